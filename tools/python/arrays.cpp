@@ -46,8 +46,11 @@ Tensor copy_or_refuse(nb::handle x, std::string_view name) {
       if (const std::string ours(name_of(t));
           nb::cast<std::string>(x.attr("dtype").attr("name")) == ours)
         return tensor_of(nb::module_::import_("numpy").attr("array")(x, ours), name);
-  if (nb::hasattr(x, "requires_grad") && nb::cast<bool>(nb::bool_(x.attr("requires_grad"))))
-    throw ValueError(name, "the tensor requires grad; pass " + std::string(name) + ".detach()");
+  if (nb::hasattr(x, "device"))
+    if (const std::string device = text_of(x.attr("device")); !device.starts_with("cpu"))
+      throw ValueError(name, "the array is on " + device +
+                                 "; pass a copy in main memory, such as " + std::string(name) +
+                                 ".cpu()");
   if (nb::hasattr(x, "dtype"))
     throw DTypeError(
         name, "elements of " + text_of(x.attr("dtype")) +
@@ -61,12 +64,9 @@ Tensor copy_or_refuse(nb::handle x, std::string_view name) {
           .c_str());
 }
 
-// `any` says whether the array may be written.
 template <class Array>
 Tensor over(const Array& array, nb::handle x, std::string_view name, bool read_only) {
-  if (array.device_type() != nb::device::cpu::value)
-    throw ValueError(name, "the array is on a GPU; pass a copy in main memory, such as " +
-                               std::string(name) + ".cpu()");
+  if (array.device_type() != nb::device::cpu::value) return copy_or_refuse(x, name);
   const std::optional<DType> dtype = dtype_from(array.dtype());
   if (!dtype) return copy_or_refuse(x, name);
   Shape shape;
@@ -121,7 +121,9 @@ nb::tuple tuple_of(const Dims& dims) {
 
 Tensor tensor_of(nb::handle x, std::string_view name) {
   if (const Tensor* t = nullptr; nb::try_cast<const Tensor*>(x, t) && t) return *t;
-  if (nb::ndarray<> array; nb::try_cast(x, array)) return over(array, x, name, false);
+  // JAX hands out as writable what nobody may write.
+  const bool jax = text_of(x.type().attr("__module__")).starts_with("jax");
+  if (nb::ndarray<> array; !jax && nb::try_cast(x, array)) return over(array, x, name, false);
   if (nb::ndarray<nb::ro> array; nb::try_cast(x, array)) return over(array, x, name, true);
   return copy_or_refuse(x, name);
 }
@@ -164,8 +166,9 @@ void bind_tensor(nb::module_& m) {
       .def("__dlpack__",
            [](const Tensor& x, nb::kwargs options) {
              require_defined(x);
-             nb::object array = x.storage().read_only() ? exported<nb::ndarray<nb::ro>>(x)
-                                                        : exported<nb::ndarray<>>(x);
+             nb::object array = x.storage().read_only()
+                                    ? exported<nb::ndarray<nb::array_api, nb::ro>>(x)
+                                    : exported<nb::ndarray<nb::array_api>>(x);
              return array.attr("__dlpack__")(**options);
            })
       .def("__dlpack_device__",

@@ -3,12 +3,12 @@
 #include <string>
 
 #include "tensor/interrupt.hpp"
-#include "tools/python/arrays.hpp"
+#include "tools/python/vars.hpp"
 
 namespace glim::python {
 namespace {
 
-PyObject* base = nullptr;
+PyObject* error_class = nullptr;
 
 // The exception of an Error's class, made once.
 template <class E>
@@ -19,7 +19,7 @@ PyObject*& exception_of() {
 
 template <class E>
 void add(nb::module_& m, const char* name, PyObject* beside, const char* doc) {
-  PyObject* bases = PyTuple_Pack(2, base, beside);
+  PyObject* bases = PyTuple_Pack(2, error_class, beside);
   exception_of<E>() =
       PyErr_NewExceptionWithDoc((std::string("glim.") + name).c_str(), doc, bases, nullptr);
   Py_XDECREF(bases);
@@ -29,19 +29,23 @@ void add(nb::module_& m, const char* name, PyObject* beside, const char* doc) {
 
 template <class... E>
 void raise_as(const Error& error) {
-  PyObject* type = base;
+  PyObject* type = error_class;
   ((dynamic_cast<const E*>(&error) ? void(type = exception_of<E>()) : void()), ...);
-  PyErr_SetString(type, error.what());
+  std::string text = error.what();
+  if (const Where line = user_line();
+      line.line() && text.find(to_string(line)) == std::string::npos)
+    text += "\n  called at " + to_string(line);
+  PyErr_SetString(type, text.c_str());
 }
 
 }  // namespace
 
 void bind_errors(nb::module_& m) {
-  base = PyErr_NewExceptionWithDoc(
+  error_class = PyErr_NewExceptionWithDoc(
       "glim.Error", "An error of Glim; the message says what is wrong, where, and what to do.",
       nullptr, nullptr);
-  if (!base) throw nb::python_error();
-  m.attr("Error") = nb::handle(base);
+  if (!error_class) throw nb::python_error();
+  m.attr("Error") = nb::handle(error_class);
   add<ShapeError>(m, "ShapeError", PyExc_ValueError,
                   "Shapes that do not fit each other or the op.");
   add<DTypeError>(m, "DTypeError", PyExc_TypeError, "An element type that the op does not take.");

@@ -1,7 +1,7 @@
 // _glim: the core of Glim as a module of Python. The package `glim` beside it is what users import.
 #include <pthread.h>
 
-#include "tools/python/vars.hpp"
+#include "tools/python/modules.hpp"
 
 NB_MODULE(_glim, m) {
   using namespace glim::python;
@@ -10,9 +10,13 @@ NB_MODULE(_glim, m) {
   bind_random(m);
   bind_vars(m);
   bind_tape(m);
+  bind_modules(m);
+  bind_layers(m);
+  bind_optimizers(m);
+  bind_own_ops(m);
   bind_gradcheck(m);
 #if GLIM_PIPELINE
-  bind_models(m);
+  bind_trained(m);
 #endif
   // The threads of OpenMP do not survive a fork: the child computes alone, to the same bits.
   pthread_atfork(nullptr, nullptr, [] { glim::set_num_threads(1); });

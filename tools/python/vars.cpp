@@ -165,16 +165,12 @@ void bind_vars(nb::module_& m) {
 #include "tools/python/ops.inc"
 }
 
-namespace {
-
 DType dtype_named(const std::string& name) {
   for (DType t : {DType::Float32, DType::Float64, DType::Int64, DType::Bool})
     if (name == name_of(t)) return t;
   throw DTypeError(
       "tensor", "dtype is \"" + name + "\"; it is \"float32\", \"float64\", \"int64\" or \"bool\"");
 }
-
-}  // namespace
 
 void bind_random(nb::module_& m) {
   nb::class_<Tensor> tensor = nb::borrow<nb::class_<Tensor>>(m.attr("Tensor"));

@@ -4,6 +4,7 @@
 #include <exception>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 #include <string>
 #include <utility>
@@ -54,6 +55,7 @@ struct MaskArg {
 };
 using Key = std::pair<std::uint64_t, std::uint64_t>;  // a stream of random numbers: (seed, stream)
 inline RandomKey key_of(const Key& key) { return {key.first, key.second}; }
+DType dtype_named(const std::string& name);   // DTypeError for a name that is none
 GeluForm gelu_form(const std::string& name);  // "erf" or "tanh"
 std::vector<Var> vars_of(const std::vector<Arg>& list);
 

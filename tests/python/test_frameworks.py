@@ -1,0 +1,66 @@
+"""Arrays of PyTorch and JAX, through DLPack: the same memory. Skipped where neither is installed."""
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import glim
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=300)
+
+
+def test_no_framework_is_imported():
+    done = run("""
+        import sys, glim
+        glim.sum(glim.zeros(3))
+        print([m for m in ("numpy", "torch", "jax", "autograd") if m in sys.modules])
+    """)
+    assert done.stdout == "[]\n", done
+
+
+def test_torch():
+    torch = pytest.importorskip("torch")
+    for x in (torch.randn(3, 4), torch.randn(4, 3, dtype=torch.float64).T, torch.arange(6).reshape(2, 3),
+              torch.tensor([True, False])):
+        tensor = glim.Tensor(x)
+        assert address(tensor.numpy()) == x.data_ptr() and (tensor.numpy() == x.numpy()).all()
+        assert torch.from_dlpack(tensor).data_ptr() == x.data_ptr()
+    assert glim.Tensor(torch.ones(3, requires_grad=True)).numpy().tolist() == [1, 1, 1]
+    with pytest.raises(glim.DTypeError, match="bfloat16"):
+        glim.Tensor(torch.ones(3, dtype=torch.bfloat16))
+    with pytest.raises(glim.ValueError, match=r"on meta; .*\.cpu\(\)"):
+        glim.Tensor(torch.ones(3, device="meta"))
+
+
+def test_jax():
+    jax = pytest.importorskip("jax")
+    x = jax.numpy.arange(12.0).reshape(3, 4)
+    tensor = glim.Tensor(x)
+    assert address(tensor.numpy()) == x.unsafe_buffer_pointer() and not tensor.numpy().flags.writeable
+    assert jax.numpy.from_dlpack(tensor.clone()).tolist() == np.arange(12.0).reshape(3, 4).tolist()
+
+
+@pytest.mark.parametrize("order", ["import torch, glim", "import glim, torch"])
+def test_one_pool_of_threads_beside_torch(order):
+    pytest.importorskip("torch")
+    done = run(f"""
+        {order}
+        import os
+        import numpy as np
+        x = np.ones((512, 512), np.float32)
+        (torch.from_numpy(x) @ torch.from_numpy(x)).exp().sum()
+        before = len(os.listdir("/proc/self/task"))
+        (glim.Var(x) @ x).sum()
+        maps = open("/proc/self/maps").read()
+        print(len({{line.split()[-1] for line in maps.splitlines() if "gomp" in line}}),
+              len(os.listdir("/proc/self/task")) - before)
+    """)
+    assert done.stdout == "1 0\n", done

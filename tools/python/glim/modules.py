@@ -1,0 +1,77 @@
+"""What is written in Python on top of the module: chains of layers, and ops of one's own."""
+from . import _glim
+
+
+class Op:
+    """An op to derive from; its instances are called with Vars.
+
+        class Cube(glim.Op):
+            def forward(self, x):            # NumPy arrays in, an array out
+                return x ** 3
+            def gradient(self, dy, x):       # Vars in; ∂L/∂x for each input, None where there is none
+                return 3 * dy * x * x
+
+        y = Cube()(x)
+
+    A gradient made of ops of Glim can be differentiated again. Check it: glim.gradcheck(op.forward, op.numpy_gradient,
+    *arrays).
+    """
+
+    def forward(self, *inputs):
+        raise NotImplementedError(f"{type(self).__name__} has no forward")
+
+    def gradient(self, dy, *inputs):
+        raise NotImplementedError(f"{type(self).__name__} has no gradient")
+
+    def __call__(self, *inputs):
+        return _glim.apply(self, list(inputs))
+
+    def numpy_gradient(self, dy, *inputs):
+        """gradient as a backward of NumPy arrays."""
+        dx = self.gradient(_glim.Var(dy), *[_glim.Var(x) for x in inputs])
+        return tuple(None if d is None else _glim.Var(d).numpy() for d in (dx if isinstance(dx, (tuple, list)) else (dx,)))
+
+
+class Sequential(_glim.Module):
+    """Layers one after the other under the names "0", "1", ..."""
+
+    def __init__(self, *layers):
+        super().__init__()
+        self._layers = list(layers)
+        for k, layer in enumerate(layers):
+            setattr(self, str(k), layer)
+
+    def forward(self, x):
+        for layer in self._layers:
+            x = layer(x)
+        return x
+
+    def __len__(self):
+        return len(self._layers)
+
+    def __getitem__(self, k):
+        return self._layers[k]
+
+
+class ModuleList(_glim.ListBase):
+    """Modules under the names "0", "1", ...; calls through the list add no level to paths."""
+
+    def __init__(self, modules=()):
+        super().__init__()
+        self._modules = []
+        for module in modules:
+            self.append(module)
+
+    def append(self, module):
+        self._register(str(len(self._modules)), module)
+        self._modules.append(module)
+        return module
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules)
+
+    def __getitem__(self, k):
+        return self._modules[k]

@@ -1,0 +1,549 @@
+// Layers, losses and models, under the names and the arguments of torch.nn where torch has them.
+#include <nanobind/stl/optional.h>
+#include <set>
+
+#include "models/bert/bert.hpp"
+#include "models/conv/conv_seq2seq.hpp"
+#include "models/gpt/gpt.hpp"
+#include "models/non_autoregressive/non_autoregressive.hpp"
+#include "models/rnn/seq2seq_rnn.hpp"
+#include "models/transformer/transformer.hpp"
+#include "models/vit/vit.hpp"
+#include "nn/attention/scored.hpp"
+#include "nn/attention/self.hpp"
+#include "nn/embedding.hpp"
+#include "nn/feed_forward.hpp"
+#include "nn/loss.hpp"
+#include "nn/recurrent/rnn.hpp"
+#include "nn/rms_norm.hpp"
+#include "nn/vision/batch_norm.hpp"
+#include "nn/vision/pooling.hpp"
+#include "tools/python/modules.hpp"
+
+namespace glim::python {
+
+using namespace nb::literals;
+namespace {
+
+// One of a list of words.
+template <class E>
+E choice(const char* what, const std::string& given,
+         std::initializer_list<std::pair<const char*, E>> known) {
+  std::string names;
+  for (const auto& [name, value] : known) {
+    if (given == name) return value;
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  throw ValueError(what, "is \"" + given + "\"; it is one of " + names);
+}
+
+Activation activation_named(const std::string& s) {
+  return choice<Activation>("activation", s,
+                            {{"relu", Activation::Relu},
+                             {"gelu", Activation::Gelu},
+                             {"gelu-tanh", Activation::GeluTanh},
+                             {"silu", Activation::Silu}});
+}
+Positions positions_named(const std::string& s) {
+  return choice<Positions>("positions", s,
+                           {{"sinusoidal", Positions::Sinusoidal},
+                            {"learned", Positions::Learned},
+                            {"rotary", Positions::Rotary},
+                            {"alibi", Positions::Alibi},
+                            {"none", Positions::None}});
+}
+NormPlacement norm_named(const std::string& s) {
+  return choice<NormPlacement>("norm", s,
+                               {{"pre", NormPlacement::Pre}, {"post", NormPlacement::Post}});
+}
+Pooling pooling_named(const std::string& s) {
+  return choice<Pooling>("pooling", s, {{"first", Pooling::First}, {"mean", Pooling::Mean}});
+}
+Reduction reduction_named(const std::string& s) {
+  return choice<Reduction>(
+      "reduction", s,
+      {{"none", Reduction::None}, {"mean", Reduction::Mean}, {"sum", Reduction::Sum}});
+}
+CellKind cell_named(const std::string& s) {
+  return choice<CellKind>("cell", s,
+                          {{"gru", CellKind::Gru},
+                           {"lstm", CellKind::Lstm},
+                           {"tanh", CellKind::Tanh},
+                           {"relu", CellKind::Relu}});
+}
+AttentionScore score_named(const std::string& s) {
+  return choice<AttentionScore>("attention", s,
+                                {{"additive", AttentionScore::Additive},
+                                 {"dot", AttentionScore::Dot},
+                                 {"general", AttentionScore::General},
+                                 {"concat", AttentionScore::Concat}});
+}
+Tie tie_named(const std::string& s) {
+  return choice<Tie>("tie", s, {{"none", Tie::None}, {"decoder", Tie::Decoder}, {"all", Tie::All}});
+}
+
+// A keyword of a config struct: how Python's value becomes the member.
+template <class C>
+class Keywords {
+ public:
+  Keywords(const char* what, nb::kwargs given) : what_(what), given_(given) {}
+  template <class T>
+  Keywords& operator()(const char* name, T& member) {
+    return take(name, [&](nb::handle value) { return nb::try_cast(value, member); });
+  }
+  template <class E>
+  Keywords& operator()(const char* name, E& member, E (*named)(const std::string&)) {
+    return take(name, [&](nb::handle value) {
+      std::string word;
+      if (!nb::try_cast(value, word)) return false;
+      member = named(word);
+      return true;
+    });
+  }
+  // TypeError for one that no line has taken.
+  void done() const {
+    for (auto [key, value] : given_)
+      if (std::string name = nb::cast<std::string>(key); !taken_.contains(name))
+        throw nb::type_error(
+            (std::string(what_) + ": unknown argument '" + name + "'; known are " + known_)
+                .c_str());
+  }
+
+ private:
+  template <class F>
+  Keywords& take(const char* name, const F& assign) {
+    known_ += (known_.empty() ? "" : ", ") + std::string(name);
+    taken_.insert(name);
+    if (given_.contains(name) && !assign(given_[name]))
+      throw nb::type_error(
+          (std::string(what_) + ": the argument '" + name + "' has another type").c_str());
+    return *this;
+  }
+  const char* what_;
+  nb::kwargs given_;
+  std::string known_;
+  std::set<std::string> taken_;
+};
+
+TransformerConfig transformer_config(Keywords<TransformerConfig>& k, TransformerConfig& c) {
+  k("src_vocab", c.src_vocab)("tgt_vocab", c.tgt_vocab)("d_model", c.d_model)("heads", c.heads)(
+      "d_ff", c.d_ff)("dropout", c.dropout)("norm", c.norm, norm_named)(
+      "activation", c.activation, activation_named)("norm_eps", c.norm_eps)("bias", c.bias)(
+      "attention_dropout", c.attention_dropout)("activation_dropout", c.activation_dropout)(
+      "positions", c.positions, positions_named)("final_norm", c.final_norm)(
+      "encoder_layers", c.encoder_layers)("decoder_layers", c.decoder_layers)(
+      "tie", c.tie, tie_named)("max_len", c.max_len)("embedding_init", c.embedding_init)("pad",
+                                                                                         c.pad);
+  return c;
+}
+
+BertConfig bert_config(const char* what, nb::kwargs given) {
+  BertConfig c;
+  Keywords<BertConfig> k(what, given);
+  k("vocab", c.vocab)("max_len", c.max_len)("d_model", c.d_model)("heads", c.heads)(
+      "layers", c.layers)("d_ff", c.d_ff)("dropout", c.dropout)("norm", c.norm, norm_named)(
+      "activation", c.activation, activation_named)("learned_positions", c.learned_positions)(
+      "norm_eps", c.norm_eps)("pad", c.pad)("init", c.init)
+      .done();
+  return c;
+}
+
+AttentionRequest request_of(const Arg& key_keep, const Arg& keep, const Arg& key_bias,
+                            const Arg& bias, bool causal, bool need_weights, bool average_weights) {
+  return {key_keep("key_keep").value(),
+          keep("keep").value(),
+          key_bias("key_bias"),
+          bias("bias"),
+          causal,
+          need_weights,
+          average_weights};
+}
+
+void bind_plain_layers(nb::module_& m) {
+  layer<Linear>(m, "Linear", "y = x Wᵀ + b      x: (..., in)   weight: (out, in)   bias: (out,)")
+      .def(nb::init<Index, Index, bool>(), "in_features"_a, "out_features"_a, "bias"_a = true);
+  layer<LayerNorm>(m, "LayerNorm",
+                   "Over the last axis (Ba et al. 2016)      x, y: (..., D)   weight, bias: (D,)")
+      .def(nb::init<Index, double, bool, bool>(), "d"_a, "eps"_a = 1e-5, "affine"_a = true,
+           "bias"_a = true);
+  layer<RMSNorm>(m, "RMSNorm",
+                 "Over the last axis (Zhang & Sennrich 2019)      x, y: (..., D)   weight: (D,)")
+      .def(nb::init<Index, std::optional<double>, bool>(), "d"_a, "eps"_a = nb::none(),
+           "affine"_a = true);
+  layer<Dropout>(m, "Dropout", "y = x/(1 - p) with probability 1 - p, else 0; in eval y = x")
+      .def(nb::init<double>(), "p"_a = 0.5);
+  layer<ReLU>(m, "ReLU", "max(0, x)").def(nb::init<>());
+  layer<GELU>(m, "GELU", "x Φ(x); form 'erf' or 'tanh'")
+      .def(
+          "__init__", [](GELU* self, const std::string& form) { new (self) GELU(gelu_form(form)); },
+          "form"_a = "erf");
+  layer<SiLU>(m, "SiLU", "x sigmoid(x)").def(nb::init<>());
+  layer<Tanh>(m, "Tanh", "tanh x").def(nb::init<>());
+  layer<Sigmoid>(m, "Sigmoid", "1/(1 + e^-x)").def(nb::init<>());
+  layer<Softmax>(m, "Softmax", "Along one axis.").def(nb::init<Index>(), "axis"_a = -1);
+  layer<LogSoftmax>(m, "LogSoftmax", "Along one axis.").def(nb::init<Index>(), "axis"_a = -1);
+  layer<GLU>(m, "GLU", "a sigmoid(b), x = [a; b] along one axis")
+      .def(nb::init<Index>(), "axis"_a = -1);
+  layer<PositionwiseFeedForward>(m, "PositionwiseFeedForward",
+                                 "Dropout(f(x W₁ᵀ + b₁)) W₂ᵀ + b₂      x, y: (..., D)")
+      .def(
+          "__init__",
+          [](PositionwiseFeedForward* self, Index d, Index d_ff, double p, const std::string& f) {
+            new (self) PositionwiseFeedForward(d, d_ff, p, activation_named(f));
+          },
+          "d"_a, "d_ff"_a, "dropout"_a = 0.1, "activation"_a = "relu");
+  module<Embedding>(m, "Embedding",
+                    "Rows ids of the weight      ids: (...) int64   weight: (V, D)   y: (..., D)")
+      .def(nb::init<Index, Index>(), "num_embeddings"_a, "embedding_dim"_a)
+      .def(
+          "__call__", [](Embedding& e, const Arg& ids) { return e(ids("ids").value()); }, "ids"_a);
+  module<PositionalEncoding>(m, "PositionalEncoding",
+                             "Dropout(x + PE), kind 'sinusoidal' or 'learned'      x: (..., T, D)")
+      .def(
+          "__init__",
+          [](PositionalEncoding* self, const std::string& kind, Index d, double dropout,
+             Index max_len, double base) {
+            new (self) PositionalEncoding(positions_named(kind), d, dropout, max_len, base);
+          },
+          "kind"_a, "d_model"_a, "dropout"_a = 0.1, "max_len"_a = 5000, "base"_a = 10000)
+      .def(
+          "__call__",
+          [](PositionalEncoding& p, const Arg& x, Index offset) { return p(x("x"), offset); },
+          "x"_a, "offset"_a = 0);
+}
+
+void bind_attention(nb::module_& m) {
+  module<MultiheadAttention>(m, "MultiheadAttention",
+                             "Vaswani et al. 2017, with torch's options and parameter names      "
+                             "query (B, T, D)   key, value (B, S, ·)   y (B, T, D)")
+      .def(
+          "__init__",
+          [](MultiheadAttention* self, Index d, Index heads, double dropout, bool bias,
+             bool add_bias_kv, bool add_zero_attn, std::optional<Index> kdim,
+             std::optional<Index> vdim, bool batch_first, const std::string& positions) {
+            new (self) MultiheadAttention(d, heads,
+                                          {dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim,
+                                           batch_first, positions_named(positions)});
+          },
+          "embed_dim"_a, "num_heads"_a, "dropout"_a = 0, "bias"_a = true, "add_bias_kv"_a = false,
+          "add_zero_attn"_a = false, "kdim"_a = nb::none(), "vdim"_a = nb::none(),
+          "batch_first"_a = true, "positions"_a = "none")
+      .def(
+          "__call__",
+          [](MultiheadAttention& a, const Arg& query, const Arg& key, const Arg& value,
+             const Arg& key_keep, const Arg& keep, const Arg& key_bias, const Arg& bias,
+             bool causal, bool need_weights, bool average_weights) {
+            const AttentionRequest request =
+                request_of(key_keep, keep, key_bias, bias, causal, need_weights, average_weights);
+            const Var& k = key("key");
+            const Var& v = value("value");
+            AttentionOutput out = !k.defined()  ? a(query("query"), request)
+                                  : v.defined() ? a(query("query"), k, v, request)
+                                                : a(query("query"), k, request);
+            return nb::make_tuple(out.y,
+                                  out.weights.defined() ? nb::cast(out.weights) : nb::none());
+          },
+          "query"_a, "key"_a.none() = nb::none(), "value"_a.none() = nb::none(), nb::kw_only(),
+          "key_keep"_a.none() = nb::none(), "keep"_a.none() = nb::none(),
+          "key_bias"_a.none() = nb::none(), "bias"_a.none() = nb::none(), "causal"_a = false,
+          "need_weights"_a = false, "average_weights"_a = true,
+          "(y, weights); weights None unless need_weights. With query alone self-attention, with "
+          "key alone attention to "
+          "that memory.");
+  layer<SelfAttention>(m, "SelfAttention", "softmax(Q Kᵀ/√d_k) V of one head      x: (..., T, D)")
+      .def(nb::init<Index, Index, Index, double, bool>(), "d_model"_a, "d_k"_a, "d_v"_a,
+           "dropout"_a = 0, "bias"_a = true);
+  module<ScoredAttention>(m, "ScoredAttention",
+                          "Attention by a score: 'additive', 'dot', 'general' or 'concat'.")
+      .def(
+          "__init__",
+          [](ScoredAttention* self, const std::string& score, Index q, Index k, Index width) {
+            new (self) ScoredAttention(score_named(score), q, k, width);
+          },
+          "score"_a, "query_size"_a, "key_size"_a, "width"_a = 0)
+      .def(
+          "project", [](ScoredAttention& a, const Arg& keys) { return a.project(keys("keys")); },
+          "keys"_a)
+      .def(
+          "attend",
+          [](ScoredAttention& a, const Arg& query, const Arg& projected, const Arg& values,
+             const Arg& keep) {
+            return result_of(a.attend(query("query"), projected("projected"), values("values"),
+                                      keep("keep").value()));
+          },
+          "query"_a, "projected"_a, "values"_a, "keep"_a.none() = nb::none());
+}
+
+void bind_others(nb::module_& m) {
+  module<Recurrent>(
+      m, "Recurrent",
+      "torch's RNN, GRU and LSTM: cell 'gru', 'lstm', 'tanh' or 'relu'      x (B, T, I) -> "
+      "y (B, T, directions·H), state")
+      .def(
+          "__init__",
+          [](Recurrent* self, const std::string& cell, Index in, Index hidden, Index layers,
+             bool bidirectional, double dropout, bool bias) {
+            new (self)
+                Recurrent(cell_named(cell), in, hidden, {layers, bidirectional, dropout, bias});
+          },
+          "cell"_a, "input_size"_a, "hidden_size"_a, "num_layers"_a = 1, "bidirectional"_a = false,
+          "dropout"_a = 0, "bias"_a = true)
+      .def(
+          "__call__",
+          [](Recurrent& r, const Arg& x, const Arg& initial, const Arg& lengths) {
+            RecurrentOutput out = r(x("x"), initial("initial"), lengths("lengths").value());
+            return nb::make_tuple(out.y, out.state);
+          },
+          "x"_a, "initial"_a.none() = nb::none(), "lengths"_a.none() = nb::none());
+  layer<Conv1d>(m, "Conv1d", "x (B, C, T) -> (B, O, T'); mode 'given', 'same' or 'causal'")
+      .def(
+          "__init__",
+          [](Conv1d* self, Index in, Index out, Index kernel, Index stride, Index padding,
+             Index dilation, bool bias, const std::string& mode) {
+            new (self) Conv1d(in, out, kernel,
+                              {stride, padding, dilation, bias,
+                               choice<ConvPadding>("mode", mode,
+                                                   {{"given", ConvPadding::Given},
+                                                    {"same", ConvPadding::Same},
+                                                    {"causal", ConvPadding::Causal}})});
+          },
+          "in_channels"_a, "out_channels"_a, "kernel_size"_a, "stride"_a = 1, "padding"_a = 0,
+          "dilation"_a = 1, "bias"_a = true, "mode"_a = "given");
+  layer<Conv2d>(m, "Conv2d", "x (B, C, H, W) -> (B, O, H', W')")
+      .def(
+          "__init__",
+          [](Conv2d* self, Index in, Index out, const DimsArg& kernel, const DimsArg& stride,
+             const DimsArg& padding, const DimsArg& dilation, bool bias) {
+            new (self) Conv2d(in, out, extent_of("kernel_size", kernel),
+                              {extent_of("stride", stride), extent_of("padding", padding),
+                               extent_of("dilation", dilation), bias});
+          },
+          "in_channels"_a, "out_channels"_a, "kernel_size"_a, "stride"_a = 1, "padding"_a = 0,
+          "dilation"_a = 1, "bias"_a = true);
+  layer<Pool2d>(
+      m, "Pool2d",
+      "kind 'max' or 'average'      x (B, C, H, W); the stride is the kernel's size unless given")
+      .def(
+          "__init__",
+          [](Pool2d* self, const std::string& kind, const DimsArg& kernel, const DimsArg& stride,
+             const DimsArg& padding, const DimsArg& dilation, bool count) {
+            new (self)
+                Pool2d(choice<Pool>("kind", kind, {{"max", Pool::Max}, {"average", Pool::Average}}),
+                       extent_of("kernel_size", kernel),
+                       {extent_of("stride", stride), extent_of("padding", padding),
+                        extent_of("dilation", dilation), count});
+          },
+          "kind"_a, "kernel_size"_a, "stride"_a = 0, "padding"_a = 0, "dilation"_a = 1,
+          "count_include_pad"_a = true);
+  layer<BatchNorm>(m, "BatchNorm", "Every channel normalised over the batch      x (B, C, ...)")
+      .def(nb::init<Index, double, double, bool>(), "num_features"_a, "eps"_a = 1e-5,
+           "momentum"_a = 0.1, "affine"_a = true);
+  module<LabelSmoothing>(
+      m, "LabelSmoothing",
+      "KL(q ‖ p) per token, q = 1-ε for the target, 0 for pad, ε/(V-2) for the rest")
+      .def(nb::init<double, Index>(), "smoothing"_a = 0.1, "pad"_a = 0)
+      .def(
+          "__call__",
+          [](LabelSmoothing& l, const Arg& logits, const Arg& target, Index tokens) {
+            return result_of(l(logits("logits"), target("target").value(), tokens));
+          },
+          "logits"_a, "target"_a, "tokens"_a = 0, "(loss, sums)");
+  m.def(
+      "cross_entropy",
+      [](const Arg& logits, const Arg& target, Index ignore_index, double label_smoothing,
+         const std::string& reduction) {
+        return cross_entropy(logits("logits"), target("target").value(),
+                             {ignore_index, label_smoothing, reduction_named(reduction)});
+      },
+      "logits"_a, "target"_a, "ignore_index"_a = kIgnoreNothing, "label_smoothing"_a = 0,
+      "reduction"_a = "mean",
+      "logits (..., V), target (...) int64; as torch.nn.functional.cross_entropy.");
+  m.def(
+      "mse_loss",
+      [](const Arg& x, const Arg& y, const std::string& reduction) {
+        return mse_loss(x("x"), y("y"), reduction_named(reduction));
+      },
+      "x"_a, "y"_a, "reduction"_a = "mean", "(x - y)², reduced.");
+}
+
+void bind_trained(nb::module_& m) {
+  module<Transformer>(
+      m, "Transformer",
+      "Vaswani et al. 2017: logits (B, T, V) of src (B, S) and tgt_in (B, T), int64. "
+      "Arguments: src_vocab, tgt_vocab, d_model, heads, d_ff, ...")
+      .def("__init__",
+           [](Transformer* self, nb::kwargs given) {
+             TransformerConfig c;
+             Keywords<TransformerConfig> k("Transformer", given);
+             transformer_config(k, c);
+             k.done();
+             new (self) Transformer(c);
+           })
+      .def(
+          "encode", [](Transformer& t, const Arg& src) { return t.encode(src("src").value()); },
+          "src"_a)
+      .def(
+          "__call__",
+          [](Transformer& t, const Arg& src, const Arg& tgt_in) {
+            return t(src("src").value(), tgt_in("tgt_in").value());
+          },
+          "src"_a, "tgt_in"_a);
+  module<Gpt>(m, "Gpt",
+              "Decoder only: logits (B, T, V) of ids (B, T), int64. Arguments: vocab, context, "
+              "d_model, heads, ...")
+      .def("__init__",
+           [](Gpt* self, nb::kwargs given) {
+             GptConfig c;
+             Keywords<GptConfig> k("Gpt", given);
+             k("vocab", c.vocab)("context", c.context)("d_model", c.d_model)("heads", c.heads)(
+                 "layers", c.layers)("d_ff", c.d_ff)("dropout", c.dropout)("bias", c.bias)(
+                 "norm_eps", c.norm_eps)("init", c.init)(
+                 "activation", c.activation, activation_named)("never_predicted", c.never_predicted)
+                 .done();
+             new (self) Gpt(c);
+           })
+      .def(
+          "__call__", [](Gpt& g, const Arg& ids) { return g(ids("ids").value()); }, "ids"_a);
+  module<Bert>(m, "Bert",
+               "Encoder only: (B, S, D) of ids (B, S). Arguments: vocab, max_len, d_model, heads, "
+               "layers, ...")
+      .def("__init__",
+           [](Bert* self, nb::kwargs given) { new (self) Bert(bert_config("Bert", given)); })
+      .def(
+          "__call__", [](Bert& b, const Arg& ids) { return b(ids("ids").value()); }, "ids"_a);
+  module<MaskedLanguageModel>(m, "MaskedLanguageModel",
+                              "Logits (M, V) of the chosen positions (M,) among the B·S of ids.")
+      .def("__init__",
+           [](MaskedLanguageModel* self, nb::kwargs given) {
+             new (self) MaskedLanguageModel(bert_config("MaskedLanguageModel", given));
+           })
+      .def(
+          "__call__",
+          [](MaskedLanguageModel& b, const Arg& ids, const Arg& chosen) {
+            return b(ids("ids").value(), chosen("chosen").value());
+          },
+          "ids"_a, "chosen"_a);
+  module<SequenceClassifier>(
+      m, "SequenceClassifier",
+      "Logits (B, C) of ids (B, S). Arguments: classes, pooling, and Bert's.")
+      .def(
+          "__init__",
+          [](SequenceClassifier* self, Index classes, const std::string& pooling,
+             nb::kwargs given) {
+            new (self) SequenceClassifier(bert_config("SequenceClassifier", given), classes,
+                                          pooling_named(pooling));
+          },
+          "classes"_a, "pooling"_a = "first", "config"_a)
+      .def(
+          "__call__", [](SequenceClassifier& b, const Arg& ids) { return b(ids("ids").value()); },
+          "ids"_a);
+  layer<Vit>(m, "Vit",
+             "Logits (B, classes) of images (B, C, H, W). Arguments: channels, height, width, "
+             "patch, classes, ...")
+      .def("__init__", [](Vit* self, nb::kwargs given) {
+        VitConfig c;
+        Keywords<VitConfig> k("Vit", given);
+        k("channels", c.channels)("height", c.height)("width", c.width)("patch", c.patch)(
+            "classes", c.classes)("d_model", c.d_model)("heads", c.heads)("layers", c.layers)(
+            "d_ff", c.d_ff)("dropout", c.dropout)("pooling", c.pooling, pooling_named)("norm_eps",
+                                                                                       c.norm_eps)
+            .done();
+        new (self) Vit(c);
+      });
+  auto teach = [](SequenceModel& s, const Arg& src, const Arg& tgt_in) {
+    return s.in_scope(
+        [&] { return s.teach(SourceBatch(src("src").value()), tgt_in("tgt_in").value()).logits; });
+  };
+  module<Seq2SeqRnn>(
+      m, "Seq2SeqRnn",
+      "GRU or LSTM with attention: logits (B, T, V). Arguments: src_vocab, tgt_vocab, d_embed, ...")
+      .def("__init__",
+           [](Seq2SeqRnn* self, nb::kwargs given) {
+             Seq2SeqRnnConfig c;
+             Keywords<Seq2SeqRnnConfig> k("Seq2SeqRnn", given);
+             k("src_vocab", c.src_vocab)("tgt_vocab", c.tgt_vocab)("d_embed", c.d_embed)(
+                 "d_model", c.d_model)("layers", c.layers)("cell", c.cell, cell_named)(
+                 "attention", c.attention, score_named)("dropout", c.dropout)("max_len", c.max_len)(
+                 "pad", c.pad)
+                 .done();
+             new (self) Seq2SeqRnn(c);
+           })
+      .def(
+          "__call__",
+          [teach](Seq2SeqRnn& s, const Arg& src, const Arg& tgt_in) {
+            return teach(s, src, tgt_in);
+          },
+          "src"_a, "tgt_in"_a);
+  module<ConvSeq2Seq>(m, "ConvSeq2Seq",
+                      "Convolutions with attention: logits (B, T, V). Arguments: src_vocab, "
+                      "tgt_vocab, d_model, ...")
+      .def("__init__",
+           [](ConvSeq2Seq* self, nb::kwargs given) {
+             ConvSeq2SeqConfig c;
+             Keywords<ConvSeq2SeqConfig> k("ConvSeq2Seq", given);
+             k("src_vocab", c.src_vocab)("tgt_vocab", c.tgt_vocab)("d_model", c.d_model)(
+                 "kernel", c.kernel)("encoder_layers", c.encoder_layers)(
+                 "decoder_layers", c.decoder_layers)("dropout", c.dropout)("max_len", c.max_len)(
+                 "pad", c.pad)
+                 .done();
+             new (self) ConvSeq2Seq(c);
+           })
+      .def(
+          "__call__",
+          [teach](ConvSeq2Seq& s, const Arg& src, const Arg& tgt_in) {
+            return teach(s, src, tgt_in);
+          },
+          "src"_a, "tgt_in"_a);
+  module<NonAutoregressive>(m, "NonAutoregressive",
+                            "All tokens at once: logits (B, T, V). Arguments: Transformer's.")
+      .def("__init__",
+           [](NonAutoregressive* self, nb::kwargs given) {
+             NonAutoregressiveConfig c;
+             Keywords<TransformerConfig> k("NonAutoregressive", given);
+             transformer_config(k, c);
+             k("eos", c.eos)("length_reach", c.length_reach)("copy_sharpness", c.copy_sharpness)
+                 .done();
+             new (self) NonAutoregressive(c);
+           })
+      .def(
+          "__call__",
+          [teach](NonAutoregressive& s, const Arg& src, const Arg& tgt_in) {
+            return teach(s, src, tgt_in);
+          },
+          "src"_a, "tgt_in"_a);
+}
+
+}  // namespace
+
+Extent2 extent_of(const char* what, const DimsArg& d) {
+  if (d.list.rank() == 1) return d.list[0];
+  if (d.list.rank() != 2)
+    throw ValueError(what, "is a number, or one for rows and one for columns");
+  return {d.list[0], d.list[1]};
+}
+
+void bind_layers(nb::module_& m) {
+  bind_plain_layers(m);
+  bind_attention(m);
+  bind_others(m);
+  bind_trained(m);
+}
+
+nb::object wrapped(Module& child, nb::handle parent) {
+  nb::object found;
+  auto is = [&]<class M>(M*) {
+    if (auto* as = found.is_valid() ? nullptr : dynamic_cast<M*>(&child))
+      found = nb::cast(as, nb::rv_policy::reference_internal, parent);
+  };
+  [&]<class... M>(M*... none) {
+    (is(none), ...);
+  }(static_cast<Linear*>(nullptr), static_cast<LayerNorm*>(nullptr), static_cast<RMSNorm*>(nullptr),
+    static_cast<Dropout*>(nullptr), static_cast<Embedding*>(nullptr),
+    static_cast<PositionalEncoding*>(nullptr), static_cast<MultiheadAttention*>(nullptr),
+    static_cast<SelfAttention*>(nullptr), static_cast<ScoredAttention*>(nullptr),
+    static_cast<Recurrent*>(nullptr), static_cast<Conv1d*>(nullptr), static_cast<Conv2d*>(nullptr),
+    static_cast<Bert*>(nullptr), static_cast<Layer*>(nullptr), static_cast<Module*>(nullptr));
+  return found;
+}
+
+}  // namespace glim::python

@@ -1,0 +1,222 @@
+#include "tools/python/modules.hpp"
+
+#include <deque>
+#include <sstream>
+
+namespace glim::python {
+
+using namespace nb::literals;
+namespace {
+
+std::string class_of(nb::handle self) {
+  return nb::cast<std::string>(nb::str(self.type().attr("__name__")));
+}
+
+nb::dict dict_of(const StateDict& state) {
+  nb::dict all;
+  for (const auto& [name, tensor] : state) all[name.c_str()] = tensor;
+  return all;
+}
+
+nb::list listed(const NamedParameters& parameters) {
+  nb::list all;
+  for (const auto& [name, v] : parameters) all.append(nb::make_tuple(name, v));
+  return all;
+}
+
+// A parameter of the module itself, or null.
+const Var* own_parameter(const NamedParameters& all, std::string_view name) {
+  for (const auto& [path, v] : all)
+    if (path == name) return &v;
+  return nullptr;
+}
+
+void write(const Var& parameter, const Tensor& value) {
+  if (value.shape() != parameter.shape())
+    throw ShapeError("parameter", parameter.name() + " must keep its shape",
+                     {{"parameter", parameter}, {"value", value}});
+  parameter.leaf().value.copy_(value.to(parameter.dtype()), user_line());
+}
+
+nb::object attribute(nb::handle self, const std::string& name) {
+  Module& module = nb::cast<Module&>(self);
+  for (const auto& [child, m] : module.children())
+    if (child == name) return wrapped(*m, self);
+  if (const NamedParameters all = module.named_parameters(true);
+      const Var* v = own_parameter(all, name))
+    return nb::cast(*v);
+  for (const auto& [buffer, tensor] : module.named_buffers())
+    if (buffer == name) return nb::cast(tensor);
+  throw nb::attribute_error(("'" + class_of(self) + "' has no attribute '" + name + "'").c_str());
+}
+
+// What `self.weight = glim.Param(array)` registers.
+struct ParamMark {
+  Tensor initial;
+};
+struct BufferMark {
+  Tensor initial;
+};
+
+void set_plainly(nb::handle self, nb::handle name, nb::handle value) {
+  if (PyObject_GenericSetAttr(self.ptr(), name.ptr(), value.ptr()) != 0) throw nb::python_error();
+}
+
+// A module that is written in Python: attributes that are modules, parameters and buffers register as they are set.
+class PyModule : public Layer {
+ public:
+  nb::handle self;  // borrowed: this is a part of it
+  std::deque<Param> params;
+  std::deque<Buffer> buffers;
+
+  nb::object call(nb::args args, nb::kwargs options) {
+    return in_scope([&] { return nb::borrow(self).attr("forward")(*args, **options); });
+  }
+
+ private:
+  Var forward(const Var& x) override {
+    return nb::cast<Arg>(nb::borrow(self).attr("forward")(x))("the result of forward");
+  }
+};
+
+struct PyList : Module {
+  PyList() : Module(true) {}
+};
+
+void set_attribute(nb::handle self, nb::str name, nb::handle value) {
+  PyModule& module = nb::cast<PyModule&>(self);
+  const std::string called = nb::cast<std::string>(name);
+  for (const auto& child : module.children())
+    if (child.first == called)
+      throw StateError("module", class_of(self) + " has a member '" + called +
+                                     "' already; a member is set once");
+  if (const ParamMark* p = nullptr; nb::try_cast<const ParamMark*>(value, p) && p) {
+    module.params.emplace_back(module, called, p->initial);
+    return set_plainly(self, name, nb::cast(Var(module.params.back())));
+  }
+  if (const BufferMark* b = nullptr; nb::try_cast<const BufferMark*>(value, b) && b) {
+    module.buffers.emplace_back(module, called, b->initial);
+    return set_plainly(self, name, nb::cast(static_cast<const Tensor&>(module.buffers.back())));
+  }
+  if (Module* child = nullptr; nb::try_cast<Module*>(value, child) && child)
+    module.register_child(called, *child);
+  if (const NamedParameters all = module.named_parameters(true);
+      const Var* v = own_parameter(all, called))
+    return write(*v, nb::cast<Arg>(value)(called).value());
+  set_plainly(self, name, value);
+}
+
+}  // namespace
+
+StateDict state_of(nb::dict given) {
+  StateDict state;
+  for (auto [key, value] : given) {
+    const std::string name = nb::cast<std::string>(nb::str(key));
+    state[name] = nb::cast<Arg>(value)(name).value();
+  }
+  return state;
+}
+
+void bind_modules(nb::module_& m) {
+  nb::class_<Module>(m, "ModuleBase", "Parameters, buffers and children under names.",
+                     nb::dynamic_attr(), nb::is_weak_referenceable())
+      .def("parameters", &Module::parameters, "Leaves in order of registration, shared ones once.")
+      .def(
+          "named_parameters", [](const Module& x) { return listed(x.named_parameters()); },
+          "(name, leaf) of each parameter.")
+      .def("named_buffers", &Module::named_buffers)
+      .def(
+          "children",
+          [](nb::handle self) {
+            nb::list all;
+            for (const auto& [name, child] : nb::cast<Module&>(self).children())
+              all.append(nb::make_tuple(name, wrapped(*child, self)));
+            return all;
+          },
+          "(name, module) of each child.")
+      .def_prop_ro("parameter_count", &Module::parameter_count, "Elements; shared ones once.")
+      .def("train", &Module::train, "on"_a = true, "This module and all below.")
+      .def("eval", &Module::eval)
+      .def_prop_ro("training", &Module::training)
+      .def("zero_grad", &Module::zero_grad)
+      .def(
+          "to", [](Module& x, const std::string& dtype) { x.to(dtype_named(dtype)); }, "dtype"_a,
+          "Converts parameters and floating buffers; gradients are dropped.")
+      .def("freeze", &Module::freeze, "pattern"_a,
+           "Parameters whose name matches are constants from now on. Returns the names.")
+      .def("unfreeze", &Module::unfreeze, "pattern"_a = "*")
+      .def(
+          "state_dict", [](const Module& x) { return dict_of(x.state_dict()); },
+          "Tensors by name: the module's own, not copies.")
+      .def(
+          "load_state_dict",
+          [](Module& x, nb::dict state, bool strict) {
+            x.load_state_dict(state_of(state), strict);
+          },
+          "state"_a, "strict"_a = true,
+          "Copies values in. ValueError naming what is missing or unknown, ShapeError naming the "
+          "parameter.")
+      .def(
+          "save", [](const Module& x, const std::string& file) { save(x, file); }, "file"_a,
+          "The state as a safetensors file.")
+      .def(
+          "load", [](Module& x, const std::string& file) { load(x, file); }, "file"_a)
+      .def("__getattr__", &attribute, "name"_a)
+      .def(
+          "__setattr__",
+          [](nb::handle self, nb::str name, nb::handle value) {
+            if (const NamedParameters all = nb::cast<Module&>(self).named_parameters(true);
+                const Var* v = own_parameter(all, nb::cast<std::string>(name)))
+              write(*v, nb::cast<Arg>(value)(v->name()).value());
+            else
+              set_plainly(self, name, value);
+          },
+          "name"_a, "value"_a.none())
+      .def("__repr__", [](nb::handle self) {
+        std::ostringstream out;
+        out << nb::cast<Module&>(self);
+        const std::string text = out.str(), name = class_of(self);
+        return name == "ModuleBase"
+                   ? text
+                   : name + text.substr(text.find(": "));  // "Linear: 6 parameters ..."
+      });
+  nb::class_<Layer, Module>(m, "Layer", "A module that maps a Var to a Var.")
+      .def(
+          "__call__", [](Layer& l, const Arg& x) { return l(x("x")); }, "x"_a);
+  nb::class_<ParamMark>(m, "Param", "A parameter in the making: self.weight = glim.Param(array).")
+      .def(
+          "__init__",
+          [](ParamMark* self, const Arg& initial) {
+            new (self) ParamMark{initial("initial").value().clone()};
+          },
+          "initial"_a);
+  nb::class_<BufferMark>(m, "Buffer", "A buffer in the making: self.mean = glim.Buffer(array).")
+      .def(
+          "__init__",
+          [](BufferMark* self, const Arg& initial) {
+            new (self) BufferMark{initial("initial").value().clone()};
+          },
+          "initial"_a);
+  nb::class_<PyList, Module>(m, "ListBase", nb::dynamic_attr())
+      .def(nb::init<>())
+      .def("_register", [](PyList& list, const std::string& name, Module& child) {
+        list.register_child(name, child);
+      });
+  nb::class_<PyModule, Layer>(m, "Module",
+                              "A module to derive from: set modules, Params and Buffers as "
+                              "attributes in __init__, and write "
+                              "forward.",
+                              nb::dynamic_attr())
+      .def("__init__",
+           [](nb::handle self) {
+             auto* module = nb::inst_ptr<PyModule>(self);
+             new (module) PyModule();
+             module->self = self;
+             nb::inst_mark_ready(self);
+           })
+      .def("__setattr__", &set_attribute, "name"_a, "value"_a.none())
+      .def("__call__", &PyModule::call, "args"_a, "options"_a,
+           "Enters the module's name and calls forward.");
+}
+
+}  // namespace glim::python

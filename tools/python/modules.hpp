@@ -1,0 +1,29 @@
+// Modules of Python: those of C++ with their parameters, and those that are written in Python.
+#pragma once
+
+#include "nn/vision/conv.hpp"
+#include "tools/python/vars.hpp"
+
+namespace glim::python {
+
+// The class of a module, and of a layer, which maps a Var to a Var.
+template <class M>
+nb::class_<M, Module> module(nb::module_& m, const char* name, const char* doc) {
+  return nb::class_<M, Module>(m, name, doc, nb::dynamic_attr());
+}
+template <class M>
+nb::class_<M, Layer> layer(nb::module_& m, const char* name, const char* doc) {
+  return nb::class_<M, Layer>(m, name, doc, nb::dynamic_attr());
+}
+
+// A module of C++ as the class that Python knows it by; `parent` lives as long.
+nb::object wrapped(Module& child, nb::handle parent);
+StateDict state_of(nb::dict given);  // of tensors or arrays
+Extent2 extent_of(const char* what, const DimsArg& d);
+
+void bind_modules(nb::module_& m);  // Module, Layer, and what Python derives from
+void bind_layers(nb::module_& m);
+void bind_own_ops(nb::module_& m);
+void bind_optimizers(nb::module_& m);
+
+}  // namespace glim::python

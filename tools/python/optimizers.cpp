@@ -1,0 +1,90 @@
+// Optimizers, schedules and clipping.
+#include <nanobind/stl/optional.h>
+
+#include "optim/adam.hpp"
+#include "optim/clip.hpp"
+#include "optim/schedule.hpp"
+#include "optim/sgd.hpp"
+#include "tools/python/modules.hpp"
+
+namespace glim::python {
+
+using namespace nb::literals;
+namespace {
+
+// A module, or a list of leaves.
+NamedParameters parameters_of(nb::handle given) {
+  if (Module* m = nullptr; nb::try_cast<Module*>(given, m) && m) return m->named_parameters();
+  std::vector<Var> leaves;
+  for (nb::handle leaf : given) leaves.push_back(nb::cast<Arg>(leaf)("parameter"));
+  return NamedParameters(leaves);
+}
+
+}  // namespace
+
+void bind_optimizers(nb::module_& m) {
+  nb::class_<Optimizer>(m, "Optimizer",
+                        "One step down the gradients that backward left in the parameters.")
+      .def("step", [](Optimizer& o) { o.step(user_line()); })
+      .def("zero_grad", &Optimizer::zero_grad, "Drops the gradients.")
+      .def_prop_rw("rate", &Optimizer::rate, &Optimizer::set_rate)
+      .def_prop_ro("steps", &Optimizer::steps)
+      .def("state_dict",
+           [](const Optimizer& o) {
+             nb::dict all;
+             for (const auto& [name, tensor] : o.state_dict()) all[name.c_str()] = tensor;
+             return all;
+           })
+      .def(
+          "load_state_dict",
+          [](Optimizer& o, nb::dict given) { o.load_state_dict(state_of(given)); }, "state"_a);
+  nb::class_<Sgd, Optimizer>(m, "SGD",
+                             "As torch.optim.SGD; parameters: a module, or a list of leaves.")
+      .def(
+          "__init__",
+          [](Sgd* self, nb::handle p, double lr, double momentum, double dampening, double decay,
+             bool nesterov) {
+            new (self) Sgd(parameters_of(p), {lr, momentum, dampening, decay, nesterov});
+          },
+          "parameters"_a, "lr"_a = 1e-3, "momentum"_a = 0, "dampening"_a = 0, "weight_decay"_a = 0,
+          "nesterov"_a = false);
+  nb::class_<Adam, Optimizer>(
+      m, "Adam",
+      "Kingma & Ba 2015, as torch.optim.Adam; parameters: a module, or a list of leaves.")
+      .def(
+          "__init__",
+          [](Adam* self, nb::handle p, double lr, std::pair<double, double> betas, double eps,
+             double decay) {
+            new (self) Adam(parameters_of(p), {lr, betas.first, betas.second, eps, decay});
+          },
+          "parameters"_a, "lr"_a = 1e-3, "betas"_a = nb::make_tuple(0.9, 0.999), "eps"_a = 1e-8,
+          "weight_decay"_a = 0);
+  nb::class_<AdamW, Adam>(m, "AdamW", "Loshchilov & Hutter 2019, as torch.optim.AdamW.")
+      .def(
+          "__init__",
+          [](AdamW* self, nb::handle p, double lr, std::pair<double, double> betas, double eps,
+             double decay, bool matrices_only) {
+            new (self)
+                AdamW(parameters_of(p), {lr, betas.first, betas.second, eps, decay, matrices_only});
+          },
+          "parameters"_a, "lr"_a = 1e-3, "betas"_a = nb::make_tuple(0.9, 0.999), "eps"_a = 1e-8,
+          "weight_decay"_a = 0.01, "decay_matrices_only"_a = false);
+  nb::class_<Schedule>(
+      m, "Schedule",
+      "Learning rates by step, from 1 on: optimizer.rate = schedule(optimizer.steps + 1).")
+      .def("__call__", &Schedule::rate, "step"_a)
+      .def("__repr__", &Schedule::describe);
+  m.def("noam_schedule", &noam_schedule, "d_model"_a, "warmup"_a, "factor"_a = 1,
+        "Vaswani et al. 2017, equation 3.");
+  m.def("inverse_sqrt_schedule", &inverse_sqrt_schedule, "peak"_a, "warmup"_a, "start"_a = 0);
+  m.def("cosine_schedule", &cosine_schedule, "peak"_a, "warmup"_a, "total"_a, "floor"_a = 0);
+  m.def("constant_schedule", &constant_schedule, "rate"_a);
+  m.def(
+      "clip_grad_norm",
+      [](nb::handle p, double norm) { return clip_gradient_norm(parameters_of(p), norm); },
+      "parameters"_a, "max_norm"_a, "Scales the gradients together; returns the norm they had.");
+  m.def(
+      "grad_norm", [](nb::handle p) { return gradient_norm(parameters_of(p)); }, "parameters"_a);
+}
+
+}  // namespace glim::python

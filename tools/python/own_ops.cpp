@@ -1,0 +1,73 @@
+// Ops that are written in Python.
+#include "tools/python/modules.hpp"
+
+namespace glim::python {
+
+using namespace nb::literals;
+namespace {
+
+// forward(*arrays) -> array, and gradient(dy, *inputs) -> a Var or array for each input.
+struct OwnOp final : Op {
+  static constexpr Formula formula{"own", "y = f(x)", {}};
+  nb::object python;
+  std::size_t count = 0;
+
+  Tensor forward(const std::vector<Tensor>& x) {
+    nb::list arrays;
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      arrays.append(numpy_of(x[k]));
+      save(static_cast<int>(k));
+    }
+    count = x.size();
+    nb::object y = python.attr("forward")(*arrays);
+    if (y.is_none())
+      throw ValueError(name(), "forward returned None; it returns an array. Is a return missing?");
+    return as_tensor(y, "the result of forward").clone();
+  }
+  Grads gradient(const Var& dy) const override {
+    nb::list inputs;
+    for (std::size_t k = 0; k < count; ++k) inputs.append(saved(static_cast<int>(k)));
+    nb::object given = python.attr("gradient")(dy, *inputs);
+    if (given.is_none())
+      throw ValueError(
+          name(), "gradient returned None; it returns ∂L/∂x for each input. Is a return missing?");
+    nb::tuple all = nb::isinstance<nb::tuple>(given) || nb::isinstance<nb::list>(given)
+                        ? nb::tuple(given)
+                        : nb::make_tuple(given);
+    if (all.size() != count)
+      throw ValueError(name(), "gradient returned " + std::to_string(all.size()) +
+                                   " gradients; the op has " + std::to_string(count) + " inputs");
+    Grads grads;
+    for (std::size_t k = 0; k < count; ++k)
+      if (!all[k].is_none() && needs_grad(k))
+        grads[k] = as_var(all[k], "gradient " + std::to_string(k));
+    return grads;
+  }
+  std::string name() const {
+    return nb::cast<std::string>(nb::str(python.type().attr("__name__")));
+  }
+
+ private:
+  static Var as_var(nb::handle x, const std::string& what) {
+    Arg given;
+    if (!given.take(x)) given.take(nb::module_::import_("numpy").attr("asarray")(x));
+    return given(what);
+  }
+  static Tensor as_tensor(nb::handle x, const std::string& what) { return as_var(x, what).value(); }
+};
+
+}  // namespace
+
+void bind_own_ops(nb::module_& m) {
+  m.def(
+      "apply",
+      [](nb::handle op, const std::vector<Arg>& inputs) {
+        OwnOp own;
+        own.python = nb::borrow(op);
+        const std::string label = own.name();
+        return named(apply(std::move(own), vars_of(inputs), user_line()), label);
+      },
+      "op"_a, "inputs"_a, "Records an op of Python: see glim.Op.");
+}
+
+}  // namespace glim::python
