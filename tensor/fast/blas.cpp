@@ -1,7 +1,6 @@
 #include "tensor/matmul/blas.hpp"
 
 #include <algorithm>
-#include <cblas.h>
 #include <climits>
 #include <dlfcn.h>
 #include <initializer_list>
@@ -14,14 +13,20 @@
 namespace glim {
 namespace {
 
-// The functions of the library, which is loaded when it is first asked for.
+// The functions of the library, which is loaded when it is first asked for. They are declared here, since its header is
+// not needed for anything else.
+enum Cblas : int { kRowMajor = 101, kNoTranspose = 111, kTranspose = 112 };
+template <class T>
+using CblasGemm = void (*)(Cblas order, Cblas transpose_a, Cblas transpose_b, int m, int n, int k,
+                           T alpha, const T* a, int lda, const T* b, int ldb, T beta, T* c,
+                           int ldc);
 struct OpenBlas {
-  decltype(&cblas_sgemm) sgemm;
-  decltype(&cblas_dgemm) dgemm;
-  decltype(&openblas_set_num_threads) set_num_threads;
-  decltype(&openblas_get_config) config;
-  decltype(&openblas_get_corename) core;
-  decltype(&openblas_get_parallel) parallel;
+  CblasGemm<float> sgemm;
+  CblasGemm<double> dgemm;
+  void (*set_num_threads)(int);
+  char* (*config)();
+  char* (*core)();
+  int (*parallel)();
   void* (*take_buffer)(int);
   void (*give_buffer)(void*);
 };
@@ -90,8 +95,8 @@ void require_blas_extents(std::initializer_list<Index> extents) {
     throw ShapeError("matmul", "an extent is beyond the 32-bit integers of BLAS");
 }
 
-blasint blas_int(Index i) { return static_cast<blasint>(i); }
-CBLAS_TRANSPOSE transposition(bool transpose) { return transpose ? CblasTrans : CblasNoTrans; }
+int blas_int(Index i) { return static_cast<int>(i); }
+Cblas transposition(bool transpose) { return transpose ? kTranspose : kNoTranspose; }
 
 }  // namespace
 
@@ -100,7 +105,7 @@ void blas_gemm(const Gemm<T>& p) {
   require_blas_extents({p.m, p.n, p.k, p.lda, p.ldb, p.ldc});
   const OpenBlas& blas = library_of_this_thread();
   auto multiply = [&](auto gemm) {
-    gemm(CblasRowMajor, transposition(p.transpose_a), transposition(p.transpose_b), blas_int(p.m),
+    gemm(kRowMajor, transposition(p.transpose_a), transposition(p.transpose_b), blas_int(p.m),
          blas_int(p.n), blas_int(p.k), p.alpha, p.a, blas_int(p.lda), p.b, blas_int(p.ldb), p.beta,
          p.c, blas_int(p.ldc));
   };
