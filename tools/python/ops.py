@@ -51,6 +51,9 @@ class Op:
                 self.named.append(f'"{parameter}"_a.none() = nb::none()')
             else:
                 self.named.append(f'"{parameter}"_a' + (f" = {default}" if default else ""))
+        required = [k for k, named in enumerate(self.named) if " = " not in named]
+        for k in range(required[-1]):  # a default before an argument that has none is no default
+            self.named[k] = self.named[k].split(" = ")[0]
 
     def function(self, taken):
         return (f"[]({', '.join(taken)}) {{ const Where line = user_line(); return result_of(glim::{self.name}("

@@ -10,7 +10,7 @@
 """
 from ._glim import *  # noqa: F403  the ops, Tensor, Var, Tape and the errors
 from .gradcheck import Report, gradcheck
-from .trained import Inspection, Model, load, study, train
 from .modules import ModuleList, Op, Sequential
+from .trained import Inspection, Model, load, study, train
 
 __version__ = "0.1.0"
