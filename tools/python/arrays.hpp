@@ -20,6 +20,6 @@ nb::object numpy_of(const Tensor& x);
 void bind_tensor(nb::module_& m);
 void bind_errors(nb::module_& m);
 void bind_gradcheck(nb::module_& m);
-void bind_trained(nb::module_& m);
+void bind_pipeline(nb::module_& m);
 
 }  // namespace glim::python

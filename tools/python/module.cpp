@@ -16,7 +16,7 @@ NB_MODULE(_glim, m) {
   bind_own_ops(m);
   bind_gradcheck(m);
 #if GLIM_PIPELINE
-  bind_trained(m);
+  bind_pipeline(m);
 #endif
   // The threads of OpenMP do not survive a fork: the child computes alone, to the same bits.
   pthread_atfork(nullptr, nullptr, [] { glim::set_num_threads(1); });

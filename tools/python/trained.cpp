@@ -18,7 +18,7 @@ namespace glim::python {
 using namespace nb::literals;
 using Free = nb::call_guard<nb::gil_scoped_release>;  // other threads of Python go on meanwhile
 
-void bind_trained(nb::module_& m) {
+void bind_pipeline(nb::module_& m) {
   m.def("model_kind", [](const std::string& path) { return read_model(path).kind; }, "path"_a);
 
   nb::class_<Translation>(m, "Translation", "One translation of a sentence.")
