@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# threads.sh [FOLDER]: ThreadSanitizer over tensor, autograd, nn, optim and a training run, in a build of clang's.
+# threads.sh [FOLDER]: ThreadSanitizer over tensor, autograd, nn, optim, a training run and eight threads that use one
+# trained model, in a build of clang's.
 #
 # Its OpenMP tells ThreadSanitizer of its barriers by Archer, which Debian has in libomp-dev; g++'s does not, and every
 # parallel loop would be a race. OpenBLAS has g++'s OpenMP, with one thread: the own products take its place.
@@ -11,7 +12,7 @@ archer=$(find /usr/lib/llvm-*/lib -name libarcher.so 2>/dev/null | sort -V | tai
 [ -n "$archer" ] || { echo "threads: libarcher.so is missing: install libomp-dev"; exit 77; }
 programs=()
 for room in tensor autograd nn optim; do programs+=("tests/$room/test_$room"); done
-CXX=clang++ tools/build "$folder" "${programs[@]}" tools/glim -- -Dpages=disabled -Dbenchmarks=disabled -Dtests=enabled \
+CXX=clang++ tools/build "$folder" "${programs[@]}" tools/glim tests/tools/use_pipeline -- -Dpages=disabled -Dbenchmarks=disabled -Dtests=enabled \
   -Dbuildtype=debug -Ddebug=false -Dcpp_args=-g1 -Doptimization=1 -Db_sanitize=thread -Db_lundef=false
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-4} OMP_TOOL_LIBRARIES=$archer OPENBLAS_NUM_THREADS=1
 export TSAN_OPTIONS="ignore_noninstrumented_modules=1 halt_on_error=0 exitcode=66 ${TSAN_OPTIONS:-}"
@@ -33,5 +34,6 @@ trap 'rm -rf "$work"' EXIT
 check train "$folder/tools/glim" train --task copy --examples 200 --layers 2 --heads 2 --d-model 32 --d-ff 64 \
   --epochs 2 --progress none --out "$work/model"
 check translate "$folder/tools/glim" translate --model "$work/model" --beam 3 <<<"3 4 5"
+check pipeline "$folder/tests/tools/use_pipeline" translate "$work/model" 3 1 5 <<<"3 4 5"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

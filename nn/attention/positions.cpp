@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 
 #include "nn/init.hpp"
 #include "tensor/parallel.hpp"
@@ -33,6 +34,8 @@ Tensor sinusoidal_positions(Index first, Index length, Index d_model, double bas
 }
 
 Tensor SinusoidalTable::rows(Index first, Index length, DType dtype) {
+  static std::mutex growing;  // of every table: threads may use one model
+  const std::lock_guard alone(growing);
   Index have = table_.size(0), wanted = first + length;
   if (wanted > have || table_.dtype() != dtype) {
     // Doubling keeps the cost of growing step by step proportional to the length reached.

@@ -6,8 +6,10 @@
 //   use_pipeline images MODEL IDX SECONDS             the images of an IDX file, likewise
 //   use_pipeline score MODEL SECONDS                  lines of text, or SOURCE<TAB>TARGET: NLL a token, and the tokens
 //
-// Eight threads do the same work over and over, for so many seconds; each must get the same bytes each time.
+// Eight threads use one object that nobody has used before, again and again for so many seconds; each must get the same
+// bytes each time.
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -96,18 +98,24 @@ std::string scored(const glim::Scorer& scorer, const Strings& lines) {
                  -all.log_prob / static_cast<double>(all.tokens), all.tokens);
 }
 
-// What `work` of a thread's number gives, which is the same for each of eight threads at once.
-int same_in_all(double seconds, const std::function<std::string(std::size_t)>& work) {
-  const std::string expected = work(0);
+// What `work` gives of a Model, alone and in eight threads at once, which begin together.
+template <class Model>
+int same_in_all(const std::string& path, double seconds,
+                const std::function<std::string(const Model&, std::size_t thread)>& work) {
+  const std::string expected = work(Model(path), 0);
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   std::atomic<int> wrong = 0, right = 0;
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < 8 && seconds > 0; ++i)
-    threads.emplace_back([&, i] {
-      do ++(work(i) == expected ? right : wrong);
-      while (std::chrono::steady_clock::now() < end);
-    });
-  for (std::thread& t : threads) t.join();
+  while (std::chrono::steady_clock::now() < end) {
+    const Model model(path);
+    std::barrier together(8);
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < 8; ++i)
+      threads.emplace_back([&, i] {
+        together.arrive_and_wait();
+        for (int times = 0; times < 3; ++times) ++(work(model, i) == expected ? right : wrong);
+      });
+    for (std::thread& t : threads) t.join();
+  }
   std::cout << expected;
   if (seconds > 0)
     std::cerr << "8 threads: the same " << right << " times, different " << wrong << " times\n";
@@ -121,38 +129,39 @@ int main(int argc, char** argv) try {
   const std::string &what = a.at(0), &path = a.at(1);
   const double seconds = std::stod(a.back());
   if (what == "translate") {
-    const glim::Translator translator(path);
     const Strings lines = lines_of_input();
-    return same_in_all(seconds, [&](std::size_t i) {
-      return translated(translator, lines, std::stoi(a.at(2)), std::stoi(a.at(3)), i);
-    });
+    return same_in_all<glim::Translator>(
+        path, seconds, [&](const glim::Translator& model, std::size_t i) {
+          return translated(model, lines, std::stoi(a.at(2)), std::stoi(a.at(3)), i);
+        });
   }
   if (what == "generate") {
-    const glim::TextGenerator generator(path);
     const glim::GenerateOptions o{.max_tokens = 60, .seed = std::stoull(a.at(3))};
-    return same_in_all(seconds, [&](std::size_t) {
-      return generator.as_read(a.at(2)) + generator.generate(a.at(2), o) + "\n";
-    });
+    return same_in_all<glim::TextGenerator>(
+        path, seconds, [&](const glim::TextGenerator& model, std::size_t) {
+          return model.as_read(a.at(2)) + model.generate(a.at(2), o) + "\n";
+        });
   }
   if (what == "classify") {
-    const glim::Classifier classifier(path);
     const Strings lines = lines_of_input();
-    return same_in_all(seconds, [&](std::size_t) {
-      std::string text;
-      for (const std::string& line : lines) text += shown(classifier.labels(), {classifier(line)});
-      return text;
-    });
+    return same_in_all<glim::Classifier>(path, seconds,
+                                         [&](const glim::Classifier& model, std::size_t) {
+                                           std::string text;
+                                           for (const std::string& line : lines)
+                                             text += shown(model.labels(), {model(line)});
+                                           return text;
+                                         });
   }
   if (what == "images") {
-    const glim::ImageClassifier classifier(path);
     const glim::Tensor images = images_of(a.at(2));
-    return same_in_all(seconds, [&](std::size_t) {
-      return shown(classifier.labels(), classifier.classify(images));
-    });
+    return same_in_all<glim::ImageClassifier>(
+        path, seconds, [&](const glim::ImageClassifier& model, std::size_t) {
+          return shown(model.labels(), model.classify(images));
+        });
   }
-  const glim::Scorer scorer(path);
   const Strings lines = lines_of_input();
-  return same_in_all(seconds, [&](std::size_t) { return scored(scorer, lines); });
+  return same_in_all<glim::Scorer>(
+      path, seconds, [&](const glim::Scorer& model, std::size_t) { return scored(model, lines); });
 } catch (const glim::Error& e) {
   std::cerr << e.one_line() << "\n";
   return 2;
