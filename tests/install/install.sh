@@ -69,6 +69,10 @@ if [ -x "$prefix/bin/glim" ]; then
   prints "the examples of the pipeline" "*holds a model of kind 'transformer', which does not classify sentences*" ./classify model x
   { "${CC:-cc}" -std=c99 -Wall -Wextra -Wpedantic -Werror -c "$examples/translate_c.c" -I"$prefix/include" -o c.o &&
     "$cxx" c.o "${flags[@]}" -o by_c; } >log 2>&1 || tail -n 5 log
+  block translate_lines README.md
+  "$cxx" "${strict[@]}" translate_lines.cpp "${flags[@]}" -o translate_lines >log 2>&1
+  prints "translate_lines, as README has it" "$("$prefix/bin/glim" translate --model model <<<'3 4 5')" \
+    sh -c "echo 3 4 5 | ./translate_lines model"
   prints "a program in C" "3 4 5 -> $(echo 3 4 5 | "$prefix/bin/glim" translate --model model)" ./by_c model '3 4 5'
   prints "its missing model" "translate_c: nowhere: no such file or folder" ./by_c nowhere x
   prints "its wrong sentence" "translate_c: sentence 1: invalid UTF-8 at byte 1 (0xff)" ./by_c model $'\xff'
