@@ -125,6 +125,7 @@ class Check {
 
   void check_column(GradcheckEntry& e, Index j) {
     Line here = line(e.input, j, {1}, at_[e.input]);
+    double& error = e.errors.emplace_back(std::nan(""));
     ComparedDerivative found;
     found.index = unravel(e.shape, j);
     double along_u = 0, allowed = 0;
@@ -142,6 +143,8 @@ class Check {
           v.explain_by(jump[row], found.analytic);
         }
         count(e, found, v);
+        if (v.kind != Verdict::Undecidable)
+          error = std::fmax(error, v.tolerance.excess(found.analytic, v.numeric));
         found_.numeric[e.input][at] = v.numeric;
         decided = decided && v.kind != Verdict::Undecidable;
         along_u += origin_.u[row] * v.numeric;

@@ -111,6 +111,8 @@ struct GradcheckEntry : ComparedDerivative {
   // by_decade[k] counts right derivatives with an error of 10^-(k+1) to 10^-k, the last one smaller errors too. The
   // error is divided by atol/rtol + |numeric|.
   std::array<Index, 18> by_decade{};
+  // Full mode: the largest excess of each element's derivatives; NaN where none was decided.
+  std::vector<double> errors{};
   Mistake mistake;  // what a wrong gradient looks like; in Projection mode for small Jacobians
 };
 

@@ -369,6 +369,9 @@ TEST_CASE("a check that decides nothing is undecided") {
                      {{"x", tensor({0, 1, -1, 0}, DType::Float64)}});
   CHECK(kinks);
   CHECK(kinks.differences.inputs[0].kinks > 0);
+  const std::vector<double>& errors = kinks.differences.inputs[0].errors;
+  REQUIRE(errors.size() == 4);
+  CHECK(errors[1] < 1);
 }
 
 TEST_CASE("a function that cannot be checked") {
@@ -389,6 +392,17 @@ TEST_CASE("a function that cannot be checked") {
           {[&](auto& x) { return Tensors{calls++ ? narrow(x[0], 0, 0, 1) : x[0]}; }, gradient},
           {{"x", random({2}, 1)}}),
       "form", "depends on the values");
+}
+
+TEST_CASE("the errors of each element are there") {
+  const FunctionReport r = checked([](const Tensors& x, const Tensors& dy) {
+    const Tensor dx = d_square(x, dy);
+    mul_(narrow(reshape(dx, {-1}), 0, 5, 1), 1.5);
+    return Tensors{dx};
+  });
+  const std::vector<double>& errors = r.differences.inputs[0].errors;
+  REQUIRE(errors.size() == 12);
+  for (std::size_t j = 0; j < 12; ++j) CHECK((errors[j] > 1) == (j == 5));
 }
 
 TEST_CASE("a report as text and as JSON") {
