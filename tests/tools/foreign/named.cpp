@@ -1,9 +1,11 @@
 // Wrong backwards behind callbacks: which are caught, and which are named.
+#include <cmath>
 #include <cstdlib>
 #include <iostream>
-#include <set>
+#include <map>
 
 #include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
 #include "tests/autograd/gradcheck/wrong/wrong.hpp"
 #include "tests/catch.hpp"
@@ -37,6 +39,66 @@ std::vector<GradcheckInput> inputs(const WrongOp& op) {
   return all;
 }
 
+// What the mistakes look like that can be named by calling f and backward again: the others of wrong.hpp without a name.
+std::string_view looks_of(const WrongOp& op, const WrongGradient& wrong) {
+  static const std::map<std::pair<std::string_view, std::string_view>, const char*> more{
+      {{"sin", "the function itself"}, "the gradient is dy times the output"},
+      {{"log", "divided by y"}, "the gradient is dy times 1/the output"},
+      {{"tanh", "1 + y²"}, "a term dy times the output² has the wrong sign"},
+      {{"tanh", "x for y"}, "written for the output, and reads x0"},
+      {{"sigmoid", "sigmoid of y"}, "taken at the output instead of at x0"},
+      {{"sigmoid", "as tanh"}, "the gradient is dy times (1 - the output²)"},
+      {{"a b", "sum of factors"}, "a term dy times x1 is too many"},
+      {{"maximum of rows", "to the smallest"}, "at the wrong elements"},
+      {{"heads joined", "reshape alone"}, "at the wrong elements"},
+      {{"every second", "the first ones"}, "at the wrong elements"},
+      {{"logsumexp of rows", "softmax along the other axis"}, "depends on x0 of another"},
+      {{"scores Q Kᵀ/√d", "query for key"}, "depends on x0 of another"},
+      {{"layer norm with γ and β", "γ from x"}, "the gradient is dy times x0"},
+      {{"layer norm with γ and β", "γ from y"}, "the gradient is dy times the output"},
+      {{"dropout", "as if not training"}, "the gradient is dy"},
+      {{"gate σ(a) b", "σ' forgotten"}, "the gradient is dy times x1"},
+      {{"gate σ(a) b", "a for σ(a)"}, "the gradient is dy times x0"},
+      {{"mixture z a + (1 - z) b", "one path of two"}, "the gradient is dy times x1"},
+      {{"recurrence tanh(x + w h), two steps", "cut after one step"},
+       "the gradient is dy times (1 - the output²)"}};
+  const auto found = more.find({op.name, wrong.mistake});
+  return found == more.end() ? wrong.looks : found->second;
+}
+
+// Whether the gradients from dy = 1 agree with differences of the plain sum of f, as the gradient checks of two courses
+// have it. minitorch's compares one random element of each input. dlsys' sums the norms of all differences.
+bool passes_with_ones(const WrongOp& op, const WrongGradient& wrong, double h,
+                      std::pair<double, double> tolerance, bool one_element) {
+  const Function f = function(op, &wrong);
+  Tensors x;
+  for (const GradcheckInput& input : inputs(op)) x.push_back(input.value);
+  const Tensor y = f.value(x)[0];
+  const Tensors dx = f.gradient(x, {ones(y.shape(), y.dtype())});
+  double norms = 0;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    double squares = 0;
+    const Index chosen = random_integers({1}, 0, x[k].numel(), {7, k}).at<std::int64_t>({0});
+    for (Index i = 0; i < x[k].numel(); ++i) {
+      auto total = [&](double step) {
+        Tensors moved = x;
+        moved[k] = x[k].clone();
+        moved[k].data<double>()[i] += step;
+        return sum(f.value(moved)[0]).item();
+      };
+      const double numeric = (total(h) - total(-h)) / (2 * h);
+      const double apart =
+          std::abs(dx[k].to_vector<double>()[static_cast<std::size_t>(i)] - numeric);
+      if (one_element && i == chosen &&
+          apart > tolerance.first + tolerance.second * std::abs(numeric))
+        return false;
+      squares += apart * apart;
+    }
+    norms += std::sqrt(squares);
+  }
+  return one_element || norms < tolerance.first;
+}
+
 }  // namespace
 
 TEST_CASE("wrong backwards behind callbacks are caught and named") {
@@ -51,23 +113,36 @@ TEST_CASE("wrong backwards behind callbacks are caught and named") {
       INFO(op.name << ", " << wrong.mistake << "\n" << report.text());
       CHECK_FALSE(report);
       ++all;
-      const std::string_view looks = wrong.looks;
+      const std::string_view looks = looks_of(op, wrong);
       const bool by_dy = contains(looks, "dy ignored") || contains(looks, "used not linearly");
       const bool rightly = by_dy ? contains(report.mistake, report.check("linear").detail)
                                  : !looks.empty() && contains(report.mistake, looks);
       silent += report.mistake.empty();
       named += rightly;
-      misnamed += !rightly && !looks.empty() && !report.mistake.empty();
+      misnamed += !rightly && !report.mistake.empty();
       if (print && !rightly)
         std::cout << op.name << ", " << wrong.mistake << ": wanted [" << looks << "], is ["
                   << report.mistake << "]\n";
     }
   }
-  CHECK(named * 100 >= all * 84);
-  CHECK(misnamed * 100 <= all * 2);
   if (print)
     std::cout << all << " wrong, " << named << " named rightly, " << misnamed << " wrongly, "
               << silent << " not named\n";
+  CHECK(named * 100 >= all * 90);
+  CHECK(misnamed * 100 <= all * 2);
+}
+
+TEST_CASE("checks with ones as the upstream gradient pass many of them") {
+  int minitorch = 0, needle = 0;
+  for (const WrongOp& op : checked::wrong_ops())
+    for (const WrongGradient& wrong : op.wrong) {
+      minitorch += passes_with_ones(op, wrong, 1e-6, {1e-2, 1e-2}, true);
+      needle += passes_with_ones(op, wrong, 1e-4, {1e-6, 0}, false);
+    }
+  if (std::getenv("GLIM_PRINT"))
+    std::cout << minitorch << " pass as in minitorch, " << needle << " as in dlsys\n";
+  CHECK(minitorch >= 30);
+  CHECK(needle >= 30);
 }
 
 }  // namespace glim::foreign_named
