@@ -166,9 +166,28 @@ std::string small_constant(const Wrong& w) {
                    " % of the largest: an epsilon forgotten or misplaced, or a constant rounded";
 }
 
+// The same point, where f has output `o` alone.
+std::string name_of_output(Probe& p, std::size_t o, const GradcheckOptions& options) {
+  const Function f{[&p, o](const Tensors& x) { return Tensors{p.calls.value(x)[o]}; },
+                   [&p, o](const Tensors& x, const Tensors& dy) {
+                     Tensors all = combine(0, p.dy, 0, p.dy);
+                     all[o] = dy[0];
+                     return p.calls.gradient(x, all);
+                   }};
+  Calls calls(f, p.calls.wanted_inputs());
+  Probe alone{calls, p.x, p.seed, p.near, {p.y[o]}, {p.dy[o]}};
+  alone.dx = alone.gradient(alone.dy);
+  const GradcheckReport report = differences(f, calls.wanted_inputs(), options);
+  const std::string name = report.failed() ? name_mistake(alone, report) : "";
+  return name.empty() ? "" : name + ", of output " + std::to_string(o);
+}
+
 }  // namespace
 
 std::string name_mistake(Probe& p, const GradcheckReport& wrong) {
+  for (std::size_t o = 0; p.y.size() > 1 && o < p.y.size(); ++o)
+    if (p.dy[o].defined())
+      if (const std::string name = name_of_output(p, o, wrong.options); !name.empty()) return name;
   for (const GradcheckEntry& e : wrong.inputs)
     if (e.failed > 0 && !e.mistake.name.empty()) return e.mistake.name;
   for (const GradcheckEntry& e : wrong.inputs) {
