@@ -47,6 +47,10 @@ refuse "embeddings of a negative deviation" 'embedding-init' limited train --emb
 refuse "initial embeddings of another kind" 'embedding-init.*rnn' limited train --kind rnn --embedding-init 0.1 --task copy --out fresh
 refuse "no such layers to run again" 'recompute.*none, encoder, all' limited train --recompute some --out fresh
 refuse "layers run again by another kind" 'recompute.*gpt' limited train --kind gpt --text good.src --recompute all --out fresh
+refuse "a program that is not there" 'no-such.*asked for the inputs: .*not found' limited gradcheck --program no-such
+refuse "a program that does not reply" 'no reply within 0\.2 s \(--timeout\)' limited gradcheck --program 'sleep 60' --timeout 0.2
+refuse "ops by name in a program" 'only is not for --program' limited gradcheck --program cat --only relu
+refuse "a time limit without a program" 'timeout is for --program alone' limited gradcheck --timeout 3
 refuse "missing configuration" 'no\.toml' limited train --config no.toml --out fresh
 printf 'layerz = 3\n' >unknown.toml
 refuse "unknown key" "unknown\.toml:1: 'layerz'.*did you mean layers" limited train --config unknown.toml --out fresh
