@@ -57,7 +57,7 @@ bool same(const Tensors& a, const Tensors& b) {
 bool close(const Tensors& a, const Tensors& b, double near) {
   for (std::size_t k = 0; k < a.size(); ++k)
     if (a[k].defined() && a[k].numel() > 0 &&
-        !(largest(a[k] - b[k]) <= near * std::max(largest(a[k]), largest(b[k]))))
+        !(largest(a[k] - b[k]) <= near * std::max({1.0, largest(a[k]), largest(b[k])})))
       return false;
   return true;
 }

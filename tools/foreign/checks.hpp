@@ -34,7 +34,8 @@ std::string name_mistake(Probe& p, const GradcheckReport& wrong);
 
 Tensors combine(double a, const Tensors& u, double b, const Tensors& v);  // a u + b v
 bool same(const Tensors& a, const Tensors& b);                            // every bit
-bool close(const Tensors& a, const Tensors& b, double near);  // relative to each one's largest
+// Relative to each one's largest, or to 1: a gradient of 0 may be rounding, as that of attention's key bias is.
+bool close(const Tensors& a, const Tensors& b, double near);
 bool vanishes(const Tensors& a);                              // every element is 0
 double largest(const Tensor& x);
 // x a little further on, by another share for each element: an affine change would be none to a norm.

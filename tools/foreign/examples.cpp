@@ -25,7 +25,7 @@ Tensor moved(const Tensor& x, int bit, bool has) {
 
 // Has `after` the examples that were not moved as `before` has them?
 bool others_equal(const Tensor& before, const Tensor& after, int bit, bool has, double near) {
-  const double allowed = near * largest(before);
+  const double allowed = near * std::max(1.0, largest(before));
   for (Index i = 0; i < before.shape()[0]; ++i)
     if ((i >> bit & 1) != has && !(largest(select(before, 0, i) - select(after, 0, i)) <= allowed))
       return false;
