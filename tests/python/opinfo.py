@@ -92,7 +92,7 @@ def check_sample(op, sample, glim, torch):
     except Exception as error:
         return {"verdict": "not checked", "why": f"{type(error).__name__}: {error}"[:300]}
     found = json.loads(report.to_json())
-    verdict = "pass" if report else "undecided" if report.verdicts["differences"] == "undecided" else "fail"
+    verdict = "pass" if report else "fail" if "failed" in report.verdicts.values() else "undecided"
     shapes = [list(x.shape) if isinstance(x, torch.Tensor) else str(x)[:60] for x in args]
     line = {"verdict": verdict, "shapes": shapes, "kwargs": str(sample.kwargs)[:120]}
     for key in ("checked", "undecidable", "low_precision"):
@@ -127,36 +127,54 @@ def read(path):
         return [json.loads(line) for line in lines]
 
 
+ORDER = ["pass", "derivative 0", "undecided", "not decided in time", "not checked", "fail"]
+
+
+def verdict_of(line):
+    """That of a sample; None if it has no elements."""
+    if "failed" in line.get("verdicts", {}).values():
+        return "fail"
+    if line.get("verdict") != "undecided":
+        return line.get("verdict")
+    if not line["checked"]:
+        return None
+    # Each element was compared, and is 0 on both sides.
+    return "undecided" if line["undecidable"] else "derivative 0"
+
+
 def table(path):
     """Markdown: the counts, then the operators that did not pass."""
-    lines = read(path)
     by = {}
-    for line in lines:
+    for line in read(path):
         by.setdefault(line["operator"], []).append(line)
-    order = ["fail", "undecided", "not decided in time", "not checked", "pass"]
-    verdicts = {}
-    for name, of in by.items():
-        found = Counter(x["verdict"] for x in of if "verdict" in x)
-        late = any("signal" in x for x in of)
-        verdicts[name] = next((v for v in ("fail", "undecided") if found[v]), None) or (
-            "pass" if found["pass"] else "not decided in time" if late else "not checked"
-        )
+    verdicts, samples = {}, Counter()
+    for name, lines in by.items():
+        found = Counter(filter(None, map(verdict_of, lines)))
+        samples += found
+        late = any("signal" in x for x in lines)
+        # What some samples decide, others need not.
+        of = next((v for v in ("fail", "pass", "undecided", "derivative 0") if found[v]), None)
+        verdicts[name] = of or ("not decided in time" if late else "not checked")
     counts = Counter(verdicts.values())
-    samples = Counter(x["verdict"] for x in lines if "verdict" in x)
     text = ["| verdict | operators | samples |", "|---|---|---|"]
-    text += [f"| {v} | {counts[v]} | {samples[v] or ''} |" for v in reversed(order) if counts[v]]
+    text += [f"| {v} | {counts[v]} | {samples[v] or ''} |" for v in ORDER if counts[v]]
     text += [f"| all | {len(verdicts)} | {sum(samples.values())} |", ""]
-    for v in order[:-1]:
+    for v in reversed(ORDER[1:]):
         names = sorted(n for n in verdicts if verdicts[n] == v)
-        if names:
-            text += [f"## {v[0].upper() + v[1:]}", "", "| operator | why |", "|---|---|"]
+        if not names:
+            continue
+        text += [f"## {v[0].upper() + v[1:]}", ""]
+        if v == "derivative 0":
+            text += ["Every derivative is 0, and so is the gradient: " + ", ".join(f"`{n}`" for n in names) + ".", ""]
+        else:
+            text += ["| operator | why |", "|---|---|"]
             text += [f"| `{n}` | {reason(by[n], v)} |" for n in names] + [""]
     return "\n".join(text)
 
 
 def reason(lines, verdict):
     for line in lines:
-        if line.get("verdict") == verdict:
+        if verdict_of(line) == verdict:
             return line["why"].replace("\n", " ").replace("|", "\\|")[:400]
     last = lines[-1]
     return f"no sample done in {SECONDS:.0f} s of CPU time" if last.get("signal") in (9, 24) else f"the process ended: {last}"

@@ -138,3 +138,18 @@ positional_embedding.wrong((FACTOR, PASSED), "√d forgotten", x=lambda dy, x, p
 positional_embedding.wrong(FACTOR, "mean over the batch", p=lambda dy, x, p: dy.mean(axis=0))
 positional_embedding.wrong(LOST, "the first example", p=lambda dy, x, p: dy[0])
 positional_embedding.wrong(BROADCAST, "not summed over the batch", p=lambda dy, x, p: dy)
+
+
+@layer(q=normal(T, D), k=normal(T, D), b=normal(D))
+def scores_with_a_key_bias(q, k, b):
+    """Softmax does not change with q bᵀ, the same for each key: the gradient of b is 0, but for rounding."""
+    return softmax_of(q @ (k + b).T / np.sqrt(D))
+
+
+def key_bias_back(dy, q, k, b):
+    ds = softmax_back(dy, scores_with_a_key_bias(q, k, b)) / np.sqrt(D)
+    return ds @ (k + b), ds.T @ q, (ds.T @ q).sum(axis=0)
+
+
+scores_with_a_key_bias.right(key_bias_back)
+scores_with_a_key_bias.wrong(IGNORED, "bias from the first key", b=lambda dy, *x: key_bias_back(dy, *x)[1][0])
