@@ -43,8 +43,8 @@ def adapt(function: Any, *args: Any) -> Adapted:
     name = _framework_of(function, args)
     if name is None:
         raise TypeError(
-            f"gradcheck: {name_of(function)} and its inputs belong to neither torch, JAX nor autograd; "
-            "pass its gradient as the second argument: gradcheck(f, backward, *inputs)"
+            "gradcheck: the second argument is the backward, a function: gradcheck(f, backward, *inputs). It is left out "
+            f"for a function of torch, JAX or autograd alone, and {name_of(function)} is none of these"
         )
     return importlib.import_module("." + name, __name__).adapt(function, args)
 
