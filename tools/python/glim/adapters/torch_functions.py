@@ -34,7 +34,6 @@ def adapt(function, args):
             now[i] = tensor
         inputs, weights = with_leaves(everything, iter(now))
         with torch.random.fork_rng(devices=[]):
-            torch.set_rng_state(state)
             if module:
                 held = {k: _cast(b, to) for k, b in {**fixed, **buffers}.items()}
                 y = torch.func.functional_call(module, {**weights, **held}, tuple(inputs))
