@@ -81,7 +81,7 @@ def check_sample(op, sample, glim, torch):
 
     def detached(x):
         if isinstance(x, torch.Tensor):
-            return x.detach().clone()
+            return x.detach().clone().requires_grad_(x.requires_grad)
         return type(x)(map(detached, x)) if type(x) in (tuple, list) else x
 
     try:

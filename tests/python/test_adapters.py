@@ -118,6 +118,16 @@ def test_plain_functions_of_torch(torch):
     assert glim.gradcheck(lambda a, b: (a * b, {"sum": a.sum()}), torch.rand(3), torch.rand(3))
 
 
+def test_what_requires_a_gradient_is_checked(torch):
+    x, mean = torch.rand(3, 4), torch.zeros(4)
+    assert adapt(torch.sub, x, mean).names == ("x0", "x1")
+    assert adapt(torch.sub, x.requires_grad_(), mean).names == ("x0",)
+    report = glim.gradcheck(lambda x: (x * x, x.detach()), torch.rand(3))
+    assert report and "Output 1 requires no gradient" in str(report)
+    report = glim.gradcheck(lambda x: x.detach() * 2, torch.rand(3))
+    assert not report and "no gradient reaches" in report.mistake
+
+
 def test_float32_of_torch(torch):
     assert adapt(torch.sin, torch.rand(3)).inputs[0].dtype == np.float64
     assert adapt(torch.sin, X.astype(np.float32)).inputs[0].dtype == np.float32

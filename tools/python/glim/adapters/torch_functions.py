@@ -1,4 +1,8 @@
-"""torch: a Function, a Module with its parameters, or a function of tensors."""
+"""torch: a Function, a Module with its parameters, or a function of tensors.
+
+As torch.autograd.gradcheck has it: if some arguments require a gradient, the others are constants; an output that
+requires none beside others that do is left out.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +24,10 @@ def adapt(function, args):
     everything = [list(args), {k: p for k, p in parameters.items() if p.requires_grad}]
     fixed = {k: p for k, p in parameters.items() if not p.requires_grad}
     given = list(leaves(everything))
+    asked = any(isinstance(x, torch.Tensor) and x.requires_grad for x in leaves(args))
+    constants = {id(x) for x in leaves(args) if asked and not getattr(x, "requires_grad", False)}
     labels = [n for name, x in zip(names, args) for n in leaf_names(name, x)] + list(everything[1])
-    where = [i for i, x in enumerate(given) if _is_floating(x, labels[i])]
+    where = [i for i, x in enumerate(given) if _is_floating(x, labels[i]) and id(x) not in constants]
     if not where:
         raise TypeError(f"gradcheck: {name_of(function)} has no input of a floating dtype")
     dtype = wanted_dtype(args)
@@ -43,7 +49,10 @@ def adapt(function, args):
         outputs = [t for t in leaves(y) if isinstance(t, torch.Tensor) and t.is_floating_point()]
         if not outputs:
             raise TypeError(f"gradcheck: {name_of(function)} has no output of a floating dtype")
-        return outputs
+        run.left_out = [k for k, t in enumerate(outputs) if not t.requires_grad]
+        if len(run.left_out) == len(outputs):
+            run.left_out = []
+        return [t for k, t in enumerate(outputs) if k not in run.left_out]
 
     def tensors_of(arrays):
         # One dtype for all: float64 if the checker asks for differences in float64.
@@ -78,6 +87,8 @@ def adapt(function, args):
         notes.append("The function takes float32 alone, so it is checked in float32.")
     if run.draws:
         notes.append("The function draws random numbers from torch: each run starts from the same state of its generator.")
+    for k in run.left_out:
+        notes.append(f"Output {k} requires no gradient (detached, or marked as not differentiable), and is left out.")
     return Adapted(f, backward, tuple(inputs), tuple(labels[i] for i in where), tuple(notes))
 
 
