@@ -134,7 +134,7 @@ TEST_CASE("wrong backwards behind callbacks are caught and named") {
 
 TEST_CASE("checks with ones as the upstream gradient pass many of them") {
   int minitorch = 0, needle = 0;
-  for (const WrongOp& op : checked::wrong_ops())
+  for (const WrongOp& op : wrongs::wrong_ops())
     for (const WrongGradient& wrong : op.wrong) {
       minitorch += passes_with_ones(op, wrong, 1e-6, {1e-2, 1e-2}, true);
       needle += passes_with_ones(op, wrong, 1e-4, {1e-6, 0}, false);
