@@ -36,7 +36,7 @@ Tensors combine(double a, const Tensors& u, double b, const Tensors& v);  // a u
 bool same(const Tensors& a, const Tensors& b);                            // every bit
 // Relative to each one's largest, or to 1: a gradient of 0 may be rounding, as that of attention's key bias is.
 bool close(const Tensors& a, const Tensors& b, double near);
-bool vanishes(const Tensors& a);                              // every element is 0
+bool vanishes(const Tensors& a);  // every element is 0
 double largest(const Tensor& x);
 // x a little further on, by another share for each element: an affine change would be none to a norm.
 Tensor beside(const Tensor& x);

@@ -19,7 +19,8 @@ using namespace nb::literals;
 using Free = nb::call_guard<nb::gil_scoped_release>;  // other threads of Python go on meanwhile
 
 void bind_pipeline(nb::module_& m) {
-  m.def("model_kind", [](const std::string& path) { return read_model(path).kind; }, "path"_a);
+  m.def(
+      "model_kind", [](const std::string& path) { return read_model(path).kind; }, "path"_a);
 
   nb::class_<Translation>(m, "Translation", "One translation of a sentence.")
       .def_ro("text", &Translation::text)
@@ -68,8 +69,8 @@ void bind_pipeline(nb::module_& m) {
             g.check(o);
             return g.generate(prompt, o);
           },
-          Free(), "prompt"_a, nb::kw_only(), "max_tokens"_a, "temperature"_a, "top_k"_a,
-          "top_p"_a, "greedy"_a, "seed"_a, "sample"_a, "slide"_a);
+          Free(), "prompt"_a, nb::kw_only(), "max_tokens"_a, "temperature"_a, "top_k"_a, "top_p"_a,
+          "greedy"_a, "seed"_a, "sample"_a, "slide"_a);
   auto as_dict = [](const Labels& labels, const std::vector<Classified>& found) {
     nb::list all;
     for (const Classified& c : found) {
