@@ -42,7 +42,10 @@ std::string likely_mistake(const FunctionReport& r, const std::string& of_gradie
     if (c.name != "differences" &&
         (c.name != "linear" || of_gradient.empty() || of_gradient.starts_with("dy ignored")))
       return c.detail;
-    if (!of_gradient.empty()) return of_gradient;
+    // The other examples of a batch look like a mask to the Jacobian.
+    const bool examples = of_gradient.starts_with("a mask ignored") &&
+                          r.check("batch").verdict == CheckVerdict::Failed;
+    if (!of_gradient.empty() && !examples) return of_gradient;
   }
   return "";
 }

@@ -70,25 +70,30 @@ bool right(const Wrong& w, const Tensors& at,
   }
 }
 
+bool like(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && a.dtype() == b.dtype();
+}
+
+Tensors with(Tensors x, std::size_t k, const Tensor& replaced) {
+  x[k] = replaced;
+  return x;
+}
+
+// Is backward right if x and y change places, or along the other axis?
 std::string other_argument(const Wrong& w) {
   Probe& p = w.p;
-  if (p.y.size() != 1 || p.y[0].shape() != w.x().shape() || p.y[0].dtype() != w.x().dtype())
-    return "";
-  auto with = [&](Tensors x, const Tensor& replaced) {
-    x[w.k] = replaced;
-    return x;
-  };
+  if (p.y.size() != 1 || !like(p.y[0], w.x())) return "";
   if (right(w, p.x, [&](const Tensors& x, const Tensors& dy) {
-        return p.calls.gradient(with(x, p.calls.value(x)[0]), dy);
+        return p.calls.gradient(with(x, w.k, p.calls.value(x)[0]), dy);
       }))
     return "the gradient is written for the output, and reads " + w.name() + " in its place";
-  if (right(w, with(p.x, p.y[0]),
+  if (right(w, with(p.x, w.k, p.y[0]),
             [&](const Tensors&, const Tensors& dy) { return p.calls.gradient(p.x, dy); }))
     return "the derivative is taken at the output instead of at " + w.name();
   if (w.x().rank() < 2) return "";
   if (right(w, p.x, [&](Tensors x, const Tensors& dy) {
         for (std::size_t i = 0; i < x.size(); ++i)
-          if (x[i].shape() == p.x[w.k].shape()) x[i] = transpose(x[i]).contiguous();
+          if (like(x[i], p.x[w.k])) x[i] = transpose(x[i]).contiguous();
         Tensors dx = p.calls.gradient(x, {transpose(dy[0]).contiguous()});
         dx[w.k] = transpose(dx[w.k]).contiguous();
         return dx;
@@ -97,8 +102,74 @@ std::string other_argument(const Wrong& w) {
   return "";
 }
 
+// x from the far end along its last axis, or along the last two.
+Tensor reversed(const Tensor& x, int axes) {
+  if (axes == 0) return x;
+  const Tensor from = reversed(x, axes - 1), y = from.clone();
+  const Index length = x.size(-axes);
+  for (Index i = 0; i < length; ++i) select(y, -axes, i).copy_(select(from, -axes, length - 1 - i));
+  return y;
+}
+
+// Is it right if an input is reversed, or dy and the gradient?
+std::string turned_input(const Wrong& w) {
+  auto right_with = [&](std::size_t j, const Tensor& turned) {
+    return right(w, w.p.x, [&](const Tensors& x, const Tensors& dy) {
+      return w.p.calls.gradient(with(x, j, turned), dy);
+    });
+  };
+  for (std::size_t j = 0; j < w.p.x.size(); ++j) {
+    const Tensor& x = w.p.x[j];
+    const std::string& name = w.p.calls.inputs[j].name;
+    if (!is_floating(x.dtype()) || x.rank() == 0) continue;
+    for (int axes = 1; axes <= std::min(x.rank(), 2); ++axes)
+      if (right_with(j, reversed(x, axes)))
+        return name + " is taken from its other end (a flip missing, or one too many)";
+  }
+  for (int axes = 1; axes <= std::min(w.x().rank(), 2); ++axes)
+    if (w.p.y.size() == 1 && w.p.y[0].rank() >= axes &&
+        right(w, w.p.x, [&](const Tensors& x, const Tensors& dy) {
+          const Tensors dx = w.p.calls.gradient(x, {reversed(dy[0], axes)});
+          return with(dx, w.k, reversed(dx[w.k], axes));
+        }))
+      return "the weights are taken from their other end (a flip missing, or one too many)";
+  return "";
+}
+
+// Is it right if dy first goes through the derivative of a function that f may end with?
+std::string last_function(const Wrong& w) {
+  const Probe& p = w.p;
+  if (p.y.size() != 1 || p.y[0].rank() == 0) return "";
+  using Back = Tensor (*)(const Tensor& dy, const Tensor& y);
+  const std::pair<const char*, Back> known[]{
+      {"tanh", [](const Tensor& dy, const Tensor& y) { return dy - dy * y * y; }},
+      {"sigmoid", [](const Tensor& dy, const Tensor& y) { return dy * y - dy * y * y; }},
+      {"relu", [](const Tensor& dy, const Tensor& y) { return where(greater(y, 0), dy, 0 * dy); }},
+      {"exp", [](const Tensor& dy, const Tensor& y) { return dy * y; }},
+      {"softmax",
+       [](const Tensor& dy, const Tensor& y) { return y * (dy - sum(dy * y, {-1}, true)); }}};
+  for (const auto& [name, back] : known)
+    if (right(w, p.x, [&, back = back](const Tensors& x, const Tensors& dy) {
+          return p.calls.gradient(x, {back(dy[0], p.y[0])});
+        }))
+      return std::string("the derivative of the last function is forgotten, ") + name;
+  return "";
+}
+
+// f that is quadratic in x has dx·x = 2 f. A backward that takes x for a constant at one of two places has half of that.
+std::string one_use_of_two(const Wrong& w) {
+  const double whole = dot(w.truth, w.x()), part = dot(w.dx(), w.x());
+  if (w.x().numel() < 3 || std::abs(whole) < 1e-3) return "";
+  if (std::abs(part / whole - 0.5) < w.near())
+    return w.name() + " is used twice, and the gradient is that of one use";
+  if (std::abs(part / whole - 1) < w.near())
+    return w.name() + " is used twice, and one use is counted twice (as if it were symmetric)";
+  return "";
+}
+
 // Arrays that derivatives are made of.
 std::vector<std::pair<std::string, Tensor>> known_arrays(const Wrong& w) {
+  std::vector<std::pair<std::string, Tensor>> ratios;
   const Tensor y = w.p.y[0], one = ones(y.shape(), y.dtype());
   std::vector<std::pair<std::string, Tensor>> all{{"", one},
                                                   {"the output", y},
@@ -114,7 +185,9 @@ std::vector<std::pair<std::string, Tensor>> known_arrays(const Wrong& w) {
     all.emplace_back(name, x);
     all.emplace_back(name + "²", x * x);
     all.emplace_back("1/" + name, div(ones(x.shape(), x.dtype()), x));
+    ratios.emplace_back("the output/" + name, y / x);
   }
+  all.insert(all.end(), ratios.begin(), ratios.end());
   return all;
 }
 
@@ -131,6 +204,8 @@ std::string known_term(const Wrong& w) {
       if (!all_finite(term)) continue;
       const std::string text = "dy" + (name.empty() ? "" : " times " + name);
       if (whole && w.equal(w.dx(), term)) return "the gradient is " + text;
+      if (whole && name.empty() && w.equal(w.dx() + w.truth, term))
+        return "the gradient is dy times 1 - the derivative";
       const double c = dot(apart, term) / dot(term, term), size = std::abs(c);
       if (whole || !w.equal(apart, c * term)) continue;
       for (const double factor : {1.0, 2.0})
@@ -188,13 +263,18 @@ std::string name_mistake(Probe& p, const GradcheckReport& wrong) {
   for (std::size_t o = 0; p.y.size() > 1 && o < p.y.size(); ++o)
     if (p.dy[o].defined())
       if (const std::string name = name_of_output(p, o, wrong.options); !name.empty()) return name;
-  for (const GradcheckEntry& e : wrong.inputs)
-    if (e.failed > 0 && !e.mistake.name.empty()) return e.mistake.name;
+  for (const GradcheckEntry& e : wrong.inputs) {
+    if (e.failed == 0 || e.mistake.name.empty()) continue;
+    const bool vague = e.mistake.name.starts_with("a factor that belongs to the output's");
+    const std::string name = vague ? last_function({p, e.input, {}}) : "";
+    return name.empty() ? e.mistake.name : name;
+  }
   for (const GradcheckEntry& e : wrong.inputs) {
     if (e.failed == 0 || numel_of(e.shape) > kMostElements) continue;
     const Wrong w{p, e.input, true_gradient(p, e.input)};
     if (!all_finite(w.truth) || !all_finite(w.dx())) continue;
-    for (auto guess : {other_argument, known_term, other_order, small_constant})
+    for (auto guess : {other_argument, known_term, other_order, small_constant, last_function,
+                       turned_input, one_use_of_two})
       if (const std::string name = guess(w); !name.empty()) return name;
   }
   return "";

@@ -91,6 +91,54 @@ TEST_CASE("the axis, the argument and the order are named") {
                  "the right numbers at the wrong elements"));
 }
 
+TEST_CASE("a derivative, a flip or a use that is forgotten is named") {
+  // y = tanh(x w)
+  const std::vector<GradcheckInput> at{{"x", random({4, 3}, 1)}, {"w", random({3, 3}, 2)}};
+  auto value = [](const Tensors& x) { return Tensors{tanh(matmul(x[0], x[1]))}; };
+  auto with = [&](bool slope) {
+    return mistake({value,
+                    [=](const Tensors& x, const Tensors& dy) {
+                      const Tensor y = tanh(matmul(x[0], x[1]));
+                      const Tensor d = slope ? dy[0] - dy[0] * y * y : dy[0];
+                      return Tensors{matmul(d, transpose(x[1])), matmul(transpose(x[0]), d)};
+                    }},
+                   at);
+  };
+  CHECK(with(true) == "passed");
+  CHECK(with(false) == "the derivative of the last function is forgotten, tanh");
+  // g = x xᵀ
+  auto gram = [](const Tensors& x) { return Tensors{matmul(x[0], transpose(x[0]))}; };
+  auto gram_with = [&](double a, double b) {
+    return mistake({gram,
+                    [=](const Tensors& x, const Tensors& dy) {
+                      return Tensors{a * matmul(dy[0], x[0]) + b * matmul(transpose(dy[0]), x[0])};
+                    }},
+                   {{"x", random({4, 3}, 1)}});
+  };
+  CHECK(gram_with(1, 1) == "passed");
+  CHECK(contains(gram_with(1, 0), "x is used twice, and the gradient is that of one use"));
+  CHECK(contains(gram_with(0, 2), "one use is counted twice"));
+  // y_t = Σ w_k x_{t+k}
+  auto taps = [](const Tensor& w, Index k) { return narrow(w, 0, k, 1); };
+  auto convolution = [&](const Tensors& x) {
+    return Tensors{taps(x[1], 0) * narrow(x[0], 0, 0, 4) + taps(x[1], 1) * narrow(x[0], 0, 1, 4)};
+  };
+  auto convolution_with = [&](bool flipped) {
+    return mistake({convolution,
+                    [=](const Tensors& x, const Tensors& dy) {
+                      const Tensor dx = zeros({5}, DType::Float64), dw = zeros({2}, DType::Float64);
+                      for (Index k = 0; k < 2; ++k) {
+                        add_(narrow(dx, 0, k, 4), taps(x[1], flipped ? 1 - k : k) * dy[0]);
+                        narrow(dw, 0, k, 1).fill_(dot(narrow(x[0], 0, k, 4), dy[0]));
+                      }
+                      return Tensors{dx, dw};
+                    }},
+                   {{"x", random({5}, 1)}, {"w", random({2}, 2)}});
+  };
+  CHECK(convolution_with(false) == "passed");
+  CHECK(contains(convolution_with(true), "w is taken from its other end"));
+}
+
 TEST_CASE("the mistake in the gradient of one output of several is named") {
   // y = x², z = tanh x, s = Σ x
   auto value = [](const Tensors& x) { return Tensors{x[0] * x[0], tanh(x[0]), sum(x[0], {1})}; };
