@@ -77,6 +77,24 @@ CheckVerdict sums(Probe& p, std::size_t k, const Shape& larger) {
   }
 }
 
+// Of input k, which f broadcasts. `differences` has its derivatives, if its gradient has its shape.
+FunctionCheck broadcast_input(Probe& p, std::size_t k, const Shape& larger,
+                              const GradcheckEntry& differences) {
+  FunctionCheck check{"broadcast", CheckVerdict::Passed, p.shape_mistakes[k]};
+  if (!check.detail.empty())
+    check.verdict = CheckVerdict::Failed;
+  else if (differences.failed > 0)
+    check.verdict = sums(p, k, larger);
+  else if (differences.telling == 0)
+    check.verdict = CheckVerdict::Undecided;
+  if (check.verdict == CheckVerdict::Passed || !check.detail.empty()) return check;
+  check.detail =
+      "f broadcasts " + p.calls.inputs[k].name + " " + to_string(p.x[k].shape()) + " to " +
+      to_string(larger) + ", and the gradient is " +
+      (check.verdict == CheckVerdict::Failed ? "not the sum" : "not known to be the sum");
+  return check;
+}
+
 }  // namespace
 
 FunctionCheck check_batch(Probe& p) {
@@ -121,34 +139,21 @@ FunctionCheck check_batch(Probe& p) {
 }
 
 FunctionCheck check_broadcast(Probe& p, const GradcheckReport& differences) {
-  FunctionCheck check{"broadcast", CheckVerdict::NotApplicable, "f broadcasts no input"};
+  FunctionCheck worst{"broadcast", CheckVerdict::NotApplicable, "f broadcasts no input"};
   for (std::size_t k = 0; k < p.x.size(); ++k) {
     const auto e = std::find_if(differences.inputs.begin(), differences.inputs.end(),
                                 [&](const GradcheckEntry& entry) { return entry.input == k; });
-    const std::string& shape_mistake = p.shape_mistakes[k];
-    if (e == differences.inputs.end() && shape_mistake.empty()) continue;
+    if (e == differences.inputs.end() && p.shape_mistakes[k].empty()) continue;
     const std::optional<Shape> larger = larger_shape(p, k);
     if (!larger) continue;
-    CheckVerdict verdict = CheckVerdict::Passed;
-    if (!shape_mistake.empty())
-      verdict = CheckVerdict::Failed;
-    else if (e->failed > 0)
-      verdict = sums(p, k, *larger);
-    else if (e->telling == 0)
-      verdict = CheckVerdict::Undecided;
-    if (check.verdict == CheckVerdict::Failed ||
-        (check.verdict == CheckVerdict::Undecided && verdict == CheckVerdict::Passed))
-      continue;
-    check.verdict = verdict;
-    const std::string what = p.calls.inputs[k].name + " " + to_string(p.x[k].shape());
-    check.detail =
-        !shape_mistake.empty() ? shape_mistake
-        : verdict == CheckVerdict::Passed
-            ? ""
-            : "f broadcasts " + what + " to " + to_string(*larger) + ", and the gradient is " +
-                  (verdict == CheckVerdict::Failed ? "not the sum" : "not known to be the sum");
+    const FunctionCheck check =
+        broadcast_input(p, k, *larger, e == differences.inputs.end() ? GradcheckEntry() : *e);
+    // Failed before undecided before passed.
+    if (worst.verdict == CheckVerdict::NotApplicable || worst.verdict == CheckVerdict::Passed ||
+        check.verdict == CheckVerdict::Failed)
+      worst = check;
   }
-  return check;
+  return worst;
 }
 
 }  // namespace glim::foreign

@@ -1,9 +1,12 @@
 // Has each gradient the shape and dtype of its input? If not, which change of shape makes it right?
 #include <algorithm>
+#include <cmath>
 
+#include "autograd/gradcheck/analytic.hpp"
 #include "autograd/restored.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
+#include "tensor/print.hpp"
 #include "tools/foreign/checks.hpp"
 #include "tools/foreign/differences.hpp"
 
@@ -91,9 +94,15 @@ void evaluate(Probe& p) {
 }
 
 std::string not_finite(const Probe& p) {
-  for (std::size_t k = 0; k < p.dx.size(); ++k)
-    if (p.dx[k].defined() && !all_finite(p.dx[k]))
-      return "the gradient of " + p.calls.inputs[k].name + " is not finite";
+  for (std::size_t k = 0; k < p.dx.size(); ++k) {
+    if (!p.dx[k].defined()) continue;
+    const std::vector<double> values = p.dx[k].to(DType::Float64).to_vector<double>();
+    const auto at =
+        std::find_if(values.begin(), values.end(), [](double x) { return !std::isfinite(x); });
+    if (at != values.end())
+      return "the gradient of " + p.calls.inputs[k].name + " is not finite: " + number_text(*at) +
+             " at " + to_string(detail::unravel(p.x[k].shape(), at - values.begin()));
+  }
   return "";
 }
 

@@ -71,6 +71,7 @@ FunctionReport check_function(const Function& function, const std::vector<Gradch
   Probe p{calls, {}, o.seed, 1e-9};
   FunctionReport r;
   r.function = o.name;
+  r.differences.options = gradcheck_options(o);
   auto set = [&](FunctionCheck check) {
     for (FunctionCheck& c : r.checks)
       if (c.name == check.name) c = std::move(check);
@@ -87,7 +88,7 @@ FunctionReport check_function(const Function& function, const std::vector<Gradch
         set(o.batch ? check_batch(p)
                     : FunctionCheck{"batch", CheckVerdict::NotApplicable, "not asked for"});
         r.differences =
-            differences(calls.as_function(), calls.wanted_inputs(), gradcheck_options(o));
+            differences(calls.as_function(), calls.wanted_inputs(), r.differences.options);
         set(verdict_of(r.differences));
         if (r.differences.failed() > 0) of_gradient = name_mistake(p, r.differences);
         set(check_broadcast(p, r.differences));

@@ -21,7 +21,7 @@ using Tensors = std::vector<Tensor>;
 struct Function {
   std::function<Tensors(const Tensors& inputs)> value;  // the outputs
   // ∂L/∂x for each input. An undefined Tensor is no gradient, which is right where the derivative is 0. An input of
-  // int64 or bool has none. `dy` has a tensor for each output, undefined for one of int64 or bool.
+  // int64 or bool has none, and may be left out. `dy` has a tensor for each output, undefined for one of int64 or bool.
   std::function<Tensors(const Tensors& inputs, const Tensors& dy)> gradient;
 };
 

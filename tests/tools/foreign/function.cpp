@@ -279,7 +279,7 @@ TEST_CASE("a gradient of another form is named by the change that makes it right
   fails_with(with([&](auto& x, auto& dy) {
                return Tensors{dx(x, dy), std::numeric_limits<double>::quiet_NaN() * dw(x, dy)};
              }),
-             "form", "the gradient of w is not finite");
+             "form", "the gradient of w is not finite: nan at (0, 0)");
   // A sum whose gradient has not grown to its input.
   auto total = [](const Tensors& x) { return Tensors{sum(x[0])}; };
   fails_in(check_function({total, [](auto&, auto& dy) { return dy; }}, {{"x", random({4, 3}, 1)}}),
