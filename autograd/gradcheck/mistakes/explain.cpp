@@ -88,7 +88,7 @@ void explain(const Subject& f, const Subject& checked, Checked& found) {
       ++report.ops_right;
       continue;
     }
-    name_mistakes(subject, one);
+    if (options.mode == GradcheckOptions::Mode::Full) name_mistakes(subject, one);
     if (std::none_of(report.ops_at_fault.begin(), report.ops_at_fault.end(),
                      [&](const GradcheckReport& r) { return r.function.starts_with(name); }))
       report.ops_at_fault.push_back(std::move(one.report));

@@ -162,6 +162,15 @@ TEST_CASE("how many derivatives say so stands beside the name", "[faults]") {
   CHECK(report.inputs[0].mistake.name == "a constant factor: 1/3 times the derivative");
 }
 
+TEST_CASE("a wrong op too large for its Jacobian is found by a projection", "[faults]") {
+  const WrongOp& op = named("cube");
+  const Tensor x = uniform({150}, 0.3, 2, {3, 4}, DType::Float64);
+  GradcheckReport report = gradcheck(checked_op(op, &op.wrong[0]), {x}, {.mode = Mode::Projection});
+  INFO(report);
+  CHECK(report.failed() > 0);
+  CHECK(report.inputs[0].mistake.name.empty());
+}
+
 TEST_CASE("a saved value that goes stale is caught", "[faults]") {
   // One buffer for all calls, as a layer that keeps its last input would have.
   auto buffer = std::make_shared<Tensor>();
