@@ -1,0 +1,63 @@
+"""Runs the cells of the notebooks and compares what they print with what is stored.
+
+python test_notebooks.py --mend stores it.
+"""
+import ast
+import contextlib
+import io
+import json
+import pathlib
+import re
+import sys
+
+import pytest
+
+NOTEBOOKS = sorted((pathlib.Path(__file__).parents[2] / "tools/python/notebooks").glob("*.ipynb"))
+
+
+def outputs_of(cell, names, count):
+    """As a kernel gives them: what is printed, then the value of a last expression."""
+    tree = ast.parse("".join(cell["source"]))
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    printed, value = io.StringIO(), None
+    with contextlib.redirect_stdout(printed):
+        exec(compile(tree, "<cell>", "exec"), names)
+        if last:
+            value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)
+    outputs = []
+    if printed.getvalue():
+        outputs.append({"name": "stdout", "output_type": "stream", "text": printed.getvalue().splitlines(True)})
+    if value is not None:
+        data = {"text/plain": repr(value).splitlines(True)}
+        if hasattr(value, "_repr_html_"):
+            data["text/html"] = value._repr_html_().splitlines(True)
+        outputs.append({"data": data, "execution_count": count, "metadata": {}, "output_type": "execute_result"})
+    return outputs
+
+
+def run(path):
+    """The notebook with the outputs of this run."""
+    notebook, names = json.loads(path.read_text()), {"__name__": "__main__"}
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    for count, cell in enumerate(code, 1):
+        cell["outputs"], cell["execution_count"] = outputs_of(cell, names, count), count
+    return notebook
+
+
+def text(notebook):
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook(path):
+    assert rounded(text(run(path))) == rounded(path.read_text())
+
+
+def rounded(page):
+    """Lines with three digits of each fraction: NumPy rounds otherwise on another CPU."""
+    return re.sub(r"\d+\.\d+(e[-+]\d+)?", lambda number: f"{float(number[0]):.2e}", page).splitlines()
+
+
+if __name__ == "__main__" and sys.argv[1:] == ["--mend"]:
+    for path in NOTEBOOKS:
+        path.write_text(text(run(path)))
