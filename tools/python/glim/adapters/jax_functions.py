@@ -7,6 +7,10 @@ import numpy as np
 
 from . import Adapted, argument_names, name_of, wanted_dtype
 
+_enable_x64 = getattr(jax, "enable_x64", None)
+if _enable_x64 is None:  # of an older JAX
+    from jax.experimental import enable_x64 as _enable_x64
+
 
 def adapt(function, args):
     paths, tree = jax.tree_util.tree_flatten_with_path(list(args))
@@ -28,7 +32,7 @@ def adapt(function, args):
         return y
 
     def f(*arrays):
-        with jax.enable_x64(True):
+        with _enable_x64(True):
             return tuple(np.array(y) for y in of_inputs(*map(jax.numpy.asarray, arrays)))
 
     last = {}  # the pullback of the last inputs: tracing takes longer than running it
@@ -36,7 +40,7 @@ def adapt(function, args):
     def backward(dy, *arrays):
         dy = dy if isinstance(dy, tuple) else (dy,)
         at = [(a.dtype, a.shape, a.tobytes()) for a in map(np.asarray, arrays)]
-        with jax.enable_x64(True):
+        with _enable_x64(True):
             if last.get("at") != at:
                 last["dtypes"], last["pullback"] = _vjp(of_inputs, arrays)
                 last["at"] = at
@@ -44,7 +48,7 @@ def adapt(function, args):
             return tuple(np.array(d) for d in dx)
 
     dtype = wanted_dtype(args)
-    with jax.enable_x64(True):
+    with _enable_x64(True):
         inputs = [np.array(given[i]).astype(dtype) for i in where]
     return Adapted(f, backward, tuple(inputs), tuple(labels[i] for i in where), ())
 
