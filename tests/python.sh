@@ -26,10 +26,13 @@ install() {  # install ENVIRONMENT PACKAGE...
 "${pythons[0]}" -c 'import sysconfig, os, sys
 sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' ||
   fail "${pythons[0]} has no Python.h: apt-get install python3-dev"
-environment "${pythons[0]}" "$folder/builder"
-install "$folder/builder" wheel
+# Kept from one run to the next, so that Ninja sees what has changed.
+[ -x "$folder/builder/bin/python" ] || environment "${pythons[0]}" "$folder/builder"
+mapfile -t needed < <("$folder/builder/bin/python" -c 'import re
+print("\n".join(re.findall(r"\"(.*?)\"", re.search(r"requires = \[(.*?)\]\n", open("pyproject.toml").read(), re.S)[1])))')
+install "$folder/builder" wheel ninja "${needed[@]}"
 rm -rf "$folder/wheels"
-"$folder/builder/bin/python" -m pip wheel --disable-pip-version-check -q --no-deps --config-settings=builddir="$folder/build" \
+"$folder/builder/bin/python" -m pip wheel --disable-pip-version-check -q --no-deps --no-build-isolation --config-settings=builddir="$folder/build" \
   -w "$folder/wheels" . >"$folder/log" 2>&1 || { tail -20 "$folder/log" >&2; fail "the wheel does not build"; }
 # The module has the stable ABI of 3.10, whichever Python built it.
 "$folder/builder/bin/python" -m wheel tags --remove --python-tag cp310 "$folder"/wheels/*.whl >"$folder/log"

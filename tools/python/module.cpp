@@ -12,6 +12,7 @@ NB_MODULE(_glim, m) {
   bind_tape(m);
   bind_modules(m);
   bind_layers(m);
+  bind_models(m);
   bind_optimizers(m);
   bind_own_ops(m);
   bind_gradcheck(m);

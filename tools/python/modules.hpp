@@ -23,6 +23,7 @@ Extent2 extent_of(const char* what, const DimsArg& d);
 
 void bind_modules(nb::module_& m);  // Module, Layer, and what Python derives from
 void bind_layers(nb::module_& m);
+void bind_models(nb::module_& m);
 void bind_own_ops(nb::module_& m);
 void bind_optimizers(nb::module_& m);
 

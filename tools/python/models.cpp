@@ -1,0 +1,244 @@
+// Models, built from keywords.
+#include <nanobind/stl/optional.h>
+
+#include "models/bert/bert.hpp"
+#include "models/conv/conv_seq2seq.hpp"
+#include "models/gpt/gpt.hpp"
+#include "models/non_autoregressive/non_autoregressive.hpp"
+#include "models/rnn/seq2seq_rnn.hpp"
+#include "models/transformer/transformer.hpp"
+#include "models/vit/vit.hpp"
+#include "tools/python/words.hpp"
+
+namespace glim::python {
+
+using namespace nb::literals;
+namespace {
+
+NormPlacement norm_named(const std::string& s) {
+  return choice<NormPlacement>("norm", s,
+                               {{"pre", NormPlacement::Pre}, {"post", NormPlacement::Post}});
+}
+Pooling pooling_named(const std::string& s) {
+  return choice<Pooling>("pooling", s, {{"first", Pooling::First}, {"mean", Pooling::Mean}});
+}
+Tie tie_named(const std::string& s) {
+  return choice<Tie>("tie", s, {{"none", Tie::None}, {"decoder", Tie::Decoder}, {"all", Tie::All}});
+}
+
+// A keyword of a config struct: how Python's value becomes the member.
+template <class C>
+class Keywords {
+ public:
+  Keywords(const char* what, nb::kwargs given) : what_(what), given_(given) {}
+  template <class T>
+  Keywords& operator()(const char* name, T& member) {
+    return take(name, [&](nb::handle value) { return nb::try_cast(value, member); });
+  }
+  template <class E>
+  Keywords& operator()(const char* name, E& member, E (*named)(const std::string&)) {
+    return take(name, [&](nb::handle value) {
+      std::string word;
+      if (!nb::try_cast(value, word)) return false;
+      member = named(word);
+      return true;
+    });
+  }
+  // TypeError for one that no line has taken.
+  void done() const {
+    for (auto [key, value] : given_)
+      if (std::string name = nb::cast<std::string>(key); !taken_.contains(name))
+        throw nb::type_error(
+            (std::string(what_) + ": unknown argument '" + name + "'; known are " + known_)
+                .c_str());
+  }
+
+ private:
+  template <class F>
+  Keywords& take(const char* name, const F& assign) {
+    known_ += (known_.empty() ? "" : ", ") + std::string(name);
+    taken_.insert(name);
+    if (given_.contains(name) && !assign(given_[name]))
+      throw nb::type_error(
+          (std::string(what_) + ": the argument '" + name + "' has another type").c_str());
+    return *this;
+  }
+  const char* what_;
+  nb::kwargs given_;
+  std::string known_;
+  std::set<std::string> taken_;
+};
+
+TransformerConfig transformer_config(Keywords<TransformerConfig>& k, TransformerConfig& c) {
+  k("src_vocab", c.src_vocab)("tgt_vocab", c.tgt_vocab)("d_model", c.d_model)("heads", c.heads)(
+      "d_ff", c.d_ff)("dropout", c.dropout)("norm", c.norm, norm_named)(
+      "activation", c.activation, activation_named)("norm_eps", c.norm_eps)("bias", c.bias)(
+      "attention_dropout", c.attention_dropout)("activation_dropout", c.activation_dropout)(
+      "positions", c.positions, positions_named)("final_norm", c.final_norm)(
+      "encoder_layers", c.encoder_layers)("decoder_layers", c.decoder_layers)(
+      "tie", c.tie, tie_named)("max_len", c.max_len)("embedding_init", c.embedding_init)("pad",
+                                                                                         c.pad);
+  return c;
+}
+
+BertConfig bert_config(const char* what, nb::kwargs given) {
+  BertConfig c;
+  Keywords<BertConfig> k(what, given);
+  k("vocab", c.vocab)("max_len", c.max_len)("d_model", c.d_model)("heads", c.heads)(
+      "layers", c.layers)("d_ff", c.d_ff)("dropout", c.dropout)("norm", c.norm, norm_named)(
+      "activation", c.activation, activation_named)("learned_positions", c.learned_positions)(
+      "norm_eps", c.norm_eps)("pad", c.pad)("init", c.init)
+      .done();
+  return c;
+}
+
+}  // namespace
+
+void bind_models(nb::module_& m) {
+  module<Transformer>(
+      m, "Transformer",
+      "Vaswani et al. 2017: logits (B, T, V) of src (B, S) and tgt_in (B, T), int64. "
+      "Arguments: src_vocab, tgt_vocab, d_model, heads, d_ff, ...")
+      .def("__init__",
+           [](Transformer* self, nb::kwargs given) {
+             TransformerConfig c;
+             Keywords<TransformerConfig> k("Transformer", given);
+             transformer_config(k, c);
+             k.done();
+             new (self) Transformer(c);
+           })
+      .def(
+          "encode", [](Transformer& t, const Arg& src) { return t.encode(src("src").value()); },
+          "src"_a)
+      .def(
+          "__call__",
+          [](Transformer& t, const Arg& src, const Arg& tgt_in) {
+            return t(src("src").value(), tgt_in("tgt_in").value());
+          },
+          "src"_a, "tgt_in"_a);
+  module<Gpt>(m, "Gpt",
+              "Decoder only: logits (B, T, V) of ids (B, T), int64. Arguments: vocab, context, "
+              "d_model, heads, ...")
+      .def("__init__",
+           [](Gpt* self, nb::kwargs given) {
+             GptConfig c;
+             Keywords<GptConfig> k("Gpt", given);
+             k("vocab", c.vocab)("context", c.context)("d_model", c.d_model)("heads", c.heads)(
+                 "layers", c.layers)("d_ff", c.d_ff)("dropout", c.dropout)("bias", c.bias)(
+                 "norm_eps", c.norm_eps)("init", c.init)(
+                 "activation", c.activation, activation_named)("never_predicted", c.never_predicted)
+                 .done();
+             new (self) Gpt(c);
+           })
+      .def(
+          "__call__", [](Gpt& g, const Arg& ids) { return g(ids("ids").value()); }, "ids"_a);
+  module<Bert>(m, "Bert",
+               "Encoder only: (B, S, D) of ids (B, S). Arguments: vocab, max_len, d_model, heads, "
+               "layers, ...")
+      .def("__init__",
+           [](Bert* self, nb::kwargs given) { new (self) Bert(bert_config("Bert", given)); })
+      .def(
+          "__call__", [](Bert& b, const Arg& ids) { return b(ids("ids").value()); }, "ids"_a);
+  module<MaskedLanguageModel>(m, "MaskedLanguageModel",
+                              "Logits (M, V) of the chosen positions (M,) among the B·S of ids.")
+      .def("__init__",
+           [](MaskedLanguageModel* self, nb::kwargs given) {
+             new (self) MaskedLanguageModel(bert_config("MaskedLanguageModel", given));
+           })
+      .def(
+          "__call__",
+          [](MaskedLanguageModel& b, const Arg& ids, const Arg& chosen) {
+            return b(ids("ids").value(), chosen("chosen").value());
+          },
+          "ids"_a, "chosen"_a);
+  module<SequenceClassifier>(
+      m, "SequenceClassifier",
+      "Logits (B, C) of ids (B, S). Arguments: classes, pooling, and Bert's.")
+      .def(
+          "__init__",
+          [](SequenceClassifier* self, Index classes, const std::string& pooling,
+             nb::kwargs given) {
+            new (self) SequenceClassifier(bert_config("SequenceClassifier", given), classes,
+                                          pooling_named(pooling));
+          },
+          "classes"_a, "pooling"_a = "first", "config"_a)
+      .def(
+          "__call__", [](SequenceClassifier& b, const Arg& ids) { return b(ids("ids").value()); },
+          "ids"_a);
+  layer<Vit>(m, "Vit",
+             "Logits (B, classes) of images (B, C, H, W). Arguments: channels, height, width, "
+             "patch, classes, ...")
+      .def("__init__", [](Vit* self, nb::kwargs given) {
+        VitConfig c;
+        Keywords<VitConfig> k("Vit", given);
+        k("channels", c.channels)("height", c.height)("width", c.width)("patch", c.patch)(
+            "classes", c.classes)("d_model", c.d_model)("heads", c.heads)("layers", c.layers)(
+            "d_ff", c.d_ff)("dropout", c.dropout)("pooling", c.pooling, pooling_named)("norm_eps",
+                                                                                       c.norm_eps)
+            .done();
+        new (self) Vit(c);
+      });
+  auto teach = [](SequenceModel& s, const Arg& src, const Arg& tgt_in) {
+    return s.in_scope(
+        [&] { return s.teach(SourceBatch(src("src").value()), tgt_in("tgt_in").value()).logits; });
+  };
+  module<Seq2SeqRnn>(
+      m, "Seq2SeqRnn",
+      "GRU or LSTM with attention: logits (B, T, V). Arguments: src_vocab, tgt_vocab, d_embed, ...")
+      .def("__init__",
+           [](Seq2SeqRnn* self, nb::kwargs given) {
+             Seq2SeqRnnConfig c;
+             Keywords<Seq2SeqRnnConfig> k("Seq2SeqRnn", given);
+             k("src_vocab", c.src_vocab)("tgt_vocab", c.tgt_vocab)("d_embed", c.d_embed)(
+                 "d_model", c.d_model)("layers", c.layers)("cell", c.cell, cell_named)(
+                 "attention", c.attention, score_named)("dropout", c.dropout)("max_len", c.max_len)(
+                 "pad", c.pad)
+                 .done();
+             new (self) Seq2SeqRnn(c);
+           })
+      .def(
+          "__call__",
+          [teach](Seq2SeqRnn& s, const Arg& src, const Arg& tgt_in) {
+            return teach(s, src, tgt_in);
+          },
+          "src"_a, "tgt_in"_a);
+  module<ConvSeq2Seq>(m, "ConvSeq2Seq",
+                      "Convolutions with attention: logits (B, T, V). Arguments: src_vocab, "
+                      "tgt_vocab, d_model, ...")
+      .def("__init__",
+           [](ConvSeq2Seq* self, nb::kwargs given) {
+             ConvSeq2SeqConfig c;
+             Keywords<ConvSeq2SeqConfig> k("ConvSeq2Seq", given);
+             k("src_vocab", c.src_vocab)("tgt_vocab", c.tgt_vocab)("d_model", c.d_model)(
+                 "kernel", c.kernel)("encoder_layers", c.encoder_layers)(
+                 "decoder_layers", c.decoder_layers)("dropout", c.dropout)("max_len", c.max_len)(
+                 "pad", c.pad)
+                 .done();
+             new (self) ConvSeq2Seq(c);
+           })
+      .def(
+          "__call__",
+          [teach](ConvSeq2Seq& s, const Arg& src, const Arg& tgt_in) {
+            return teach(s, src, tgt_in);
+          },
+          "src"_a, "tgt_in"_a);
+  module<NonAutoregressive>(m, "NonAutoregressive",
+                            "All tokens at once: logits (B, T, V). Arguments: Transformer's.")
+      .def("__init__",
+           [](NonAutoregressive* self, nb::kwargs given) {
+             NonAutoregressiveConfig c;
+             Keywords<TransformerConfig> k("NonAutoregressive", given);
+             transformer_config(k, c);
+             k("eos", c.eos)("length_reach", c.length_reach)("copy_sharpness", c.copy_sharpness)
+                 .done();
+             new (self) NonAutoregressive(c);
+           })
+      .def(
+          "__call__",
+          [teach](NonAutoregressive& s, const Arg& src, const Arg& tgt_in) {
+            return teach(s, src, tgt_in);
+          },
+          "src"_a, "tgt_in"_a);
+}
+
+}  // namespace glim::python
