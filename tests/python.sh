@@ -32,8 +32,8 @@ mapfile -t needed < <("$folder/builder/bin/python" -c 'import re
 print("\n".join(re.findall(r"\"(.*?)\"", re.search(r"requires = \[(.*?)\]\n", open("pyproject.toml").read(), re.S)[1])))')
 install "$folder/builder" wheel ninja "${needed[@]}"
 rm -rf "$folder/wheels"
-"$folder/builder/bin/python" -m pip wheel --disable-pip-version-check -q --no-deps --no-build-isolation --config-settings=builddir="$folder/build" \
-  -w "$folder/wheels" . >"$folder/log" 2>&1 || { tail -20 "$folder/log" >&2; fail "the wheel does not build"; }
+PATH="$folder/builder/bin:$PATH" "$folder/builder/bin/python" -m pip wheel --disable-pip-version-check -q --no-deps \
+  --no-build-isolation --config-settings=builddir="$folder/build" -w "$folder/wheels" . >"$folder/log" 2>&1 || { tail -20 "$folder/log" >&2; fail "the wheel does not build"; }
 # The module has the stable ABI of 3.10, whichever Python built it.
 "$folder/builder/bin/python" -m wheel tags --remove --python-tag cp310 "$folder"/wheels/*.whl >"$folder/log"
 wheel=$(echo "$folder"/wheels/*.whl)
