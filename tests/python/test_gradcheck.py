@@ -43,6 +43,7 @@ def test_a_wrong_backward_is_named():
     assert json.loads(report.to_json())["passed"] is False
     html = report._repr_html_()
     assert "failed" in html and "term missing" in html
+    assert html.count("<rect") == 12 and "of the tolerance" in html
     assert "\n" not in repr(report) and "term missing" in repr(report)
 
 
