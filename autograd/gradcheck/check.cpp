@@ -129,7 +129,6 @@ class Check {
     ComparedDerivative found;
     found.index = unravel(e.shape, j);
     double along_u = 0, allowed = 0;
-    double& worst = e.errors.emplace_back(-1);
     std::vector<double> jump;  // by output, once one differs
     bool decided = true;
     Index row = 0;
@@ -144,14 +143,8 @@ class Check {
           v.explain_by(jump[row], found.analytic);
         }
         count(e, found, v);
-<<<<<<< HEAD
         if (v.kind != Verdict::Undecidable)
           error = std::fmax(error, v.tolerance.excess(found.analytic, v.numeric));
-||||||| parent of 543c7f2 (Picture the error of each element in a notebook)
-=======
-        if (v.kind != Verdict::Undecidable)
-          worst = std::max(worst, v.tolerance.excess(found.analytic, v.numeric));
->>>>>>> 543c7f2 (Picture the error of each element in a notebook)
         found_.numeric[e.input][at] = v.numeric;
         decided = decided && v.kind != Verdict::Undecidable;
         along_u += origin_.u[row] * v.numeric;

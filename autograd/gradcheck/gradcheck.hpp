@@ -111,14 +111,8 @@ struct GradcheckEntry : ComparedDerivative {
   // by_decade[k] counts right derivatives with an error of 10^-(k+1) to 10^-k, the last one smaller errors too. The
   // error is divided by atol/rtol + |numeric|.
   std::array<Index, 18> by_decade{};
-<<<<<<< HEAD
   // Full mode: the largest excess of each element's derivatives; NaN where none was decided.
   std::vector<double> errors{};
-||||||| parent of 543c7f2 (Picture the error of each element in a notebook)
-=======
-  // Of each element in Full mode: its largest error over the allowed one; -1 where nothing is decided.
-  std::vector<double> errors;
->>>>>>> 543c7f2 (Picture the error of each element in a notebook)
   Mistake mistake;  // what a wrong gradient looks like; in Projection mode for small Jacobians
 };
 
