@@ -10,8 +10,6 @@ import json
 import os
 import tempfile
 
-import numpy as np
-
 from . import _glim
 from .program import run, words_of
 
@@ -79,6 +77,8 @@ class Model:
         """(label, {label: probability}) of a sentence, or of an image (C, H, W) with values from 0 to 1; of a list of
         sentences or images (N, C, H, W), a list."""
         if self.kind == "vit":
+            import numpy as np
+
             images = np.asarray(what, dtype=np.float32)
             found = self._part(_glim.ImageClassifier).classify(images if images.ndim == 4 else images[None])
             return found if images.ndim == 4 else found[0]
@@ -104,19 +104,24 @@ class Inspection:
     (tools/inspect/data.md). In a notebook it shows the page."""
 
     def __init__(self, words):
+        self._words = words
         with tempfile.TemporaryDirectory() as folder:
-            run(["inspect", *words, "--data", "--out", folder, "--overwrite", "--svg", "*"], show=False)
+            run(["inspect", *words, "--data", "--out", folder, "--overwrite"], show=False)
             with open(os.path.join(folder, "inspect.json"), encoding="utf-8") as file:
                 self.data = json.load(file)
             with open(os.path.join(folder, "inspect.html"), encoding="utf-8") as file:
                 self.page = file.read()
             self.arrays = _read_safetensors(os.path.join(folder, "inspect.safetensors"))
-            self.pictures = {}
-            for root, _, names in os.walk(folder):
-                for name in names:
-                    if name.endswith(".svg"):
-                        with open(os.path.join(root, name), encoding="utf-8") as file:
-                            self.pictures[name.removesuffix(".svg")] = file.read()
+
+    def svg(self, picture):
+        """A picture of `glim inspect --list-pictures` as SVG: "decoder.layers.0.multihead_attn/head0"."""
+        with tempfile.TemporaryDirectory() as folder:
+            run(["inspect", *self._words, "--out", folder, "--overwrite", "--svg", picture], show=False)
+            found = [name for name in os.listdir(folder) if name.endswith(".svg")]
+            if len(found) != 1:
+                raise _glim.ValueError(f"svg: {picture} names {len(found)} pictures; svg takes one")
+            with open(os.path.join(folder, found[0]), encoding="utf-8") as file:
+                return file.read()
 
     def __getitem__(self, path):
         if path not in self.arrays:
@@ -128,6 +133,8 @@ class Inspection:
     @property
     def attention(self):
         """By module: A, dA = ∂L/∂A, S and dS = ∂L/∂S, each (H, T, S)."""
+        import numpy as np
+
         return {view["module"]: {name: np.array(view[name]) for name in ("A", "dA", "S", "dS")}
                 for view in self.data["attention"]}
 
@@ -139,6 +146,8 @@ class Inspection:
 
 
 def _read_safetensors(path):
+    import numpy as np
+
     types = {"F64": np.float64, "F32": np.float32, "I64": np.int64, "BOOL": np.bool_}
     with open(path, "rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
