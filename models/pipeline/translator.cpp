@@ -44,8 +44,8 @@ std::vector<std::int64_t> Translator::encode(const std::string& sentence, const 
 std::vector<std::vector<Translation>> Translator::translate(
     const std::vector<std::string>& sentences, const TranslateOptions& o,
     const std::vector<std::string>& names) const {
-  if (o.batch < 1) throw ValueError("--batch-sentences", "must be 1 at least");
-  if (o.max_length < 0) throw ValueError("--max-tokens", "must not be negative");
+  if (o.batch < 1) throw ValueError("batch", "must be 1 at least");
+  if (o.max_length < 0) throw ValueError("max_length", "must not be negative");
   Index most = model_->max_len();
   std::vector<std::vector<std::int64_t>> sources;
   std::optional<CopyNumbering> numbering;

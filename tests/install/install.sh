@@ -97,6 +97,15 @@ theirs=subprojects/glim/libglim.a
   link=$(ninja -C by_meson -t commands consumer | tail -n 1) && [[ $link = *" $theirs "* ]] &&
   (cd by_meson && eval "${link/ $theirs / $build/libglim.a }"); } >log 2>&1
 learns "Meson" by_meson/consumer
+printf '%s\n' "project('of_models', 'cpp', default_options: ['cpp_std=c++20'])" "executable('classify', 'classify.cpp'," \
+  "dependencies: dependency('glim-pipeline', fallback: 'glim', default_options: ['pipeline=enabled']))" >consumers/meson/of_models
+mkdir of_models
+cp -r consumers/meson/subprojects of_models
+mv consumers/meson/of_models of_models/meson.build
+cp "$root/tools/examples/classify.cpp" of_models
+meson setup of_models/build of_models --wrap-mode=forcefallback >log 2>&1
+report "Meson's pipeline" "$([ ! -x "$build/tools/glim" ] || ninja -C of_models/build -t query classify 2>&1 |
+  grep subprojects/glim/libglim_pipeline.a >/dev/null || tail -n 5 log)"
 report "a changed header is compiled at once" "$(ninja -C by_meson -t deps "$object" | grep headers_made.hpp >/dev/null ||
   echo "nothing that is made with the headers is read")"
 report "Meson builds the library alone" "$(grep -E '^subprojects/glim/(tools/[^/]*|tests/.*): ' targets)"
