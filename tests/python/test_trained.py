@@ -1,0 +1,111 @@
+"""Models that glim train wrote, from Python: the bytes of the program, arrays of an inspection, errors."""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import glim
+
+pytestmark = pytest.mark.skipif(not hasattr(glim, "run_program"), reason="this build has no program: its libraries are not "
+                                                                        "installed")
+SMALL = dict(d_model=16, d_ff=16, layers=1, heads=2, max_steps=8, quiet=True)
+
+
+def program(*words, stdin=""):
+    return subprocess.run([sys.executable, "-m", "glim", *words], input=stdin, capture_output=True, text=True,
+                          encoding="utf-8", timeout=120)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="module")
+def translator(folder):
+    return glim.train(task="phrasebook", out=folder / "translator", **SMALL)
+
+
+def test_translations_are_the_programs(translator):
+    lines = ["I have a cat", "", "My younger brother needs your five coats"]
+    for words in ([], ["--beam", "1"], ["--nbest", "2", "--beam", "3"]):
+        options = {name.removeprefix("--"): int(value) for name, value in zip(words[::2], words[1::2])}
+        printed = program("translate", "--model", translator.path, *words, stdin="\n".join(lines) + "\n").stdout
+        found = translator.translate(lines, **options)
+        if "nbest" in options:
+            found = [f"{k} ||| {t.text} ||| {t.score:.6f}" for k, best in enumerate(found) for t in best]
+        assert printed.splitlines() == found
+
+
+def test_one_sentence_is_a_string(translator):
+    assert translator.translate("I have a cat") == translator.translate(["I have a cat"])[0]
+    assert translator.kind == "transformer" and translator.score("I have a cat", "我有一只猫").tokens == 6
+
+
+def test_training_gives_the_programs_weights(translator, folder):
+    words = [w for name, value in SMALL.items() for w in
+             (["--" + name.replace("_", "-")] + ([] if value is True else [str(value)]))]
+    assert program("train", "--task", "phrasebook", "--out", str(folder / "by_program"), *words).returncode == 0
+    one, two = (open(os.path.join(path, "last.safetensors"), "rb").read()
+                for path in (translator.path, folder / "by_program"))
+    assert len(one) == len(two)  # the folder's name, the time and the like are in the metadata
+    header = int.from_bytes(one[:8], "little")
+    assert one[8 + header:] == two[8 + header:]
+
+
+def test_an_inspection_is_arrays(translator):
+    look = translator.inspect(sentence="I have a cat")
+    for view in look.attention.values():
+        assert np.allclose(view["A"].sum(-1), 1) and np.allclose(view["dS"].sum(-1), 0, atol=1e-6)
+    path = "decoder.layers.0.multihead_attn.probs"
+    attention = look.attention["decoder.layers.0.multihead_attn"]
+    assert np.allclose(look[path][0], attention["A"]) and np.allclose(look[path + ".grad"][0], attention["dA"])
+    assert "<html" in look.page and "iframe" in look._repr_html_()
+    assert look.svg("decoder.layers.0.multihead_attn/head0").startswith("<svg")
+    with pytest.raises(glim.IndexError, match="decoder.layers.0.multihead_attn.probs"):
+        look["decoder.layer.0.multihead_attn.probs"]
+
+
+def test_the_debugger_answers(translator):
+    assert "divide" in translator.step("next 2\nwhere", sentence="I have a cat")
+
+
+def test_other_kinds(folder):
+    text = folder / "text.txt"
+    text.write_text("to be or not to be\n" * 200, encoding="utf-8")
+    sizes = {name: SMALL[name] for name in ("d_model", "d_ff", "layers", "heads", "max_steps", "quiet")}
+    gpt = glim.train(kind="gpt", text=text, block=16, out=folder / "gpt", **sizes)
+    printed = program("generate", "--model", gpt.path, "--prompt", "to", "--max-tokens", "20", "--seed", "3").stdout
+    assert printed == "to" + gpt.generate("to", max_tokens=20, seed=3) + "\n"
+    assert gpt.score("to be").perplexity > 1
+    with pytest.raises(glim.FileError, match="gpt"):
+        gpt.translate("to be")
+
+
+def test_errors_say_what_to_do(folder):
+    for call, kind, words in ((lambda: glim.load(folder / "nothing"), glim.FileError, "no such"),
+                              (lambda: glim.train(kind="nosuch", out=folder / "x"), glim.Error, "transformer, rnn"),
+                              (lambda: glim.train(nosuch=1, out=folder / "x"), glim.Error, "no option --nosuch"),
+                              (lambda: glim.study("nosuch"), glim.Error, "nosuch")):
+        with pytest.raises(kind, match=words):
+            call()
+
+
+def test_ctrl_c_leaves_a_run_that_goes_on(folder):
+    out = str(folder / "stopped")
+    code = f"import glim; glim.train(task='copy', out={out!r}, epochs=1000, d_model=16, d_ff=16, layers=1, heads=2)"
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for line in child.stderr:
+        if line.startswith("step"):
+            break
+    child.send_signal(signal.SIGINT)
+    assert "KeyboardInterrupt" in child.stderr.read() and child.wait(60) != 0
+    for _ in range(100):
+        if os.path.exists(os.path.join(out, "last.safetensors")):
+            break
+        time.sleep(0.1)
+    assert glim.train(out=out, resume=True, max_steps=1, quiet=True).kind == "transformer"
