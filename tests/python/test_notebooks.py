@@ -6,13 +6,15 @@ import ast
 import contextlib
 import io
 import json
+import os
 import pathlib
 import re
 import sys
+import tempfile
 
 import pytest
 
-NOTEBOOKS = sorted((pathlib.Path(__file__).parents[2] / "tools/python/notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((pathlib.Path(__file__).resolve().parents[2] / "tools/python/notebooks").glob("*.ipynb"))
 
 
 def outputs_of(cell, names, count):
@@ -39,8 +41,14 @@ def run(path):
     """The notebook with the outputs of this run."""
     notebook, names = json.loads(path.read_text()), {"__name__": "__main__"}
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    for count, cell in enumerate(code, 1):
-        cell["outputs"], cell["execution_count"] = outputs_of(cell, names, count), count
+    here = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:  # what they train stays there
+        os.chdir(folder)
+        try:
+            for count, cell in enumerate(code, 1):
+                cell["outputs"], cell["execution_count"] = outputs_of(cell, names, count), count
+        finally:
+            os.chdir(here)
     return notebook
 
 
