@@ -7,7 +7,7 @@ namespace glim {
 Tensor padded_rows(const std::vector<const std::vector<std::int64_t>*>& rows, bool begin,
                    bool end) {
   std::int64_t width = 0;
-  for (const auto* ids : rows) width = std::max(width, std::ssize(*ids) + begin + end);
+  for (const auto* ids : rows) width = std::max<Index>(width, std::ssize(*ids) + begin + end);
   Tensor padded = full({std::ssize(rows), width}, kPad, DType::Int64);
   auto* row = padded.data<std::int64_t>();
   for (const auto* ids : rows) {
