@@ -231,6 +231,14 @@ TEST_CASE("the gradient of a broadcast input is a sum") {
   r = with([](const Tensor& d) { return mean(d, {0}); });
   CHECK(contains(r.mistake, "a constant factor: 1/4"));
   CHECK(r.check("broadcast").verdict == V::Undecided);
+  // The gradient of b is 0 at x = 0, and so is a mean.
+  const FunctionReport open =
+      check_function({product,
+                      [](const Tensors& x, const Tensors& dy) {
+                        return Tensors{dy[0] * x[1], mean(dy[0] * x[0], {0})};
+                      }},
+                     {{"x", zeros({4, 3}, DType::Float64)}, at[1]});
+  CHECK(open.check("broadcast").verdict == V::Undecided);
   // Of one axis of length 1, by a backward that takes any shape.
   auto general = [&](bool summed) {
     return check_function(
@@ -292,7 +300,12 @@ TEST_CASE("a gradient of another form is named by the change that makes it right
   auto total = [](const Tensors& x) { return Tensors{sum(x[0])}; };
   fails_in(check_function({total, [](auto&, auto& dy) { return dy; }}, {{"x", random({4, 3}, 1)}}),
            "form", "not expanded to the input");
-  // No change makes this one right.
+  // No change makes these right.
+  const FunctionReport half = with([&](auto& x, auto& dy) {
+    return Tensors{dx(x, dy), 0.5 * transpose(dw(x, dy))};
+  });
+  CHECK(half.mistake == "the gradient of w has shape (2, 3), w has (3, 2)");
+  CHECK(half.differences.inputs.size() == 1);  // x alone has derivatives to compare
   fails_with(
       check_function({total, [](auto&, auto&) { return Tensors{ones({5}, DType::Float64)}; }},
                      {{"x", random({4, 3}, 1)}}),
