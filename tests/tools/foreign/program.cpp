@@ -116,6 +116,17 @@ TEST_CASE("a program that does not keep to the exchange is told so in one line")
   CHECK(contains(problem("cat"), "\"call\" has \"\"inputs\"\" where a number belongs"));
 }
 
+TEST_CASE("a program that closes its standard input ends nothing else") {
+  Program program(R"(read l; exec <&-; echo '{"x": 1.5}'; sleep 20)", 0.5);
+  const Tensor x = program.inputs()[0].value;
+  try {
+    program.function().value({x});
+    FAIL("it replied");
+  } catch (const ValueError& e) {
+    CHECK(contains(e.what(), "asked for the value: no reply within 0.5 s"));
+  }
+}
+
 TEST_CASE("replies that make no sense are named by array") {
   auto reply = [](const std::string& inputs, const std::string& value = R"({"y": 1.0})",
                   const std::string& gradient = R"({"x": 1.0})") {
