@@ -32,6 +32,24 @@ std::string last_line(std::string text) {
   return text.substr(text.rfind('\n') + 1);
 }
 
+// The process group of the child that runs. Ctrl-C does not reach it, and a child that hangs would run on.
+volatile std::sig_atomic_t running_group = 0;
+
+void end_both(int signal) {
+  if (running_group > 0) ::kill(-running_group, SIGKILL);
+  std::signal(signal, SIG_DFL);
+  ::raise(signal);
+}
+
+void end_with_this_process(pid_t group) {
+  running_group = group;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction now;
+    if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL)
+      std::signal(signal, end_both);
+  }
+}
+
 }  // namespace
 
 void Child::Descriptor::reset() {
@@ -70,18 +88,18 @@ Child::Child(const std::string& command) {
     pid_ = -1;
     throw ValueError("--program", std::string("/bin/sh does not start: ") + std::strerror(error));
   }
+  end_with_this_process(pid_);
 }
 
 Child::~Child() {
   in_.reset();
-  if (pid_ < 0) return;
-  const pid_t group = pid_;
-  if (ended(1000)) {
-    ::kill(-group, SIGKILL);  // what it has left behind
-    return;
+  if (pid_ >= 0) {
+    const pid_t group = pid_;
+    const bool alone = ended(1000);
+    ::kill(-group, SIGKILL);  // the child, or what it has left behind
+    if (!alone) ::waitpid(pid_, &status_, 0);
   }
-  ::kill(-group, SIGKILL);
-  ::waitpid(pid_, &status_, 0);
+  running_group = 0;
 }
 
 bool Child::ended(int wait_ms) {

@@ -8,7 +8,8 @@ namespace glim::foreign {
 
 class Child {
  public:
-  // Run by /bin/sh, in a process group of its own. Ignores SIGPIPE in this process.
+  // Run by /bin/sh, in a process group of its own. This process ignores SIGPIPE from then on. A signal that ends it,
+  // unless handled, ends the child too.
   explicit Child(const std::string& command);
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;

@@ -49,6 +49,12 @@ refuse "no such layers to run again" 'recompute.*none, encoder, all' limited tra
 refuse "layers run again by another kind" 'recompute.*gpt' limited train --kind gpt --text good.src --recompute all --out fresh
 refuse "a program that is not there" 'no-such.*asked for the inputs: .*not found' limited gradcheck --program no-such
 refuse "a program that does not reply" 'no reply within 0\.2 s \(--timeout\)' limited gradcheck --program 'sleep 60' --timeout 0.2
+limited gradcheck --program 'echo $$ >child; exec sleep 600' 2>err &
+wait_until test -s child
+kill -TERM $!
+gone() { ! grep -q '^State:.[^Z]' "/proc/$(cat child)/status" 2>/dev/null; }  # a zombie is
+wait_until gone
+report "a program that hangs ends with glim" "$(gone || echo 'it runs on')"
 refuse "ops by name in a program" 'only is not for --program' limited gradcheck --program cat --only relu
 refuse "a time limit without a program" 'timeout is for --program alone' limited gradcheck --timeout 3
 refuse "missing configuration" 'no\.toml' limited train --config no.toml --out fresh
