@@ -32,6 +32,7 @@ def test_a_module_of_python():
         tape.backward((y * y).sum())
     assert all(p.grad is not None for p in layer.parameters())
     assert repr(layer).startswith("GatedFeedForward: 92 parameters")
+    assert all(isinstance(m, glim.Module) for m in (layer, layer.gate, glim.Gpt(vocab=9, d_model=8, heads=1)))
     assert set(layer.state_dict()) == set(names) | {"mean"}
 
 

@@ -63,28 +63,16 @@ void set_plainly(nb::handle self, nb::handle name, nb::handle value) {
 }
 
 // A module that is written in Python: attributes that are modules, parameters and buffers register as they are set.
-class PyModule : public Layer {
- public:
-  nb::handle self;  // borrowed: this is a part of it
+struct PyModule : Module {
   std::deque<Param> params;
   std::deque<Buffer> buffers;
-
-  nb::object call(nb::args args, nb::kwargs options) {
-    return in_scope([&] { return nb::borrow(self).attr("forward")(*args, **options); });
-  }
-
- private:
-  Var forward(const Var& x) override {
-    return nb::cast<Arg>(nb::borrow(self).attr("forward")(x))("the result of forward");
-  }
 };
 
 struct PyList : Module {
   PyList() : Module(true) {}
 };
 
-void set_attribute(nb::handle self, nb::str name, nb::handle value) {
-  PyModule& module = nb::cast<PyModule&>(self);
+void set_own_attribute(PyModule& module, nb::handle self, nb::str name, nb::handle value) {
   const std::string called = nb::cast<std::string>(name);
   for (const auto& child : module.children())
     if (child.first == called)
@@ -100,10 +88,23 @@ void set_attribute(nb::handle self, nb::str name, nb::handle value) {
   }
   if (Module* child = nullptr; nb::try_cast<Module*>(value, child) && child)
     module.register_child(called, *child);
-  if (const NamedParameters all = module.named_parameters(true);
-      const Var* v = own_parameter(all, called))
-    return write(*v, nb::cast<Arg>(value)(called).value());
   set_plainly(self, name, value);
+}
+
+// A parameter keeps its leaf: its value is written.
+void set_attribute(nb::handle self, nb::str name, nb::handle value) {
+  Module& module = nb::cast<Module&>(self);
+  if (const NamedParameters all = module.named_parameters(true);
+      const Var* v = own_parameter(all, nb::cast<std::string>(name)))
+    write(*v, nb::cast<Arg>(value)(v->name()).value());
+  else if (auto* own = dynamic_cast<PyModule*>(&module))
+    set_own_attribute(*own, self, name, value);
+  else
+    set_plainly(self, name, value);
+}
+
+nb::object call(nb::handle self, nb::args args, nb::kwargs options) {
+  return nb::cast<Module&>(self).in_scope([&] { return self.attr("forward")(*args, **options); });
 }
 
 }  // namespace
@@ -118,8 +119,14 @@ StateDict state_of(nb::dict given) {
 }
 
 void bind_modules(nb::module_& m) {
-  nb::class_<Module>(m, "ModuleBase", "Parameters, buffers and children under names.",
-                     nb::dynamic_attr(), nb::is_weak_referenceable())
+  nb::class_<Module, PyModule>(m, "Module",
+                               "Parameters, buffers and children under names.\n\n"
+                               "To write one, derive from it: set modules, Params and Buffers as "
+                               "attributes in __init__, and "
+                               "write forward.",
+                               nb::dynamic_attr(), nb::is_weak_referenceable())
+      .def("__init__", [](Module* self) { new (self) PyModule(); })
+      .def("__call__", &call, "args"_a, "options"_a, "Enters the module's name and calls forward.")
       .def("parameters", &Module::parameters, "Leaves in order of registration, shared ones once.")
       .def(
           "named_parameters", [](const Module& x) { return listed(x.named_parameters()); },
@@ -162,21 +169,12 @@ void bind_modules(nb::module_& m) {
       .def(
           "load", [](Module& x, const std::string& file) { load(x, file); }, "file"_a)
       .def("__getattr__", &attribute, "name"_a)
-      .def(
-          "__setattr__",
-          [](nb::handle self, nb::str name, nb::handle value) {
-            if (const NamedParameters all = nb::cast<Module&>(self).named_parameters(true);
-                const Var* v = own_parameter(all, nb::cast<std::string>(name)))
-              write(*v, nb::cast<Arg>(value)(v->name()).value());
-            else
-              set_plainly(self, name, value);
-          },
-          "name"_a, "value"_a.none())
+      .def("__setattr__", &set_attribute, "name"_a, "value"_a.none())
       .def("__repr__", [](nb::handle self) {
         std::ostringstream out;
         out << nb::cast<Module&>(self);
         const std::string text = out.str(), name = class_of(self);
-        return name == "ModuleBase"
+        return name == "Module"
                    ? text
                    : name + text.substr(text.find(": "));  // "Linear: 6 parameters ..."
       });
@@ -202,21 +200,6 @@ void bind_modules(nb::module_& m) {
       .def("_register", [](PyList& list, const std::string& name, Module& child) {
         list.register_child(name, child);
       });
-  nb::class_<PyModule, Layer>(m, "Module",
-                              "A module to derive from: set modules, Params and Buffers as "
-                              "attributes in __init__, and write "
-                              "forward.",
-                              nb::dynamic_attr())
-      .def("__init__",
-           [](nb::handle self) {
-             auto* module = nb::inst_ptr<PyModule>(self);
-             new (module) PyModule();
-             module->self = self;
-             nb::inst_mark_ready(self);
-           })
-      .def("__setattr__", &set_attribute, "name"_a, "value"_a.none())
-      .def("__call__", &PyModule::call, "args"_a, "options"_a,
-           "Enters the module's name and calls forward.");
 }
 
 }  // namespace glim::python
