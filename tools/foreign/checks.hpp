@@ -40,6 +40,7 @@ bool vanishes(const Tensors& a);  // every element is 0
 double largest(const Tensor& x);
 // x a little further on, by another share for each element: an affine change would be none to a norm.
 Tensor beside(const Tensor& x);
+inline constexpr const char* kNoneBeside = "f does not take inputs beside the given ones";
 bool broadcasts(const Shape& from, const Shape& to);
 
 }  // namespace glim::foreign
