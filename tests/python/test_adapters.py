@@ -128,6 +128,13 @@ def test_what_requires_a_gradient_is_checked(torch):
     assert not report and "no gradient reaches" in report.mistake
 
 
+def test_a_function_that_takes_no_inputs_beside_the_given_ones(torch):
+    """Probabilities next to 1: the checks of behaviour move their inputs."""
+    p = torch.tensor([0.2, 0.9999, 0.5], dtype=torch.float64)
+    report = glim.gradcheck(lambda p: torch.nn.functional.binary_cross_entropy(p, torch.ones(3, dtype=p.dtype)), p)
+    assert report and report.verdicts["stateless"] == "undecided"
+
+
 def test_float32_of_torch(torch):
     assert adapt(torch.sin, torch.rand(3)).inputs[0].dtype == np.float64
     assert adapt(torch.sin, X.astype(np.float32)).inputs[0].dtype == np.float32

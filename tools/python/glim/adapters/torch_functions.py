@@ -61,7 +61,7 @@ def adapt(function, args):
 
     def f(*arrays):
         with torch.enable_grad():
-            return tuple(y.detach().numpy().copy() for y in run(tensors_of(arrays)))
+            return tuple(y.detach().numpy(force=True).copy() for y in run(tensors_of(arrays)))
 
     def backward(dy, *arrays):
         x = tensors_of(arrays)
@@ -70,7 +70,7 @@ def adapt(function, args):
             pairs = [(y, torch.tensor(np.asarray(d), dtype=y.dtype)) for y, d in zip(run(x), dy) if y.requires_grad]
             ys, ds = zip(*pairs) if pairs else ((), ())
             dx = torch.autograd.grad(ys, x, ds, allow_unused=True) if pairs else [None] * len(x)
-        return tuple((torch.zeros_like(a) if d is None else d).detach().numpy().copy() for a, d in zip(x, dx))
+        return tuple((torch.zeros_like(a) if d is None else d).detach().numpy(force=True).copy() for a, d in zip(x, dx))
 
     state = torch.get_rng_state()
     inputs = [given[i] for i in where]
