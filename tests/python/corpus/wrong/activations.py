@@ -83,8 +83,8 @@ def softplus(x):
 
 
 softplus.right(lambda dy, x: dy * sigma(x))
-softplus.wrong(NO_NAME, "sigmoid of -x", x=lambda dy, x: dy * sigma(-x))
-softplus.wrong(NO_NAME, "1/(1 + e^x)", x=lambda dy, x: dy / (1 + np.exp(x)))
+softplus.wrong(IS, "sigmoid of -x", x=lambda dy, x: dy * sigma(-x))
+softplus.wrong(IS, "1/(1 + e^x)", x=lambda dy, x: dy / (1 + np.exp(x)))
 
 
 @layer(x=normal(3, 4))
@@ -93,8 +93,8 @@ def swish(x):
 
 
 swish.right(lambda dy, x: dy * (sigma(x) + x * sigma(x) * (1 - sigma(x))))
-swish.wrong(NO_NAME, "the product rule's first term alone", x=lambda dy, x: dy * sigma(x))
-swish.wrong(NO_NAME, "the product rule's second term alone", x=lambda dy, x: dy * x * sigma(x) * (1 - sigma(x)))
+swish.wrong(IS, "the product rule's first term alone", x=lambda dy, x: dy * sigma(x))
+swish.wrong(TERM_MISSING, "the product rule's second term alone", x=lambda dy, x: dy * x * sigma(x) * (1 - sigma(x)))
 
 C = np.sqrt(2 / np.pi)
 
@@ -113,7 +113,7 @@ def gelu_backward(dy, x, factor=3, c=C, first=1):
 gelu.right(gelu_backward)
 gelu.wrong(NO_NAME, "3 of x³ forgotten", x=lambda dy, x: gelu_backward(dy, x, factor=1))
 gelu.wrong(NO_NAME, "√(2/π) forgotten", x=lambda dy, x: gelu_backward(dy, x, c=1))
-gelu.wrong(NO_NAME, "the first term forgotten", x=lambda dy, x: gelu_backward(dy, x, first=0))
+gelu.wrong(TERM_MISSING, "the first term forgotten", x=lambda dy, x: gelu_backward(dy, x, first=0))
 gelu.wrong(FACTOR, "0.5 forgotten", x=lambda dy, x: 2 * gelu_backward(dy, x))
 
 

@@ -20,7 +20,7 @@ def conv1d_dx(dy, w, shift=0):
 
 
 conv1d.right(lambda dy, x, w: (conv1d_dx(dy, w), np.array([x[k : k + 5] @ dy for k in range(3)])))
-conv1d.wrong(NO_NAME, "kernel not flipped back", x=lambda dy, x, w: conv1d_dx(dy, w[::-1]))
+conv1d.wrong(OTHER_END, "kernel not flipped back", x=lambda dy, x, w: conv1d_dx(dy, w[::-1]))
 conv1d.wrong(OFF, "one late", x=lambda dy, x, w: conv1d_dx(dy, w, 1))
 conv1d.wrong(FACTOR, "mean over positions", w=lambda dy, x, w: np.array([x[k : k + 5] @ dy for k in range(3)]) / 5)
 conv1d.wrong(PLACES, "kernel's gradient flipped", w=lambda dy, x, w: np.array([x[k : k + 5] @ dy for k in range(3)])[::-1])
@@ -69,7 +69,7 @@ conv2d.wrong(FACTOR, "bias as a mean", b=lambda dout, c: dout.mean(axis=(0, 2, 3
 conv2d.wrong(FACTOR, "bias as a mean of positions", b=lambda dout, c: dout.mean(axis=(2, 3)).sum(axis=0))
 conv2d.wrong(EXCHANGED, "height and width exchanged in dw", w=lambda dout, c: conv2d_back(dout, c)[1].transpose(0, 1, 3, 2))
 conv2d.wrong(EXCHANGED, "filters and channels exchanged in dw", w=lambda dout, c: conv2d_back(dout, c)[1].transpose(1, 0, 2, 3))
-conv2d.wrong(NO_NAME, "kernel rotated", x=lambda dout, c: conv2d_back(dout, (c[0], c[1][:, :, ::-1, ::-1], c[2], c[3]))[0])
+conv2d.wrong(OTHER_END, "kernel rotated", x=lambda dout, c: conv2d_back(dout, (c[0], c[1][:, :, ::-1, ::-1], c[2], c[3]))[0])
 conv2d.wrong(LOST, "bias of the corner", b=lambda dout, c: dout[:, :, 0, 0].sum(axis=0))
 conv2d.wrong(IGNORED, "bias summed over filters", b=lambda dout, c: np.full(2, dout.sum()))
 

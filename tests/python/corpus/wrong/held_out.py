@@ -87,9 +87,9 @@ def gram_matrix(x):
 
 
 gram_matrix.right(lambda dy, x: (dy + dy.T) @ x)
-gram_matrix.wrong(LOST, "one side of the product", x=lambda dy, x: dy @ x)
+gram_matrix.wrong((LOST, ONE_USE), "one side of the product", x=lambda dy, x: dy @ x)
 gram_matrix.wrong(FACTOR, "both sides halved", x=lambda dy, x: (dy + dy.T) @ x / 2)
-gram_matrix.wrong(NO_NAME, "twice one side", x=lambda dy, x: 2 * dy @ x)
+gram_matrix.wrong(ONE_USE, "twice one side", x=lambda dy, x: 2 * dy @ x)
 gram_matrix.wrong(EXCHANGED, "result transposed", x=lambda dy, x: ((dy + dy.T) @ x).T)
 
 

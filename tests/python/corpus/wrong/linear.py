@@ -109,8 +109,8 @@ def quadratic_form(x, a):
 
 
 quadratic_form.right(lambda dy, x, a: (dy * (a + a.T) @ x, dy * np.outer(x, x)))
-quadratic_form.wrong(NO_NAME, "as if a were symmetric", x=lambda dy, x, a: 2 * dy * a @ x)
-quadratic_form.wrong(NO_NAME, "one use of x", x=lambda dy, x, a: dy * a @ x)
+quadratic_form.wrong(ONE_USE, "as if a were symmetric", x=lambda dy, x, a: 2 * dy * a @ x)
+quadratic_form.wrong(ONE_USE, "one use of x", x=lambda dy, x, a: dy * a @ x)
 
 
 @layer(x=normal(3, 3))

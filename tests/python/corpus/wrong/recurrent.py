@@ -26,7 +26,7 @@ def rnn_step_back(dy, cache, slope=lambda y: 1 - y**2):
 
 
 rnn_step.right(rnn_step_back)
-rnn_step.wrong(OUT_FACTOR, "tanh's derivative forgotten", h=lambda dy, c: rnn_step_back(dy, c, lambda y: 1)[1])
+rnn_step.wrong((OUT_FACTOR, LAST_FUNCTION), "tanh's derivative forgotten", h=lambda dy, c: rnn_step_back(dy, c, lambda y: 1)[1])
 rnn_step.wrong(NO_NAME, "wh not transposed", h=lambda dy, c: dy * (1 - c[4] ** 2) @ c[3])
 rnn_step.wrong(NO_NAME, "the new state for the old one", wh=lambda dy, c: c[4].T @ (dy * (1 - c[4] ** 2)))
 rnn_step.wrong(LOST, "bias of the first example", b=lambda dy, c: (dy * (1 - c[4] ** 2))[0])
@@ -79,7 +79,7 @@ def lstm_back(dy, x, h, c, w, cell=1, order=(0, 1, 2, 3), o_slope=1, through_tan
 
 
 lstm_step.right(lstm_back)
-lstm_step.wrong(LOST, "the cell's own upstream forgotten", c=lambda dy, *x: lstm_back(dy, *x, cell=0)[2])
+lstm_step.wrong((LOST, NONE), "the cell's own upstream forgotten", c=lambda dy, *x: lstm_back(dy, *x, cell=0)[2])
 lstm_step.wrong(PLACES, "i and f exchanged", w=lambda dy, *x: lstm_back(dy, *x, order=(1, 0, 2, 3))[3])
 lstm_step.wrong(NO_NAME, "the output gate's slope forgotten", w=lambda dy, *x: lstm_back(dy, *x, o_slope=0)[3])
 lstm_step.wrong(NO_NAME, "tanh of the cell forgotten", c=lambda dy, *x: lstm_back(dy, *x, through_tanh=0)[2])

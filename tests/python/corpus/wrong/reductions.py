@@ -13,7 +13,7 @@ def sum_of_rows(x):
 sum_of_rows.right(lambda dy, x: np.broadcast_to(dy[:, None], x.shape))
 sum_of_rows.wrong(UPSTREAM, "ones", x=lambda dy, x: np.ones_like(x))
 sum_of_rows.wrong(FACTOR, "divided by n", x=lambda dy, x: np.repeat(dy[:, None], 4, axis=1) / 4)
-sum_of_rows.wrong(IGNORED, "the sum of dy", x=lambda dy, x: np.full_like(x, dy.sum()))
+sum_of_rows.wrong((IGNORED, BATCH), "the sum of dy", x=lambda dy, x: np.full_like(x, dy.sum()))
 
 
 @sum_of_rows.wrong(LOST)
