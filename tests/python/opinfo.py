@@ -11,6 +11,7 @@ import json
 import multiprocessing
 import os
 import resource
+import subprocess
 import sys
 import time
 import warnings
@@ -88,7 +89,10 @@ def check_sample(op, sample, glim, torch):
     try:
         args = [detached(a) for a in (sample.input, *sample.args)]
         y = f(*args)
-        size = floating(args) * floating(y if isinstance(y, (tuple, list)) else (y,))
+        y = y if isinstance(y, (tuple, list)) else (y,)
+        if not all(t.isfinite().all() for t in y if isinstance(t, torch.Tensor)):
+            return {"verdict": "not checked", "why": "The value of the function is not finite at this sample."}
+        size = floating(args) * floating(y)
         report = glim.gradcheck(f, *args, mode="full" if size <= MOST else "projected", precise=True, name=op.name, **TOLERANCE)
     except Exception as error:
         return {"verdict": "not checked", "why": f"{type(error).__name__}: {error}"[:300]}
@@ -182,6 +186,49 @@ def reason(lines, verdict):
     return f"no sample done in {SECONDS:.0f} s of CPU time" if last.get("signal") in (9, 24) else f"the process ended: {last}"
 
 
+# Fails that were looked at: what is wrong, and a program that shows it. Nothing in them is rounded.
+LOOKED_AT = {
+    "as_strided_scatter": (
+        "torch's: the gradient of x is kept where the source has overwritten it.",
+        """import torch
+x = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+f = lambda x: torch.as_strided_scatter(x, torch.ones(1, dtype=torch.float64), (1,), (1,), 0)
+print((f(x + 1) - f(x))[0].item())                  # y[0] does not depend on x
+print(torch.autograd.grad(f(x)[0], x)[0].tolist())  # and its gradient is 1
+""",
+    ),
+    "nn.functional.max_unpool1d": (
+        "torch's, and so for two and three dimensions: of elements for one place the last is seen, and all have a gradient.",
+        """import torch
+x = torch.tensor([[1.0, 2.0]], dtype=torch.float64, requires_grad=True)
+f = lambda x: torch.nn.functional.max_unpool1d(x, torch.tensor([[0, 0]]), 2)
+print((f(x + torch.tensor([[1.0, 0.0]])) - f(x))[0, 0].item())  # y[0] does not depend on x[0]
+print(torch.autograd.grad(f(x)[0, 0], x)[0].tolist())           # and its gradient is 1
+""",
+    ),
+    "normal": (
+        "torch's choice: a draw moves with its mean, and its gradient is 0.",
+        """import torch
+m = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+def f(m):
+    torch.manual_seed(0)
+    return torch.normal(m, 1.0)
+print((f(m + 1) - f(m)).item())
+print(torch.autograd.grad(f(m), m)[0].item())
+""",
+    ),
+}
+
+
+def programs():
+    """The programs of LOOKED_AT with what they print."""
+    text = ["## Fails that were looked at", ""]
+    for name, (what, program) in LOOKED_AT.items():
+        printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+        text += [f"`{name}` is {what}", "", "```text", program + "```", "", "It prints", "", "```text", printed + "```", ""]
+    return "\n".join(text)
+
+
 HEAD = """# Operators of torch, checked
 
 Every differentiable operator of torch {torch}'s OpInfo list that runs on the CPU in float64, by `glim.gradcheck` with
@@ -198,6 +245,6 @@ if __name__ == "__main__":
         import torch
 
         with open(rest[0], "w") as page:
-            page.write(HEAD.format(torch=torch.__version__.split("+")[0]) + table(path))
+            page.write(HEAD.format(torch=torch.__version__.split("+")[0]) + table(path) + "\n" + programs())
     else:
         print(table(path))
