@@ -11,6 +11,7 @@
 #include "models/transformer/transformer.hpp"
 #include "models/vit/vit.hpp"
 #include "optim/adam.hpp"
+#include "tensor/matmul/plan.hpp"
 #include "tests/models/common.hpp"
 
 namespace test_bits {
@@ -72,6 +73,8 @@ Config small() {
 }
 
 TEST_CASE("every kind of model has the bits that Python's package has", "[models][python]") {
+  const GemmEngine before = gemm_engine();
+  use_gemm_engine(GemmEngine::Builtin);  // OpenBLAS's bits are its own
   const Tensor ids = from_vector<std::int64_t>({1, 4, 5, 6, 1, 5, 2, 0}, {2, 4});
   const auto teach = [&](SequenceModel& m) {
     return m.in_scope([&] { return m.teach(SourceBatch(ids), ids).logits; });
@@ -99,6 +102,7 @@ TEST_CASE("every kind of model has the bits that Python's package has", "[models
   record("conv", small<ConvSeq2SeqConfig>(), static_cast<ConvSeq2Seq*>(nullptr), teach);
   record("non-autoregressive", small<NonAutoregressiveConfig>(),
          static_cast<NonAutoregressive*>(nullptr), teach);
+  use_gemm_engine(before);
   CHECK(got == expected());
 }
 
