@@ -163,7 +163,9 @@ def table(path):
     counts = Counter(verdicts.values())
     text = ["| verdict | operators | samples |", "|---|---|---|"]
     text += [f"| {v} | {counts[v]} | {samples[v] or ''} |" for v in ORDER if counts[v]]
-    text += [f"| all | {len(verdicts)} | {sum(samples.values())} |", ""]
+    not_run = sum(name not in verdicts for name, _ in operators())
+    text += [f"| not run | {not_run} | |"] if not_run else []
+    text += [f"| all | {len(verdicts) + not_run} | {sum(samples.values())} |", ""]
     for v in reversed(ORDER[1:]):
         names = sorted(n for n in verdicts if verdicts[n] == v)
         if not names:
