@@ -1,4 +1,4 @@
-// Shared by layer norm and RMS norm: the kernel. Their equations are in layer_norm.cpp and rms_norm.cpp.
+// Layer norm and RMS norm have one kernel. Their equations are in layer_norm.cpp and rms_norm.cpp.
 #pragma once
 
 #include "autograd/kernels/rows.hpp"

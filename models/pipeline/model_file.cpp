@@ -26,7 +26,7 @@ std::string model_file(const std::string& path) {
   auto status = [](const std::string& file) {
     std::error_code error;
     const fs::file_status s = fs::status(file, error);
-    // Another model must not stand in for one that cannot be read.
+    // A file that cannot be read is an error. No other file is taken in its place.
     if (!fs::status_known(s)) throw FileError(file, "cannot be read: " + error.message());
     return s;
   };

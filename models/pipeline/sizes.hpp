@@ -28,7 +28,7 @@ inline constexpr bool kSince = true;
 template <class C, class Config>
 concept SizesOf = std::same_as<std::remove_const_t<C>, Config>;
 
-// What all models with a source and a target have in common.
+// The sizes of every model with a source and a target.
 template <class C, class F>
 void each_size_of_pairs(C& c, const F& f) {
   f("src_vocab", c.src_vocab);

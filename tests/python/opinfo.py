@@ -157,7 +157,7 @@ def table(path):
         found = Counter(filter(None, map(verdict_of, lines)))
         samples += found
         late = any("signal" in x for x in lines)
-        # What some samples decide, others need not.
+        # One sample that decides is enough.
         of = next((v for v in ("fail", "pass", "undecided", "derivative 0") if found[v]), None)
         verdicts[name] = of or ("not decided in time" if late else "not checked")
     counts = Counter(verdicts.values())

@@ -22,7 +22,7 @@ class Calls {
 
   // Copies of the outputs. FormError unless they have the dtypes and shapes of the first call.
   Tensors value(const Tensors& x);
-  // For each wanted input a gradient of its shape and dtype, zeros where there is none. Undefined for the others.
+  // Each wanted input has a gradient of its shape and dtype, zeros if backward gives none. The others are undefined.
   Tensors gradient(const Tensors& x, const Tensors& dy);
 
   Function as_function();
@@ -34,7 +34,7 @@ class Calls {
   // Changes the gradients as returned.
   std::function<void(Tensors& dx)> repair;
 
-  // What is wrong beside the gradient's values: the first case of each.
+  // The first case of each fault that is not in the gradient's values.
   std::string changed;         // "backward changes its input x in place"
   std::string dtype_mistaken;  // "the gradient of x is int64"
 

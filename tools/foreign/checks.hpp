@@ -18,7 +18,7 @@ struct Probe {
   Tensors random_dy(std::uint64_t stream) const;  // undefined for an output of int64 or bool
 };
 
-// Calls f and backward for the first time. `dx` stays empty if there is none to check.
+// Calls f and backward for the first time. If there is no gradient to check, `dx` stays empty.
 FunctionCheck check_form(Probe& p);
 FunctionCheck check_linear(Probe& p);      // backward(a u + b v) = a backward(u) + b backward(v)
 FunctionCheck check_repeatable(Probe& p);  // twice the same call gives the same bits
@@ -27,7 +27,7 @@ FunctionCheck check_inputs(const Probe& p);
 FunctionCheck check_batch(Probe& p);
 FunctionCheck check_broadcast(Probe& p, const GradcheckReport& differences);
 
-// What the mistake in a gradient looks like that `wrong` has found; empty when nothing fits (naming.cpp).
+// A name for the mistake that `wrong` has found, or an empty text (naming.cpp).
 std::string name_mistake(Probe& p, const GradcheckReport& wrong);
 
 // ---- what they are made of ----

@@ -6,8 +6,7 @@
 //   use_pipeline images MODEL IDX SECONDS             the images of an IDX file, likewise
 //   use_pipeline score MODEL SECONDS                  lines of text, or SOURCE<TAB>TARGET: NLL a token, and the tokens
 //
-// Eight threads use one object that nobody has used before, again and again for so many seconds; each must get the same
-// bytes each time.
+// Eight threads use one new object for a number of seconds. Each thread must get the same bytes each time.
 #include <atomic>
 #include <barrier>
 #include <chrono>

@@ -23,7 +23,7 @@ def judge(wrong):
 
 
 def names_in(report):
-    """The mistake, or if there is none what the checks beside differences say."""
+    """The named mistake. Without one, the details of the other checks that failed."""
     if report.mistake:
         return [report.mistake]
     checks = json.loads(report.to_json())["checks"]

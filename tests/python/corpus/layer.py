@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-# What a report may call a mistake: part of the text of autograd/gradcheck/mistakes or tools/foreign.
+# Names that a report gives to mistakes. Each is a part of a text in autograd/gradcheck/mistakes or tools/foreign.
 SIGN = "the sign"
 FACTOR = "a constant factor"
 ANOTHER = "the gradient of another input"

@@ -125,7 +125,7 @@ TEST_CASE("neither f nor backward may have a state of its own") {
                            return Tensors{x[0] * mean};
                          },
                          [&](const Tensors&, const Tensors& dy) { return Tensors{dy[0] * mean}; }};
-  // What it keeps is the first input: nothing that is called later shows it.
+  // It keeps the first input. No later call shows that.
   CHECK(check_function(running, {{"x", random({4, 3}, 1)}}));
   // A running total of what it has seen, in one buffer for all results.
   const Tensor at = random({4, 3}, 1), buffer = zeros({4, 3}, DType::Float64);

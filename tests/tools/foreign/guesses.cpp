@@ -25,7 +25,7 @@ Tensor d_layer_norm(const Tensor& dy, const Tensor& n, const Tensor& sigma) {
   return (dy - average(dy) - n * average(dy * n)) / sigma;
 }
 
-// The name of the mistake; "passed" when there is none.
+// The name of the mistake, or "passed".
 std::string mistake(const Function& f, const std::vector<GradcheckInput>& at) {
   const FunctionReport r = check_function(f, at);
   INFO(r.text());

@@ -37,7 +37,7 @@ std::vector<GradcheckInput> inputs(const WrongOp& op) {
   return all;
 }
 
-// What the mistakes look like that can be named by calling f and backward again: the others of wrong.hpp without a name.
+// The expected name. Some mistakes that have no name in wrong.hpp get one here, by calling f and backward again.
 std::string_view looks_of(const WrongOp& op, const WrongGradient& wrong) {
   static const std::map<std::pair<std::string_view, std::string_view>, const char*> more{
       {{"sin", "the function itself"}, "the gradient is dy times the output"},

@@ -45,7 +45,7 @@ FunctionReport checked(const std::string& command, double seconds = 60) {
   return check_function(program.function(), inputs, {.name = "mine"});
 }
 
-// What is wrong with the program, in one line.
+// The one line that says what is wrong with the program.
 std::string problem(const std::string& command, double seconds = 60) {
   std::string text;
   try {
