@@ -161,3 +161,23 @@ def test_ctrl_c_ends_a_check():
             print("stopped")
     """)], capture_output=True, text=True, timeout=60)
     assert run.stdout == "stopped\n", run
+
+
+def test_ctrl_c_in_a_callback_ends_the_check():
+    calls = 0
+
+    def interrupted_at(call):
+        def f(x):
+            nonlocal calls
+            calls += 1
+            if calls == call:
+                raise KeyboardInterrupt
+            return np.tanh(x)
+        return f
+
+    backward = lambda dy, x: dy * (1 - np.tanh(x))  # wrong, so that it is named
+    assert not glim.gradcheck(interrupted_at(0), backward, X)
+    for call in range(1, calls + 1):
+        calls = 0
+        with pytest.raises(KeyboardInterrupt):
+            glim.gradcheck(interrupted_at(call), backward, X)

@@ -85,8 +85,7 @@ FunctionReport check_function(const Function& function, const std::vector<Gradch
       if (r.check("repeatable").verdict == CheckVerdict::Passed) {
         set(check_stateless(p));
         set(check_linear(p));
-        set(o.batch ? check_batch(p)
-                    : FunctionCheck{"batch", CheckVerdict::NotApplicable, "not asked for"});
+        set(check_batch(p));
         r.differences =
             differences(calls.as_function(), calls.wanted_inputs(), r.differences.options);
         set(verdict_of(r.differences));

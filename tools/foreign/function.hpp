@@ -31,7 +31,6 @@ struct FunctionOptions {
   bool precise = false;           // as in GradcheckOptions, and so are the others
   double atol = 0, rtol = 0;
   std::uint64_t seed = 0;
-  bool batch = true;  // see below
 };
 
 enum class CheckVerdict { Passed, Failed, Undecided, NotApplicable };

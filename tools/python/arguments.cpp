@@ -82,12 +82,6 @@ Where user_line() {
   return Where::current("", 0);
 }
 
-GeluForm gelu_form(const std::string& name) {
-  if (name == "erf") return GeluForm::Erf;
-  if (name == "tanh") return GeluForm::Tanh;
-  throw ValueError("gelu", "form is \"" + name + "\"; it is \"erf\" or \"tanh\"");
-}
-
 std::vector<Var> vars_of(const std::vector<Arg>& list) {
   std::vector<Var> all;
   for (std::size_t k = 0; k < list.size(); ++k)

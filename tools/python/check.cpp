@@ -1,4 +1,6 @@
 // glim.gradcheck: functions of Python under Glim's checker (tools/foreign).
+#include <algorithm>
+#include <limits>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -6,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tensor/interrupt.hpp"
 #include "tools/foreign/function.hpp"
 #include "tools/python/arrays.hpp"
 
@@ -29,6 +32,17 @@ Tensors tensors_of(nb::handle arrays) {
   return all;
 }
 
+// Ctrl-C within the callback ends the check. Other exceptions may be a finding.
+template <class... List>
+Tensors called(const nb::callable& f, const List&... arrays) {
+  try {
+    return tensors_of(f(arrays...));
+  } catch (const nb::python_error& e) {
+    if (e.matches(PyExc_KeyboardInterrupt)) throw Interrupted{};
+    throw;
+  }
+}
+
 using NamedInput = std::tuple<std::string, nb::object, bool>;  // name, array, checked
 
 FunctionReport check(nb::callable value, nb::callable gradient,
@@ -38,9 +52,9 @@ FunctionReport check(nb::callable value, nb::callable gradient,
   for (const auto& [input, array, checked] : named)
     inputs.emplace_back(input, tensor_of(array, input), checked);
   Function function;
-  function.value = [&](const Tensors& x) { return tensors_of(value(arrays_of(x))); };
+  function.value = [&](const Tensors& x) { return called(value, arrays_of(x)); };
   function.gradient = [&](const Tensors& x, const Tensors& dy) {
-    return tensors_of(gradient(arrays_of(x), arrays_of(dy)));
+    return called(gradient, arrays_of(x), arrays_of(dy));
   };
   FunctionOptions options;
   options.name = std::move(name);
@@ -56,9 +70,8 @@ FunctionReport check(nb::callable value, nb::callable gradient,
 std::string json_with_errors(const FunctionReport& report) {
   auto json = nlohmann::ordered_json::parse(report.to_json());
   for (std::size_t k = 0; k < report.differences.inputs.size(); ++k)
-    for (double error : report.differences.inputs[k].errors)
-      json["inputs"][k]["errors"].push_back(error < 0 ? nlohmann::ordered_json()
-                                                      : nlohmann::ordered_json(error));
+    for (double error : report.differences.inputs[k].errors)  // JSON has no infinity
+      json["inputs"][k]["errors"].push_back(std::min(error, std::numeric_limits<double>::max()));
   return json.dump();
 }
 

@@ -11,18 +11,13 @@
 #include "nn/rms_norm.hpp"
 #include "nn/vision/batch_norm.hpp"
 #include "nn/vision/pooling.hpp"
+#include "tools/python/modules.hpp"
 #include "tools/python/words.hpp"
 
 namespace glim::python {
 
 using namespace nb::literals;
 namespace {
-
-Reduction reduction_named(const std::string& s) {
-  return choice<Reduction>(
-      "reduction", s,
-      {{"none", Reduction::None}, {"mean", Reduction::Mean}, {"sum", Reduction::Sum}});
-}
 
 AttentionRequest request_of(const Arg& key_keep, const Arg& keep, const Arg& key_bias,
                             const Arg& bias, bool causal, bool need_weights, bool average_weights) {
@@ -51,7 +46,10 @@ void bind_plain_layers(nb::module_& m) {
   layer<ReLU>(m, "ReLU", "max(0, x)").def(nb::init<>());
   layer<GELU>(m, "GELU", "x Φ(x); form 'erf' or 'tanh'")
       .def(
-          "__init__", [](GELU* self, const std::string& form) { new (self) GELU(gelu_form(form)); },
+          "__init__",
+          [](GELU* self, const std::string& form) {
+            new (self) GELU(kWords<GeluForm>.parse("form", form));
+          },
           "form"_a = "erf");
   layer<SiLU>(m, "SiLU", "x sigmoid(x)").def(nb::init<>());
   layer<Tanh>(m, "Tanh", "tanh x").def(nb::init<>());
@@ -65,7 +63,8 @@ void bind_plain_layers(nb::module_& m) {
       .def(
           "__init__",
           [](PositionwiseFeedForward* self, Index d, Index d_ff, double p, const std::string& f) {
-            new (self) PositionwiseFeedForward(d, d_ff, p, activation_named(f));
+            new (self)
+                PositionwiseFeedForward(d, d_ff, p, kWords<Activation>.parse("activation", f));
           },
           "d"_a, "d_ff"_a, "dropout"_a = 0.1, "activation"_a = "relu");
   module<Embedding>(m, "Embedding",
@@ -79,7 +78,8 @@ void bind_plain_layers(nb::module_& m) {
           "__init__",
           [](PositionalEncoding* self, const std::string& kind, Index d, double dropout,
              Index max_len, double base) {
-            new (self) PositionalEncoding(positions_named(kind), d, dropout, max_len, base);
+            new (self) PositionalEncoding(kWords<Positions>.parse("kind", kind), d, dropout,
+                                          max_len, base);
           },
           "kind"_a, "d_model"_a, "dropout"_a = 0.1, "max_len"_a = 5000, "base"_a = 10000)
       .def(
@@ -97,9 +97,10 @@ void bind_attention(nb::module_& m) {
           [](MultiheadAttention* self, Index d, Index heads, double dropout, bool bias,
              bool add_bias_kv, bool add_zero_attn, std::optional<Index> kdim,
              std::optional<Index> vdim, bool batch_first, const std::string& positions) {
-            new (self) MultiheadAttention(d, heads,
-                                          {dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim,
-                                           batch_first, positions_named(positions)});
+            new (self)
+                MultiheadAttention(d, heads,
+                                   {dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim,
+                                    batch_first, kWords<Positions>.parse("positions", positions)});
           },
           "embed_dim"_a, "num_heads"_a, "dropout"_a = 0, "bias"_a = true, "add_bias_kv"_a = false,
           "add_zero_attn"_a = false, "kdim"_a = nb::none(), "vdim"_a = nb::none(),
@@ -134,7 +135,7 @@ void bind_attention(nb::module_& m) {
       .def(
           "__init__",
           [](ScoredAttention* self, const std::string& score, Index q, Index k, Index width) {
-            new (self) ScoredAttention(score_named(score), q, k, width);
+            new (self) ScoredAttention(kWords<AttentionScore>.parse("score", score), q, k, width);
           },
           "score"_a, "query_size"_a, "key_size"_a, "width"_a = 0)
       .def(
@@ -159,8 +160,8 @@ void bind_others(nb::module_& m) {
           "__init__",
           [](Recurrent* self, const std::string& cell, Index in, Index hidden, Index layers,
              bool bidirectional, double dropout, bool bias) {
-            new (self)
-                Recurrent(cell_named(cell), in, hidden, {layers, bidirectional, dropout, bias});
+            new (self) Recurrent(kWords<CellKind>.parse("cell", cell), in, hidden,
+                                 {layers, bidirectional, dropout, bias});
           },
           "cell"_a, "input_size"_a, "hidden_size"_a, "num_layers"_a = 1, "bidirectional"_a = false,
           "dropout"_a = 0, "bias"_a = true)
@@ -176,12 +177,9 @@ void bind_others(nb::module_& m) {
           "__init__",
           [](Conv1d* self, Index in, Index out, Index kernel, Index stride, Index padding,
              Index dilation, bool bias, const std::string& mode) {
-            new (self) Conv1d(in, out, kernel,
-                              {stride, padding, dilation, bias,
-                               choice<ConvPadding>("mode", mode,
-                                                   {{"given", ConvPadding::Given},
-                                                    {"same", ConvPadding::Same},
-                                                    {"causal", ConvPadding::Causal}})});
+            new (self)
+                Conv1d(in, out, kernel,
+                       {stride, padding, dilation, bias, kWords<ConvPadding>.parse("mode", mode)});
           },
           "in_channels"_a, "out_channels"_a, "kernel_size"_a, "stride"_a = 1, "padding"_a = 0,
           "dilation"_a = 1, "bias"_a = true, "mode"_a = "given");
@@ -203,11 +201,9 @@ void bind_others(nb::module_& m) {
           "__init__",
           [](Pool2d* self, const std::string& kind, const DimsArg& kernel, const DimsArg& stride,
              const DimsArg& padding, const DimsArg& dilation, bool count) {
-            new (self)
-                Pool2d(choice<Pool>("kind", kind, {{"max", Pool::Max}, {"average", Pool::Average}}),
-                       extent_of("kernel_size", kernel),
-                       {extent_of("stride", stride), extent_of("padding", padding),
-                        extent_of("dilation", dilation), count});
+            new (self) Pool2d(kWords<Pool>.parse("kind", kind), extent_of("kernel_size", kernel),
+                              {extent_of("stride", stride), extent_of("padding", padding),
+                               extent_of("dilation", dilation), count});
           },
           "kind"_a, "kernel_size"_a, "stride"_a = 0, "padding"_a = 0, "dilation"_a = 1,
           "count_include_pad"_a = true);
@@ -228,8 +224,9 @@ void bind_others(nb::module_& m) {
       "cross_entropy",
       [](const Arg& logits, const Arg& target, Index ignore_index, double label_smoothing,
          const std::string& reduction) {
-        return cross_entropy(logits("logits"), target("target").value(),
-                             {ignore_index, label_smoothing, reduction_named(reduction)});
+        return cross_entropy(
+            logits("logits"), target("target").value(),
+            {ignore_index, label_smoothing, kWords<Reduction>.parse("reduction", reduction)});
       },
       "logits"_a, "target"_a, "ignore_index"_a = kIgnoreNothing, "label_smoothing"_a = 0,
       "reduction"_a = "mean",
@@ -237,7 +234,7 @@ void bind_others(nb::module_& m) {
   m.def(
       "mse_loss",
       [](const Arg& x, const Arg& y, const std::string& reduction) {
-        return mse_loss(x("x"), y("y"), reduction_named(reduction));
+        return mse_loss(x("x"), y("y"), kWords<Reduction>.parse("reduction", reduction));
       },
       "x"_a, "y"_a, "reduction"_a = "mean", "(x - y)², reduced.");
 }

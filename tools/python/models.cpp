@@ -1,5 +1,6 @@
 // Models, built from keywords.
 #include <nanobind/stl/optional.h>
+#include <set>
 
 #include "models/bert/bert.hpp"
 #include "models/conv/conv_seq2seq.hpp"
@@ -8,23 +9,13 @@
 #include "models/rnn/seq2seq_rnn.hpp"
 #include "models/transformer/transformer.hpp"
 #include "models/vit/vit.hpp"
+#include "tools/python/modules.hpp"
 #include "tools/python/words.hpp"
 
 namespace glim::python {
 
 using namespace nb::literals;
 namespace {
-
-NormPlacement norm_named(const std::string& s) {
-  return choice<NormPlacement>("norm", s,
-                               {{"pre", NormPlacement::Pre}, {"post", NormPlacement::Post}});
-}
-Pooling pooling_named(const std::string& s) {
-  return choice<Pooling>("pooling", s, {{"first", Pooling::First}, {"mean", Pooling::Mean}});
-}
-Tie tie_named(const std::string& s) {
-  return choice<Tie>("tie", s, {{"none", Tie::None}, {"decoder", Tie::Decoder}, {"all", Tie::All}});
-}
 
 // A keyword of a config struct: how Python's value becomes the member.
 template <class C>
@@ -33,15 +24,15 @@ class Keywords {
   Keywords(const char* what, nb::kwargs given) : what_(what), given_(given) {}
   template <class T>
   Keywords& operator()(const char* name, T& member) {
-    return take(name, [&](nb::handle value) { return nb::try_cast(value, member); });
-  }
-  template <class E>
-  Keywords& operator()(const char* name, E& member, E (*named)(const std::string&)) {
     return take(name, [&](nb::handle value) {
-      std::string word;
-      if (!nb::try_cast(value, word)) return false;
-      member = named(word);
-      return true;
+      if constexpr (std::is_enum_v<T>) {
+        std::string word;
+        if (!nb::try_cast(value, word)) return false;
+        member = kWords<T>.parse(name, word);
+        return true;
+      } else {
+        return nb::try_cast(value, member);
+      }
     });
   }
   // TypeError for one that no line has taken.
@@ -71,13 +62,12 @@ class Keywords {
 
 TransformerConfig transformer_config(Keywords<TransformerConfig>& k, TransformerConfig& c) {
   k("src_vocab", c.src_vocab)("tgt_vocab", c.tgt_vocab)("d_model", c.d_model)("heads", c.heads)(
-      "d_ff", c.d_ff)("dropout", c.dropout)("norm", c.norm, norm_named)(
-      "activation", c.activation, activation_named)("norm_eps", c.norm_eps)("bias", c.bias)(
-      "attention_dropout", c.attention_dropout)("activation_dropout", c.activation_dropout)(
-      "positions", c.positions, positions_named)("final_norm", c.final_norm)(
-      "encoder_layers", c.encoder_layers)("decoder_layers", c.decoder_layers)(
-      "tie", c.tie, tie_named)("max_len", c.max_len)("embedding_init", c.embedding_init)("pad",
-                                                                                         c.pad);
+      "d_ff", c.d_ff)("dropout", c.dropout)("norm", c.norm)("activation", c.activation)(
+      "norm_eps", c.norm_eps)("bias", c.bias)("attention_dropout", c.attention_dropout)(
+      "activation_dropout", c.activation_dropout)("positions", c.positions)(
+      "final_norm", c.final_norm)("encoder_layers", c.encoder_layers)(
+      "decoder_layers", c.decoder_layers)("tie", c.tie)("max_len", c.max_len)(
+      "embedding_init", c.embedding_init)("pad", c.pad);
   return c;
 }
 
@@ -85,9 +75,9 @@ BertConfig bert_config(const char* what, nb::kwargs given) {
   BertConfig c;
   Keywords<BertConfig> k(what, given);
   k("vocab", c.vocab)("max_len", c.max_len)("d_model", c.d_model)("heads", c.heads)(
-      "layers", c.layers)("d_ff", c.d_ff)("dropout", c.dropout)("norm", c.norm, norm_named)(
-      "activation", c.activation, activation_named)("learned_positions", c.learned_positions)(
-      "norm_eps", c.norm_eps)("pad", c.pad)("init", c.init)
+      "layers", c.layers)("d_ff", c.d_ff)("dropout", c.dropout)("norm", c.norm)(
+      "activation", c.activation)("learned_positions", c.learned_positions)("norm_eps", c.norm_eps)(
+      "pad", c.pad)("init", c.init)
       .done();
   return c;
 }
@@ -125,8 +115,8 @@ void bind_models(nb::module_& m) {
              Keywords<GptConfig> k("Gpt", given);
              k("vocab", c.vocab)("context", c.context)("d_model", c.d_model)("heads", c.heads)(
                  "layers", c.layers)("d_ff", c.d_ff)("dropout", c.dropout)("bias", c.bias)(
-                 "norm_eps", c.norm_eps)("init", c.init)(
-                 "activation", c.activation, activation_named)("never_predicted", c.never_predicted)
+                 "norm_eps", c.norm_eps)("init", c.init)("activation", c.activation)(
+                 "never_predicted", c.never_predicted)
                  .done();
              new (self) Gpt(c);
            })
@@ -159,7 +149,7 @@ void bind_models(nb::module_& m) {
           [](SequenceClassifier* self, Index classes, const std::string& pooling,
              nb::kwargs given) {
             new (self) SequenceClassifier(bert_config("SequenceClassifier", given), classes,
-                                          pooling_named(pooling));
+                                          kWords<Pooling>.parse("pooling", pooling));
           },
           "classes"_a, "pooling"_a = "first", "config"_a)
       .def(
@@ -173,8 +163,7 @@ void bind_models(nb::module_& m) {
         Keywords<VitConfig> k("Vit", given);
         k("channels", c.channels)("height", c.height)("width", c.width)("patch", c.patch)(
             "classes", c.classes)("d_model", c.d_model)("heads", c.heads)("layers", c.layers)(
-            "d_ff", c.d_ff)("dropout", c.dropout)("pooling", c.pooling, pooling_named)("norm_eps",
-                                                                                       c.norm_eps)
+            "d_ff", c.d_ff)("dropout", c.dropout)("pooling", c.pooling)("norm_eps", c.norm_eps)
             .done();
         new (self) Vit(c);
       });
@@ -190,9 +179,8 @@ void bind_models(nb::module_& m) {
              Seq2SeqRnnConfig c;
              Keywords<Seq2SeqRnnConfig> k("Seq2SeqRnn", given);
              k("src_vocab", c.src_vocab)("tgt_vocab", c.tgt_vocab)("d_embed", c.d_embed)(
-                 "d_model", c.d_model)("layers", c.layers)("cell", c.cell, cell_named)(
-                 "attention", c.attention, score_named)("dropout", c.dropout)("max_len", c.max_len)(
-                 "pad", c.pad)
+                 "d_model", c.d_model)("layers", c.layers)("cell", c.cell)(
+                 "attention", c.attention)("dropout", c.dropout)("max_len", c.max_len)("pad", c.pad)
                  .done();
              new (self) Seq2SeqRnn(c);
            })

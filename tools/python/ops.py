@@ -16,7 +16,7 @@ TYPES = {
     "const std::vector<Var>&": ("const std::vector<Arg>&", "vars_of({0})"),
     "const std::vector<Index>&": ("const std::vector<Index>&", "{0}"),
     "RandomKey": ("const Key&", "key_of({0})"),
-    "GeluForm": ("const std::string&", "gelu_form({0})"),
+    "GeluForm": ("const std::string&", "kWords<GeluForm>.parse(\"form\", {0})"),
     "const Window&": ("const Window&", "{0}"),
     "const AttentionMask&": ("const MaskArg&", "{0}.mask()"),
     "double": ("double", "{0}"),

@@ -4,6 +4,8 @@
 #include <nanobind/stl/optional.h>
 #include <sstream>
 
+#include "tools/python/words.hpp"
+
 namespace glim::python {
 
 using namespace nb::literals;

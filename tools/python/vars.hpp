@@ -55,8 +55,7 @@ struct MaskArg {
 };
 using Key = std::pair<std::uint64_t, std::uint64_t>;  // a stream of random numbers: (seed, stream)
 inline RandomKey key_of(const Key& key) { return {key.first, key.second}; }
-DType dtype_named(const std::string& name);   // DTypeError for a name that is none
-GeluForm gelu_form(const std::string& name);  // "erf" or "tanh"
+DType dtype_named(const std::string& name);  // DTypeError for a name that is none
 std::vector<Var> vars_of(const std::vector<Arg>& list);
 
 // The line of Python that is running, outside the package itself.

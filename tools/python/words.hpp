@@ -1,57 +1,38 @@
-// Words and keywords that layers and models take.
+// Choices that layers and models take as words. Most are those of options and files (models/pipeline/choices.hpp).
 #pragma once
 
-#include <set>
 #include <string>
 
-#include "nn/activation.hpp"
-#include "nn/attention/positions.hpp"
-#include "nn/attention/scored.hpp"
-#include "nn/recurrent/cell.hpp"
-#include "tools/python/modules.hpp"
+#include "models/pipeline/choices.hpp"
+#include "nn/loss.hpp"
+#include "nn/vision/conv.hpp"
+#include "nn/vision/pooling.hpp"
 
 namespace glim::python {
 
-// One of a list of words.
 template <class E>
-E choice(const char* what, const std::string& given,
-         std::initializer_list<std::pair<const char*, E>> known) {
-  std::string names;
-  for (const auto& [name, value] : known) {
-    if (given == name) return value;
-    names += (names.empty() ? "" : ", ") + std::string(name);
-  }
-  throw ValueError(what, "is \"" + given + "\"; it is one of " + names);
-}
-
-inline Activation activation_named(const std::string& s) {
-  return choice<Activation>("activation", s,
-                            {{"relu", Activation::Relu},
-                             {"gelu", Activation::Gelu},
-                             {"gelu-tanh", Activation::GeluTanh},
-                             {"silu", Activation::Silu}});
-}
-inline Positions positions_named(const std::string& s) {
-  return choice<Positions>("positions", s,
-                           {{"sinusoidal", Positions::Sinusoidal},
-                            {"learned", Positions::Learned},
-                            {"rotary", Positions::Rotary},
-                            {"alibi", Positions::Alibi},
-                            {"none", Positions::None}});
-}
-inline CellKind cell_named(const std::string& s) {
-  return choice<CellKind>("cell", s,
-                          {{"gru", CellKind::Gru},
-                           {"lstm", CellKind::Lstm},
-                           {"tanh", CellKind::Tanh},
-                           {"relu", CellKind::Relu}});
-}
-inline AttentionScore score_named(const std::string& s) {
-  return choice<AttentionScore>("attention", s,
-                                {{"additive", AttentionScore::Additive},
-                                 {"dot", AttentionScore::Dot},
-                                 {"general", AttentionScore::General},
-                                 {"concat", AttentionScore::Concat}});
-}
+inline const ChoiceNames<E> kWords = kNames<E>;
+template <>
+inline const ChoiceNames<Positions> kWords<Positions>{{{"sinusoidal", Positions::Sinusoidal},
+                                                       {"learned", Positions::Learned},
+                                                       {"rotary", Positions::Rotary},
+                                                       {"alibi", Positions::Alibi},
+                                                       {"none", Positions::None}}};
+template <>
+inline const ChoiceNames<CellKind> kWords<CellKind>{{{"gru", CellKind::Gru},
+                                                     {"lstm", CellKind::Lstm},
+                                                     {"tanh", CellKind::Tanh},
+                                                     {"relu", CellKind::Relu}}};
+template <>
+inline const ChoiceNames<Reduction> kWords<Reduction>{
+    {{"none", Reduction::None}, {"mean", Reduction::Mean}, {"sum", Reduction::Sum}}};
+template <>
+inline const ChoiceNames<GeluForm> kWords<GeluForm>{
+    {{"erf", GeluForm::Erf}, {"tanh", GeluForm::Tanh}}};
+template <>
+inline const ChoiceNames<Pool> kWords<Pool>{{{"max", Pool::Max}, {"average", Pool::Average}}};
+template <>
+inline const ChoiceNames<ConvPadding> kWords<ConvPadding>{
+    {{"given", ConvPadding::Given}, {"same", ConvPadding::Same}, {"causal", ConvPadding::Causal}}};
 
 }  // namespace glim::python

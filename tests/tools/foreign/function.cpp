@@ -183,11 +183,6 @@ TEST_CASE("examples of a batch stay apart if f keeps them apart") {
     return Tensors{matmul(dy[0], transpose(x[1])), matmul(transpose(x[0]), dy[0])};
   };
   CHECK(check_function({product, gradient}, at).check("batch").verdict == V::Passed);
-  FunctionOptions without;
-  without.batch = false;
-  const FunctionReport skipped = check_function({product, gradient}, at, without);
-  CHECK(skipped);
-  CHECK(skipped.check("batch").verdict == V::NotApplicable);
   // Statistics of the batch: f itself does not keep its examples apart.
   auto centred = [](const Tensors& x) { return Tensors{x[0] - mean(x[0], {0}, true)}; };
   auto d_centred = [](const Tensors&, const Tensors& dy) {

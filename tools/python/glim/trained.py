@@ -1,8 +1,8 @@
 """Trained models: load, train, study.
 
-    model = glim.train(task="names", max_steps=200, out="names")
-    model.translate("anna")
-    look = model.inspect(sentence="anna")
+    model = glim.train(task="phrasebook", max_steps=1000, out="translator")
+    model.translate("I have a cat")
+    look = model.inspect(sentence="I have a cat")
     look["decoder.layers.0.multihead_attn.probs.grad"]      # ∂L/∂A as a NumPy array
 """
 import html
