@@ -16,7 +16,7 @@ SHOWN = dict(re.findall(r"```console [^\n]*\n\$ python3 (\S+)\n(.*?)```", TEXT, 
 def test_program(name, tmp_path):
     (tmp_path / name).write_text(BLOCKS[name], encoding="utf-8")
     run = subprocess.run([sys.executable, "-X", "utf8", name], cwd=tmp_path, capture_output=True, text=True,
-                         encoding="utf-8", timeout=120)
+                         encoding="utf-8", timeout=600)
     assert run.returncode == 0, run.stderr
     for line in SHOWN.get(name, "").splitlines():
         assert line == "..." or line in run.stdout, run.stdout
