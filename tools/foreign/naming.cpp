@@ -205,7 +205,7 @@ std::string known_term(const Wrong& w) {
       const std::string text = "dy" + (name.empty() ? "" : " times " + name);
       if (whole && w.equal(w.dx(), term)) return "the gradient is " + text;
       if (whole && name.empty() && w.equal(w.dx() + w.truth, term))
-        return "the gradient is dy times 1 - the derivative";
+        return "the gradient is dy times (1 - the derivative)";
       const double c = dot(apart, term) / dot(term, term), size = std::abs(c);
       if (whole || !w.equal(apart, c * term)) continue;
       for (const double factor : {1.0, 2.0})
