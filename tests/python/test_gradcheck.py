@@ -177,7 +177,7 @@ def test_ctrl_c_in_a_callback_ends_the_check():
 
     backward = lambda dy, x: dy * (1 - np.tanh(x))  # wrong, so that it is named
     assert not glim.gradcheck(interrupted_at(0), backward, X)
-    for call in range(1, calls + 1):
+    for call in [*range(1, calls, 41), *range(calls - 20, calls + 1)]:
         calls = 0
         with pytest.raises(KeyboardInterrupt):
             glim.gradcheck(interrupted_at(call), backward, X)

@@ -169,9 +169,9 @@ def test_ctrl_c_ends_backward():
                 y = y @ x * 0.001
             loss = y.sum()
             forward = time.process_time() - start
-            print("ready", flush=True)
             start = time.process_time()
             try:
+                print("ready", flush=True)
                 tape.backward(loss)
             except KeyboardInterrupt:
                 print("stopped", (time.process_time() - start) / forward)
