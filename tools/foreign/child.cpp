@@ -17,6 +17,8 @@
 namespace glim::foreign {
 namespace {
 
+[[noreturn]] void fail(const std::string& problem) { throw ValueError("--program", problem); }
+
 constexpr std::size_t kLongestLine = std::size_t{256} << 20, kKeptErrors = 4096;
 
 using Clock = std::chrono::steady_clock;
@@ -61,8 +63,7 @@ Child::Child(const std::string& command) {
   std::signal(SIGPIPE, SIG_IGN);
   int in[2], out[2], err[2];
   for (int* pipe : {in, out, err})
-    if (::pipe2(pipe, O_CLOEXEC) != 0)
-      throw ValueError("--program", std::string("no pipe: ") + std::strerror(errno));
+    if (::pipe2(pipe, O_CLOEXEC) != 0) fail(std::string("no pipe: ") + std::strerror(errno));
   in_.fd = in[1], out_.fd = out[0], err_.fd = err[0];
   for (int fd : {in_.fd, out_.fd, err_.fd}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
   posix_spawn_file_actions_t actions;
@@ -86,7 +87,7 @@ Child::Child(const std::string& command) {
   for (int fd : {in[0], out[1], err[1]}) ::close(fd);
   if (error != 0) {
     pid_ = -1;
-    throw ValueError("--program", std::string("/bin/sh does not start: ") + std::strerror(error));
+    fail(std::string("/bin/sh does not start: ") + std::strerror(error));
   }
   end_with_this_process(pid_);
 }
@@ -113,11 +114,6 @@ bool Child::ended(int wait_ms) {
       ::poll(nullptr, 0, 5);
   }
   return true;
-}
-
-void Child::fail(const std::string& problem) {
-  if (pid_ >= 0) ::kill(-pid_, SIGKILL);
-  throw ValueError("--program", problem);
 }
 
 void Child::fail_ended() {

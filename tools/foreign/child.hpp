@@ -28,7 +28,6 @@ class Child {
   bool read_some(Descriptor& from, std::string& to);
   void read_errors();
   bool ended(int wait_ms);  // and reaped
-  [[noreturn]] void fail(const std::string& problem);
   [[noreturn]] void fail_ended();
 
   Descriptor in_, out_, err_;  // of the child; in_ is written to

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <fstream>
 #include <sys/wait.h>
 
@@ -51,7 +52,7 @@ std::string problem(const std::string& command, double seconds = 60) {
   try {
     checked(command, seconds);
   } catch (const ValueError& e) {
-    text = e.what();
+    text = e.one_line();  // as the program says it
   }
   CHECK(text.starts_with("--program: "));
   CHECK_FALSE(contains(text, "\n"));
@@ -59,6 +60,22 @@ std::string problem(const std::string& command, double seconds = 60) {
   CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
   CHECK(errno == ECHILD);
   return text;
+}
+
+// The process whose number the file has ends. The signal takes a moment, and so does init, which reaps it.
+bool ends(const std::string& path) {
+  std::string process;
+  std::ifstream(path) >> process;
+  REQUIRE_FALSE(process.empty());
+  auto alive = [&] {
+    std::string state = "Z", word;
+    std::ifstream status("/proc/" + process + "/status");
+    while (status >> word)
+      if (word == "State:") status >> state;
+    return state != "Z" && state != "X";
+  };
+  for (int i = 0; i < 600 && alive(); ++i) ::usleep(100000);
+  return !alive();
 }
 
 }  // namespace
@@ -138,9 +155,13 @@ TEST_CASE("replies that make no sense are named by array") {
   CHECK(contains(reply(R"({"x": [[[[[[[[[1.5]]]]]]]]]})"), "\"x\" has more than 8 axes"));
   CHECK(contains(reply(R"([1.5])"), "is no JSON object"));
   CHECK(contains(reply(R"({"x": [1.5})"), "is no JSON object"));
+  CHECK(contains(reply(R"({"NaNs": [1.5, [2.5]]})"), "\"NaNs\" has lists of different depth"));
   CHECK(contains(reply(R"({"x": 1.5})", "{}"), "asked for the value: the reply has no output"));
   CHECK(contains(reply(R"({"x": 1.5})", R"({"y": 1.0})", R"({"dx": 1.0})"),
                  "asked for the gradient: \"dx\" is no input; the inputs are \"x\""));
+  CHECK(contains(problem(R"(read l; echo '{"x": 1.5}'; read l; echo '{"y": 1.5}'
+    while read l; do case "$l" in *value*) echo '{"z": 1.5}';; *) echo '{"x": 1.5}';; esac; done)"),
+                 "\"y\" is missing, which was there before"));
   CHECK(contains(problem(R"(while read l; do printf '{"x": 1.5}\n{"x": 1.5}\n'; sleep 0.1; done)"),
                  "it prints more than one line for a request"));
 }
@@ -153,9 +174,13 @@ TEST_CASE("wrong gradients of a program fail, and are reported") {
   CHECK(contains(r.mistake, "the gradient of x is not finite"));
   r = of(R"({"x": [1.0, 2.0, 3.0]})");
   CHECK(contains(r.mistake, "the gradient of x has shape (3,), x has (2,)"));
-  r = of("{}");  // no gradient, which is right where f is constant; and nothing was found right
-  CHECK(r.check("differences").verdict == CheckVerdict::Undecided);
-  CHECK_FALSE(r);
+  for (const char* none :
+       {"{}", R"({"x": null})"}) {  // right where f is constant; and nothing was found right
+    r = of(none);
+    CHECK(r.check("differences").verdict == CheckVerdict::Undecided);
+    CHECK(r.mistake == "");
+    CHECK_FALSE(r);
+  }
 }
 
 TEST_CASE("a program that has ended is started again") {
@@ -175,6 +200,26 @@ TEST_CASE("a program that has ended is started again") {
   CHECK(r.check("broadcast").verdict == CheckVerdict::NotApplicable);
 }
 
+TEST_CASE("Ctrl-C ends a program that hangs") {
+  test::TemporaryFile file;
+  const pid_t checker = ::fork();
+  if (checker == 0) {
+    std::signal(SIGINT, SIG_DFL);  // not Catch2's handler
+    Program("echo $$ >" + file.path() + "; sleep 300", 300).inputs();
+    ::_exit(1);
+  }
+  auto started = [&] {
+    return std::ifstream(file.path()).peek() != std::ifstream::traits_type::eof();
+  };
+  for (int i = 0; i < 600 && !started(); ++i) ::usleep(100000);
+  ::kill(checker, SIGINT);
+  int status = 0;
+  CHECK(::waitpid(checker, &status, 0) == checker);
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGINT);
+  CHECK(ends(file.path()));
+}
+
 TEST_CASE("a program that stays is ended with all it has started") {
   const auto start = std::chrono::steady_clock::now();
   test::TemporaryFile file;
@@ -186,19 +231,7 @@ TEST_CASE("a program that stays is ended with all it has started") {
   }
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
   CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
-  std::string child;
-  std::ifstream(file.path()) >> child;
-  REQUIRE_FALSE(child.empty());
-  // Ended, or a zombie that init has not seen yet. The signal takes a moment.
-  auto alive = [&] {
-    std::string state = "Z", word;
-    std::ifstream status("/proc/" + child + "/status");
-    while (status >> word)
-      if (word == "State:") status >> state;
-    return state != "Z" && state != "X";
-  };
-  for (int i = 0; i < 600 && alive(); ++i) ::usleep(100000);
-  CHECK_FALSE(alive());
+  CHECK(ends(file.path()));
 }
 
 }  // namespace glim::foreign_program
