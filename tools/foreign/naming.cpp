@@ -87,8 +87,10 @@ std::string other_argument(const Wrong& w) {
         return p.calls.gradient(with(x, w.k, p.calls.value(x)[0]), dy);
       }))
     return "the gradient is written for the output, and reads " + w.name() + " in its place";
-  if (right(w, with(p.x, w.k, p.y[0]),
-            [&](const Tensors&, const Tensors& dy) { return p.calls.gradient(p.x, dy); }))
+  const Tensors at_y = with(p.x, w.k, p.y[0]);  // backward may be right there, as that of sort
+  if (right(w, at_y,
+            [&](const Tensors&, const Tensors& dy) { return p.calls.gradient(p.x, dy); }) &&
+      !right(w, at_y, p.calls.as_function().gradient))
     return "the derivative is taken at the output instead of at " + w.name();
   if (w.x().rank() < 2) return "";
   if (right(w, p.x, [&](Tensors x, const Tensors& dy) {

@@ -108,7 +108,7 @@ def flip(x):
 
 flip.right(lambda dy, x: dy[:, ::-1])
 flip.wrong((IS, PLACES), "not flipped", x=lambda dy, x: dy)
-flip.wrong(PLACES, "the other axis flipped", x=lambda dy, x: dy[::-1])
+flip.wrong((PLACES, AXIS), "the other axis flipped", x=lambda dy, x: dy[::-1])
 
 
 @layer(x=normal(6))
