@@ -31,6 +31,10 @@ std::vector<Repair> repairs(std::size_t k, const Shape& shape, const FormError& 
   if (broadcasts(shape, dx.shape()))
     all.push_back({"a broadcast not summed: " + wrong.text,
                    [k, shape](const Tensors& d) { return sum_to(d[k], shape); }});
+  for (int axis = 0; axis < dx.rank(); ++axis)
+    if (sum(dx, {axis}).shape() == shape)
+      all.push_back({"a broadcast not summed: " + wrong.text,
+                     [k, axis](const Tensors& d) { return sum(d[k], {axis}); }});
   if (dx.rank() > 1 && transpose(dx).shape() == shape)
     all.push_back({"the gradient is transposed: " + wrong.text,
                    [k](const Tensors& d) { return transpose(d[k]); }});

@@ -169,10 +169,10 @@ std::string one_use_of_two(const Wrong& w) {
   return "";
 }
 
-// Arrays that derivatives are made of.
-std::vector<std::pair<std::string, Tensor>> known_arrays(const Wrong& w) {
+// Arrays of y's shape that derivatives are made of.
+std::vector<std::pair<std::string, Tensor>> known_arrays(const Wrong& w, const Tensor& y) {
   std::vector<std::pair<std::string, Tensor>> ratios;
-  const Tensor y = w.p.y[0], one = ones(y.shape(), y.dtype());
+  const Tensor one = ones(y.shape(), y.dtype());
   std::vector<std::pair<std::string, Tensor>> all{{"", one},
                                                   {"the output", y},
                                                   {"the output²", y * y},
@@ -188,34 +188,50 @@ std::vector<std::pair<std::string, Tensor>> known_arrays(const Wrong& w) {
     all.emplace_back(name + "²", x * x);
     all.emplace_back("1/" + name, div(ones(x.shape(), x.dtype()), x));
     ratios.emplace_back("the output/" + name, y / x);
+    for (std::size_t k = i + 1; k < w.p.x.size(); ++k)
+      if (like(x, w.p.x[k]))
+        ratios.emplace_back("(" + name + " - " + w.p.calls.inputs[k].name + ")", x - w.p.x[k]);
   }
   all.insert(all.end(), ratios.begin(), ratios.end());
   return all;
 }
 
+// y, or dy, as an array that x broadcasts to: a sum or mean over one axis, or all, is spread over x.
+Tensor spread(const Tensor& y, const Shape& x) {
+  if (broadcasts(x, y.shape())) return y;
+  for (int axis = 0; axis <= y.rank() && y.rank() < x.rank(); ++axis)
+    if (const Tensor rows = unsqueeze(y, axis); broadcasts(rows.shape(), x))
+      return broadcast_to(rows, x);
+  return y.numel() == 1 ? broadcast_to(reshape(y, {}), x) : Tensor();
+}
+
 // The gradient, or its difference to the true one, is dy times a known array.
 std::string known_term(const Wrong& w) {
   const Probe& p = w.p;
-  if (p.y.size() != 1 || !broadcasts(w.x().shape(), p.y[0].shape()) || w.x().numel() < 3 ||
-      w.x().dtype() != p.y[0].dtype())
-    return "";
-  const Tensor apart = w.dx() - w.truth;
+  if (p.y.size() != 1 || w.x().numel() < 3 || w.x().dtype() != p.y[0].dtype()) return "";
+  const Tensor y = spread(p.y[0], w.x().shape());
+  if (!y.defined()) return "";
+  const Tensor apart = w.dx() - w.truth, dy = spread(p.dy[0], w.x().shape());
+  const double mean = static_cast<double>(y.numel()) / static_cast<double>(p.y[0].numel());
   for (const bool whole : {true, false})
-    for (const auto& [name, array] : known_arrays(w)) {
-      const Tensor term = sum_to(p.dy[0] * array, w.x().shape());
+    for (const auto& [name, array] : known_arrays(w, y)) {
+      const Tensor term = sum_to(dy * array, w.x().shape());
       if (!all_finite(term)) continue;
       const std::string text = "dy" + (name.empty() ? "" : " times " + name);
-      if (whole && w.equal(w.dx(), term)) return "the gradient is " + text;
+      const double share = dot(w.dx(), term) / dot(term, term);
+      if (whole && w.equal(w.dx(), share * term))
+        return "the gradient is " + text +
+               (std::abs(share - 1) > 1e-4 ? ", " + number_text(share, 4) + " times" : "");
       if (whole && name.empty() && w.equal(w.dx() + w.truth, term))
         return "the gradient is dy times (1 - the derivative)";
       const double c = dot(apart, term) / dot(term, term), size = std::abs(c);
       if (whole || !w.equal(apart, c * term)) continue;
       for (const double factor : {1.0, 2.0})
-        if (std::abs(size - factor) < 1e-4)
+        if (std::abs(size - factor) < 1e-4 || std::abs(size * mean - factor) < 1e-4)
           return "a term " + text +
                  (factor == 2 ? " has the wrong sign"
                   : c < 0     ? " is missing"
-                              : " is too many");
+                              : " is too many, or its subtraction is missing");
       return "a term " + text + " has a wrong factor: it is " + number_text(c, 4) +
              " times too many";
     }

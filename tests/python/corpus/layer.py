@@ -39,6 +39,7 @@ TERM = "a term along axis"
 OUT_FACTOR = "belongs to the output's element"
 IN_FACTOR = "belongs to the input's element"
 TRANSPOSE = "a missing transpose"
+TRANSPOSED = "the gradient is transposed"
 NONE = "no gradient reaches"
 UPSTREAM = ("dy used as ones", "dy ignored", "the same whatever dy is")
 NOT_LINEAR = ("used not linearly", "is not linear in dy")

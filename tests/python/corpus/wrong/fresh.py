@@ -1,4 +1,9 @@
-"""Sixty more whose names were written down, and committed, before glim.gradcheck had seen any of them."""
+"""Sixty more whose names were written down, and committed, before glim.gradcheck had seen any of them.
+
+It named 46 so, 1 otherwise and 8 not at all; 1 more name is true too. Of the other 4, 2 were right at the inputs of that day,
+1 raised an exception of NumPy, and 1 had a false shape described in place of a name. The inputs are mended. Names that
+it has learnt since stand here beside the others.
+"""
 
 import numpy as np
 
@@ -25,11 +30,11 @@ def log_cosh_loss(p, t):
 log_cosh_loss.right(lambda dy, p, t: (dy * np.tanh(p - t) / p.size, -dy * np.tanh(p - t) / p.size))
 log_cosh_loss.wrong(FACTOR, "summed", p=lambda dy, p, t: dy * np.tanh(p - t))
 log_cosh_loss.wrong(SIGN, "sign of the target", t=lambda dy, p, t: dy * np.tanh(p - t) / p.size)
-log_cosh_loss.wrong(NO_NAME, "as the squared error", p=lambda dy, p, t: dy * (p - t) / p.size)
+log_cosh_loss.wrong(IS, "as the squared error", p=lambda dy, p, t: dy * (p - t) / p.size)
 log_cosh_loss.wrong(UPSTREAM, "upstream forgotten", p=lambda dy, p, t: np.tanh(p - t) / p.size)
 
 
-@layer(s=normal(8), t=given([1.0, -1, -1, 1, 1, -1, 1, -1]))
+@layer(s=given([0.5, 2, -0.3, 0.1, 3, -2, -0.7, 0.4]), t=given([1.0, -1, -1, 1, 1, -1, 1, -1]))
 def hinge_loss(s, t):
     return np.maximum(0, 1 - t * s).mean()
 
@@ -42,7 +47,7 @@ def hinge_back(dy, s, t):
 hinge_loss.right(hinge_back)
 hinge_loss.wrong(SIGN, "sign", s=lambda dy, s, t: -hinge_back(dy, s, t)[0])
 hinge_loss.wrong(IGNORED, "margin ignored", s=lambda dy, s, t: -t * dy / s.size)
-hinge_loss.wrong(MISSING, "label forgotten", s=lambda dy, s, t: -(t * s < 1) * dy / s.size)
+hinge_loss.wrong(MISSING, "label forgotten", s=lambda dy, s, t: -1.0 * (t * s < 1) * dy / s.size)
 hinge_loss.wrong(FACTOR, "mean over the active", s=lambda dy, s, t: -t * (t * s < 1) * dy / (t * s < 1).sum())
 
 
@@ -91,7 +96,7 @@ def gaussian_back(dy, x, mu, s):
 
 
 gaussian_nll.right(gaussian_back)
-gaussian_nll.wrong(NO_NAME, "the logarithm's part forgotten", s=lambda dy, x, mu, s: -dy[:, None] * (x - mu) ** 2 / s**3)
+gaussian_nll.wrong(TERM_MISSING, "the logarithm's part forgotten", s=lambda dy, x, mu, s: -dy[:, None] * (x - mu) ** 2 / s**3)
 gaussian_nll.wrong(SIGN, "sign of mu", mu=lambda dy, x, mu, s: dy[:, None] * (x - mu) / s**2)
 gaussian_nll.wrong((TOO_MANY, MISSING), "s for s²", mu=lambda dy, x, mu, s: dy[:, None] * (mu - x) / s)
 gaussian_nll.wrong(FACTOR, "2 not cancelled", x=lambda dy, x, mu, s: 2 * dy[:, None] * (x - mu) / s**2)
@@ -123,8 +128,8 @@ def maxout(x):
 maxout.right(lambda dy, x: dy[:, :, None] * (x == x.max(axis=2, keepdims=True)))
 maxout.wrong(IGNORED, "both pieces", x=lambda dy, x: dy[:, :, None] * np.ones_like(x))
 maxout.wrong(PLACES, "always the first piece", x=lambda dy, x: dy[:, :, None] * np.array([1.0, 0]))
-maxout.wrong((PLACES, ROUND), "the smaller piece", x=lambda dy, x: dy[:, :, None] * (x == x.min(axis=2, keepdims=True)))
-maxout.wrong(NO_NAME, "half to each", x=lambda dy, x: dy[:, :, None] * np.full_like(x, 0.5))
+maxout.wrong((PLACES, ROUND, IS), "the smaller piece", x=lambda dy, x: dy[:, :, None] * (x == x.min(axis=2, keepdims=True)))
+maxout.wrong(IS, "half to each", x=lambda dy, x: dy[:, :, None] * np.full_like(x, 0.5))
 
 
 @layer(x=normal(4), w=normal(3))
@@ -206,7 +211,7 @@ def bilinear_back(dy, x, w, z):
 bilinear.right(bilinear_back)
 bilinear.wrong(FACTOR, "mean over the batch", w=lambda dy, x, w, z: bilinear_back(dy, x, w, z)[1] / 3)
 bilinear.wrong(UPSTREAM, "upstream forgotten", x=lambda dy, x, w, z: z @ w.T)
-bilinear.wrong((TRANSPOSE, SHAPE, EXCHANGED), "weight's gradient transposed", w=lambda dy, x, w, z: bilinear_back(dy, x, w, z)[1].T)
+bilinear.wrong((TRANSPOSED, SHAPE, EXCHANGED), "weight's gradient transposed", w=lambda dy, x, w, z: bilinear_back(dy, x, w, z)[1].T)
 bilinear.wrong((BATCH, LOST), "the first example", w=lambda dy, x, w, z: dy[0] * np.outer(x[0], z[0]))
 
 
@@ -228,7 +233,7 @@ def poisson_nll(x, t):
 
 
 poisson_nll.right(lambda dy, x, t: (dy * (np.exp(x) - t) / x.size, -dy * x / x.size))
-poisson_nll.wrong(NO_NAME, "exponential forgotten", x=lambda dy, x, t: dy * (x - t) / x.size)
-poisson_nll.wrong(NO_NAME, "target forgotten", x=lambda dy, x, t: dy * np.exp(x) / x.size)
+poisson_nll.wrong(IS, "exponential forgotten", x=lambda dy, x, t: dy * (x - t) / x.size)
+poisson_nll.wrong(TERM_MISSING, "target forgotten", x=lambda dy, x, t: dy * np.exp(x) / x.size)
 poisson_nll.wrong(FACTOR, "summed", x=lambda dy, x, t: dy * (np.exp(x) - t))
 poisson_nll.wrong(SIGN, "sign of the target", t=lambda dy, x, t: dy * x / x.size)

@@ -171,4 +171,4 @@ def l1_loss(a, b):
 
 l1_loss.right(lambda dy, a, b: (dy * np.sign(a - b) / a.size, dy * np.sign(b - a) / a.size))
 l1_loss.wrong(PASSED, "sign forgotten", a=lambda dy, a, b: np.full(a.shape, dy / a.size))
-l1_loss.wrong(NO_NAME, "as the squared error", a=lambda dy, a, b: 2 * dy * (a - b) / a.size)
+l1_loss.wrong(IS, "as the squared error", a=lambda dy, a, b: 2 * dy * (a - b) / a.size)
