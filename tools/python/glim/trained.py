@@ -139,7 +139,7 @@ class Inspection:
                 for view in self.data["attention"]}
 
     def __repr__(self):
-        return f"<glim inspection of {self.data['source_text']!r}: loss {self.data['loss']:.4g}, {len(self.arrays)} arrays>"
+        return f"<glim inspection of {self.data['source_text'] or self.data['target_text']!r}: loss {self.data['loss']:.4g}, {len(self.arrays)} arrays>"
 
     def _repr_html_(self):
         return f'<iframe srcdoc="{html.escape(self.page)}" style="width: 100%; height: 800px; border: 0"></iframe>'
