@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -180,3 +181,79 @@ def test_ctrl_c_ends_backward():
     child.send_signal(signal.SIGINT)
     said = child.communicate(timeout=300)[0].split()
     assert said[0] == "stopped" and float(said[1]) < 1, said
+
+
+class Slow(glim.Op):
+    """An op whose gradient is Python, and lets other threads run."""
+
+    def forward(self, x):
+        return x * 2
+
+    def gradient(self, dy, x):
+        time.sleep(0.001)
+        return dy * 2
+
+
+def test_other_threads_run_during_backward():
+    x, ticks, done = glim.Var.leaf(np.ones((512, 512), np.float32)), [], threading.Event()
+
+    def tick():
+        while not done.wait(0.001):
+            ticks.append(time.perf_counter())
+
+    with glim.Tape() as tape:
+        y = x
+        for _ in range(30):
+            y = y @ x * 0.001
+        loss = y.sum()
+        thread = threading.Thread(target=tick)
+        thread.start()
+        began = time.perf_counter()
+        tape.backward(loss)
+        ended = time.perf_counter()
+        done.set()
+        thread.join()
+    assert sum(began < t < ended for t in ticks) > 5, (ended - began, len(ticks))
+
+
+def test_threads_with_tapes_of_their_own():
+    """Ops of Python, hooks, watches and regions that run again, in two threads at once beside a third of Python alone."""
+    def gradient(seed):
+        rng = np.random.default_rng(seed)
+        x, w, seen = glim.Var.leaf(rng.normal(size=(3, 4))), glim.Var.leaf(rng.normal(size=(4, 4))), []
+        for _ in range(20):
+            with glim.Tape() as tape:
+                tape.watch("*tanh*")
+                y = glim.recomputed(lambda: glim.tanh(x @ w))
+                y = Slow()(glim.tanh(y @ w))
+                tape.hook(y, lambda g: seen.append(g.numpy().sum()))
+                tape.backward((y * y).sum())
+        return np.concatenate([x.grad.numpy(), w.grad.numpy()]), seen
+
+    alone, done = [gradient(seed) for seed in (1, 2)], threading.Event()
+    busy = threading.Thread(target=lambda: [[object() for _ in range(100)] for _ in iter(done.is_set, True)])
+    busy.start()
+    together = [None, None]
+    threads = [threading.Thread(target=lambda k=k: together.__setitem__(k, gradient(k + 1))) for k in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done.set()
+    busy.join()
+    for (one, hooked), (other, hooked_too) in zip(alone, together):
+        assert np.array_equal(one, other) and hooked == hooked_too and len(hooked) == 20
+
+
+def test_exceptions_of_python_end_a_backward():
+    class Fails(glim.Op):
+        def forward(self, x):
+            return x
+
+        def gradient(self, dy, x):
+            raise ZeroDivisionError("of the op")
+
+    x = glim.Var.leaf(np.ones(3))
+    for _ in range(20):
+        with glim.Tape() as tape, pytest.raises(ZeroDivisionError, match="of the op"):
+            tape.backward(Fails()(Slow()(x)).sum())

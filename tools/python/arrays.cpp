@@ -1,6 +1,5 @@
 #include "tools/python/arrays.hpp"
 
-#include <memory>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <optional>
@@ -87,14 +86,9 @@ Tensor over(const Array& array, nb::handle x, std::string_view name, bool read_o
       const_cast<char*>(static_cast<const char*>(array.data_handle())) + array.byte_offset();
   if (reinterpret_cast<std::uintptr_t>(first) % static_cast<std::uintptr_t>(size) != 0)
     return copy_or_refuse(x, name);
-  auto owner = std::shared_ptr<void>(new Array(array), [](void* held) {
-    if (!nb::is_alive()) return;
-    nb::gil_scoped_acquire lock;
-    delete static_cast<Array*>(held);
-  });
   return Tensor::from_storage(
       Storage::over(first + low * size, static_cast<std::size_t>((high - low + 1) * size),
-                    std::move(owner), read_only),
+                    kept(array), read_only),
       -low, shape, strides, *dtype);
 }
 

@@ -1,8 +1,10 @@
 // Tensors and the arrays of Python: NumPy's and those of any library that speaks DLPack, without copies.
 #pragma once
 
+#include <memory>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <utility>
 
 #include "tensor/tensor.hpp"
 
@@ -16,6 +18,16 @@ namespace nb = nanobind;
 Tensor tensor_of(nb::handle x, std::string_view name = "x");
 // A NumPy array over the memory of a tensor; it keeps the memory alive.
 nb::object numpy_of(const Tensor& x);
+
+// What C++ keeps of Python's, and may drop where the interpreter is not locked, or has ended.
+template <class Object>
+std::shared_ptr<Object> kept(Object object) {
+  return {new Object(std::move(object)), [](Object* held) {
+            if (!nb::is_alive()) return;
+            nb::gil_scoped_acquire lock;
+            delete held;
+          }};
+}
 
 void bind_tensor(nb::module_& m);
 void bind_errors(nb::module_& m);

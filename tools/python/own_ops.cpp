@@ -9,7 +9,7 @@ namespace {
 // forward(*arrays) -> array, and gradient(dy, *inputs) -> a Var or array for each input.
 struct OwnOp final : Op {
   static constexpr Formula formula{"own", "y = f(x)", {}};
-  nb::object python;
+  std::shared_ptr<nb::object> python;
   std::size_t count = 0;
 
   Tensor forward(const std::vector<Tensor>& x) {
@@ -19,15 +19,16 @@ struct OwnOp final : Op {
       save(static_cast<int>(k));
     }
     count = x.size();
-    nb::object y = python.attr("forward")(*arrays);
+    nb::object y = python->attr("forward")(*arrays);
     if (y.is_none())
       throw ValueError(name(), "forward returned None; it returns an array. Is a return missing?");
     return as_tensor(y, "the result of forward").clone();
   }
   Grads gradient(const Var& dy) const override {
+    nb::gil_scoped_acquire lock;
     nb::list inputs;
     for (std::size_t k = 0; k < count; ++k) inputs.append(saved(static_cast<int>(k)));
-    nb::object given = python.attr("gradient")(dy, *inputs);
+    nb::object given = python->attr("gradient")(dy, *inputs);
     if (given.is_none())
       throw ValueError(
           name(), "gradient returned None; it returns ∂L/∂x for each input. Is a return missing?");
@@ -44,7 +45,7 @@ struct OwnOp final : Op {
     return grads;
   }
   std::string name() const {
-    return nb::cast<std::string>(nb::str(python.type().attr("__name__")));
+    return nb::cast<std::string>(nb::str(python->type().attr("__name__")));
   }
 
  private:
@@ -63,7 +64,7 @@ void bind_own_ops(nb::module_& m) {
       "apply",
       [](nb::handle op, const std::vector<Arg>& inputs) {
         OwnOp own;
-        own.python = nb::borrow(op);
+        own.python = kept(nb::borrow(op));
         const std::string label = own.name();
         return named(apply(std::move(own), vars_of(inputs), user_line()), label);
       },

@@ -27,9 +27,8 @@ class PyTape {
     thread_ = std::this_thread::get_id();
   }
   void exit() {
-    Tape& ended = tape();
+    static_cast<void>(tape());
     if (running_) throw StateError("tape", "ends within its own backward");
-    (void)ended;
     tape_.reset();
   }
   Tape& tape() const {
@@ -39,7 +38,8 @@ class PyTape {
     return *tape_;
   }
   bool open() const { return tape_ != nullptr; }
-  // f(tape) while backward runs: the tape may not end, and Ctrl-C is an exception.
+  // f(tape) while backward runs: the tape may not end, Ctrl-C is an exception, and other threads of Python run. What
+  // calls Python takes the lock.
   template <class F>
   auto run(const F& f) {
     struct Running {
@@ -48,7 +48,9 @@ class PyTape {
       ~Running() { --count; }
     } running(running_);
     UntilCtrlC until;
-    return f(tape());
+    Tape& open = tape();
+    nb::gil_scoped_release unlocked;
+    return f(open);
   }
 
  private:
@@ -82,8 +84,9 @@ PyNode node_of(const Tape& tape, int number) {
 }
 
 Hook hook_of(nb::callable f) {
-  return [f](const Var& g) -> Var {
-    nb::object result = f(g);
+  return [f = kept(f)](const Var& g) -> Var {
+    nb::gil_scoped_acquire lock;
+    nb::object result = (*f)(g);
     return result.is_none() ? Var() : nb::cast<Arg>(result)("the hook's result");
   };
 }
@@ -171,9 +174,10 @@ void bind_tape(nb::module_& m) {
           "backward",
           [](PyTape& t, const Arg& y, const Arg& dy, bool retain, bool create_graph) {
             const Tensor up = dy("dy").value();
+            const Var& of = y("y");
             t.run([&](Tape& tape) {
               const Backward options{.retain = retain, .create_graph = create_graph};
-              up.defined() ? tape.backward(y("y"), up, options) : tape.backward(y("y"), options);
+              up.defined() ? tape.backward(of, up, options) : tape.backward(of, options);
             });
           },
           "y"_a, "dy"_a.none() = nb::none(), nb::kw_only(), "retain"_a = false,
@@ -186,9 +190,10 @@ void bind_tape(nb::module_& m) {
           [](PyTape& t, const Arg& y, const std::vector<Arg>& xs, const Arg& dy, bool retain,
              bool create_graph) {
             const Tensor up = dy("dy").value();
+            const Var& of = y("y");
+            const std::vector<Var> inputs = vars_of(xs);
             return t.run([&](Tape& tape) {
-              return tape.grad(y("y"), vars_of(xs), up,
-                               {.retain = retain, .create_graph = create_graph});
+              return tape.grad(of, inputs, up, {.retain = retain, .create_graph = create_graph});
             });
           },
           "y"_a, "xs"_a, "dy"_a.none() = nb::none(), nb::kw_only(), "retain"_a = false,

@@ -87,6 +87,10 @@ void bind_vars(nb::module_& m) {
             new (self) Window{kernel, stride, dilation, before, after};
           },
           "kernel"_a = 1, "stride"_a = 1, "dilation"_a = 1, "before"_a = 0, "after"_a = 0);
+  auto minus = [](const Arg& x, double c) {
+    const Where line = user_line();
+    return add(Operand(x("x"), line), -c);
+  };
   nb::class_<Var> var(
       m, "Var",
       "A tensor that may be on a tape.\n\nVar(array) is a constant, Var.leaf(array) a leaf, where "
@@ -139,29 +143,22 @@ void bind_vars(nb::module_& m) {
           "__getitem__",
           [](const Var& x, nb::handle index) { return item_of(x, index, user_line()); },
           "index"_a.none())
-      .def(
-          "__sub__",
-          [](const Arg& x, double c) {
-            const Where line = user_line();
-            return add(Operand(x("x"), line), -c);
-          },
-          nb::is_operator())
+      .def("__sub__", minus, nb::is_operator())
       .def("__repr__", &shown);
   var.attr("__array_ufunc__") = nb::none();  // array * var is var.__rmul__(array)
-  m.def(
-      "sub",
-      [](const Arg& x, double c) {
-        const Where line = user_line();
-        return add(Operand(x("x"), line), -c);
-      },
-      "x"_a, "c"_a);
+  m.def("sub", minus, "x"_a, "c"_a);
   m.def(
       "named", [](const Arg& x, const std::string& label) { return named(x("x"), label); }, "x"_a,
       "label"_a, "Gives the node of x a name of its own on the tape.");
   m.def(
       "recomputed",
       [](nb::callable f) {
-        return recomputed([f] { return nb::cast<Arg>(f())("the result"); }, user_line());
+        return recomputed(
+            [f = kept(f)]() -> Var {
+              nb::gil_scoped_acquire lock;
+              return nb::cast<Arg>((*f)())("the result");
+            },
+            user_line());
       },
       "f"_a, "f(), of which nothing is kept: backward runs it again (Chen et al. 2016).");
 #include "tools/python/ops.inc"
