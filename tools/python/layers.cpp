@@ -19,17 +19,6 @@ namespace glim::python {
 using namespace nb::literals;
 namespace {
 
-AttentionRequest request_of(const Arg& key_keep, const Arg& keep, const Arg& key_bias,
-                            const Arg& bias, bool causal, bool need_weights, bool average_weights) {
-  return {key_keep("key_keep").value(),
-          keep("keep").value(),
-          key_bias("key_bias"),
-          bias("bias"),
-          causal,
-          need_weights,
-          average_weights};
-}
-
 void bind_plain_layers(nb::module_& m) {
   layer<Linear>(m, "Linear", "y = x Wᵀ + b      x: (..., in)   weight: (out, in)   bias: (out,)")
       .def(nb::init<Index, Index, bool>(), "in_features"_a, "out_features"_a, "bias"_a = true);
@@ -110,8 +99,13 @@ void bind_attention(nb::module_& m) {
           [](MultiheadAttention& a, const Arg& query, const Arg& key, const Arg& value,
              const Arg& key_keep, const Arg& keep, const Arg& key_bias, const Arg& bias,
              bool causal, bool need_weights, bool average_weights) {
-            const AttentionRequest request =
-                request_of(key_keep, keep, key_bias, bias, causal, need_weights, average_weights);
+            const AttentionRequest request{key_keep("key_keep").value(),
+                                           keep("keep").value(),
+                                           key_bias("key_bias"),
+                                           bias("bias"),
+                                           causal,
+                                           need_weights,
+                                           average_weights};
             const Var& k = key("key");
             const Var& v = value("value");
             AttentionOutput out = !k.defined()  ? a(query("query"), request)

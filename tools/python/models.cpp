@@ -18,7 +18,6 @@ using namespace nb::literals;
 namespace {
 
 // A keyword of a config struct: how Python's value becomes the member.
-template <class C>
 class Keywords {
  public:
   Keywords(const char* what, nb::kwargs given) : what_(what), given_(given) {}
@@ -60,7 +59,7 @@ class Keywords {
   std::set<std::string> taken_;
 };
 
-TransformerConfig transformer_config(Keywords<TransformerConfig>& k, TransformerConfig& c) {
+void transformer_config(Keywords& k, TransformerConfig& c) {
   k("src_vocab", c.src_vocab)("tgt_vocab", c.tgt_vocab)("d_model", c.d_model)("heads", c.heads)(
       "d_ff", c.d_ff)("dropout", c.dropout)("norm", c.norm)("activation", c.activation)(
       "norm_eps", c.norm_eps)("bias", c.bias)("attention_dropout", c.attention_dropout)(
@@ -68,12 +67,30 @@ TransformerConfig transformer_config(Keywords<TransformerConfig>& k, Transformer
       "final_norm", c.final_norm)("encoder_layers", c.encoder_layers)(
       "decoder_layers", c.decoder_layers)("tie", c.tie)("max_len", c.max_len)(
       "embedding_init", c.embedding_init)("pad", c.pad);
-  return c;
+}
+
+// __init__ of a model with a config: `fill` lists its keywords.
+template <class M, class C>
+auto from_keywords(const char* what, void (*fill)(Keywords& k, C& c)) {
+  return [what, fill](M* self, nb::kwargs given) {
+    C c;
+    Keywords k(what, given);
+    fill(k, c);
+    k.done();
+    new (self) M(c);
+  };
+}
+
+// Logits of tgt_in, and of src.
+template <class M>
+Var teach(M& s, const Arg& src, const Arg& tgt_in) {
+  return s.in_scope(
+      [&] { return s.teach(SourceBatch(src("src").value()), tgt_in("tgt_in").value()).logits; });
 }
 
 BertConfig bert_config(const char* what, nb::kwargs given) {
   BertConfig c;
-  Keywords<BertConfig> k(what, given);
+  Keywords k(what, given);
   k("vocab", c.vocab)("max_len", c.max_len)("d_model", c.d_model)("heads", c.heads)(
       "layers", c.layers)("d_ff", c.d_ff)("dropout", c.dropout)("norm", c.norm)(
       "activation", c.activation)("learned_positions", c.learned_positions)("norm_eps", c.norm_eps)(
@@ -90,13 +107,7 @@ void bind_models(nb::module_& m) {
       "Vaswani et al. 2017: logits (B, T, V) of src (B, S) and tgt_in (B, T), int64. "
       "Arguments: src_vocab, tgt_vocab, d_model, heads, d_ff, ...")
       .def("__init__",
-           [](Transformer* self, nb::kwargs given) {
-             TransformerConfig c;
-             Keywords<TransformerConfig> k("Transformer", given);
-             transformer_config(k, c);
-             k.done();
-             new (self) Transformer(c);
-           })
+           from_keywords<Transformer, TransformerConfig>("Transformer", transformer_config))
       .def(
           "encode", [](Transformer& t, const Arg& src) { return t.encode(src("src").value()); },
           "src"_a)
@@ -109,17 +120,15 @@ void bind_models(nb::module_& m) {
   module<Gpt>(m, "Gpt",
               "Decoder only: logits (B, T, V) of ids (B, T), int64. Arguments: vocab, context, "
               "d_model, heads, ...")
-      .def("__init__",
-           [](Gpt* self, nb::kwargs given) {
-             GptConfig c;
-             Keywords<GptConfig> k("Gpt", given);
-             k("vocab", c.vocab)("context", c.context)("d_model", c.d_model)("heads", c.heads)(
-                 "layers", c.layers)("d_ff", c.d_ff)("dropout", c.dropout)("bias", c.bias)(
-                 "norm_eps", c.norm_eps)("init", c.init)("activation", c.activation)(
-                 "never_predicted", c.never_predicted)
-                 .done();
-             new (self) Gpt(c);
-           })
+      .def("__init__", from_keywords<Gpt, GptConfig>(
+                           "Gpt",
+                           [](Keywords& k, GptConfig& c) {
+                             k("vocab", c.vocab)("context", c.context)("d_model", c.d_model)(
+                                 "heads", c.heads)("layers", c.layers)("d_ff", c.d_ff)(
+                                 "dropout", c.dropout)("bias", c.bias)("norm_eps", c.norm_eps)(
+                                 "init", c.init)("activation", c.activation)("never_predicted",
+                                                                             c.never_predicted);
+                           }))
       .def(
           "__call__", [](Gpt& g, const Arg& ids) { return g(ids("ids").value()); }, "ids"_a);
   module<Bert>(m, "Bert",
@@ -158,75 +167,47 @@ void bind_models(nb::module_& m) {
   layer<Vit>(m, "Vit",
              "Logits (B, classes) of images (B, C, H, W). Arguments: channels, height, width, "
              "patch, classes, ...")
-      .def("__init__", [](Vit* self, nb::kwargs given) {
-        VitConfig c;
-        Keywords<VitConfig> k("Vit", given);
-        k("channels", c.channels)("height", c.height)("width", c.width)("patch", c.patch)(
-            "classes", c.classes)("d_model", c.d_model)("heads", c.heads)("layers", c.layers)(
-            "d_ff", c.d_ff)("dropout", c.dropout)("pooling", c.pooling)("norm_eps", c.norm_eps)
-            .done();
-        new (self) Vit(c);
-      });
-  auto teach = [](SequenceModel& s, const Arg& src, const Arg& tgt_in) {
-    return s.in_scope(
-        [&] { return s.teach(SourceBatch(src("src").value()), tgt_in("tgt_in").value()).logits; });
-  };
+      .def("__init__", from_keywords<Vit, VitConfig>("Vit", [](Keywords& k, VitConfig& c) {
+             k("channels", c.channels)("height", c.height)("width", c.width)("patch", c.patch)(
+                 "classes", c.classes)("d_model", c.d_model)("heads", c.heads)("layers", c.layers)(
+                 "d_ff", c.d_ff)("dropout", c.dropout)("pooling", c.pooling)("norm_eps",
+                                                                             c.norm_eps);
+           }));
   module<Seq2SeqRnn>(
       m, "Seq2SeqRnn",
       "GRU or LSTM with attention: logits (B, T, V). Arguments: src_vocab, tgt_vocab, d_embed, ...")
-      .def("__init__",
-           [](Seq2SeqRnn* self, nb::kwargs given) {
-             Seq2SeqRnnConfig c;
-             Keywords<Seq2SeqRnnConfig> k("Seq2SeqRnn", given);
-             k("src_vocab", c.src_vocab)("tgt_vocab", c.tgt_vocab)("d_embed", c.d_embed)(
-                 "d_model", c.d_model)("layers", c.layers)("cell", c.cell)(
-                 "attention", c.attention)("dropout", c.dropout)("max_len", c.max_len)("pad", c.pad)
-                 .done();
-             new (self) Seq2SeqRnn(c);
-           })
-      .def(
-          "__call__",
-          [teach](Seq2SeqRnn& s, const Arg& src, const Arg& tgt_in) {
-            return teach(s, src, tgt_in);
-          },
-          "src"_a, "tgt_in"_a);
+      .def("__init__", from_keywords<Seq2SeqRnn, Seq2SeqRnnConfig>(
+                           "Seq2SeqRnn",
+                           [](Keywords& k, Seq2SeqRnnConfig& c) {
+                             k("src_vocab", c.src_vocab)("tgt_vocab", c.tgt_vocab)(
+                                 "d_embed", c.d_embed)("d_model", c.d_model)("layers", c.layers)(
+                                 "cell", c.cell)("attention", c.attention)("dropout", c.dropout)(
+                                 "max_len", c.max_len)("pad", c.pad);
+                           }))
+      .def("__call__", &teach<Seq2SeqRnn>, "src"_a, "tgt_in"_a);
   module<ConvSeq2Seq>(m, "ConvSeq2Seq",
                       "Convolutions with attention: logits (B, T, V). Arguments: src_vocab, "
                       "tgt_vocab, d_model, ...")
-      .def("__init__",
-           [](ConvSeq2Seq* self, nb::kwargs given) {
-             ConvSeq2SeqConfig c;
-             Keywords<ConvSeq2SeqConfig> k("ConvSeq2Seq", given);
-             k("src_vocab", c.src_vocab)("tgt_vocab", c.tgt_vocab)("d_model", c.d_model)(
-                 "kernel", c.kernel)("encoder_layers", c.encoder_layers)(
-                 "decoder_layers", c.decoder_layers)("dropout", c.dropout)("max_len", c.max_len)(
-                 "pad", c.pad)
-                 .done();
-             new (self) ConvSeq2Seq(c);
-           })
-      .def(
-          "__call__",
-          [teach](ConvSeq2Seq& s, const Arg& src, const Arg& tgt_in) {
-            return teach(s, src, tgt_in);
-          },
-          "src"_a, "tgt_in"_a);
+      .def("__init__", from_keywords<ConvSeq2Seq, ConvSeq2SeqConfig>(
+                           "ConvSeq2Seq",
+                           [](Keywords& k, ConvSeq2SeqConfig& c) {
+                             k("src_vocab", c.src_vocab)("tgt_vocab", c.tgt_vocab)(
+                                 "d_model", c.d_model)("kernel", c.kernel)("encoder_layers",
+                                                                           c.encoder_layers)(
+                                 "decoder_layers", c.decoder_layers)("dropout", c.dropout)(
+                                 "max_len", c.max_len)("pad", c.pad);
+                           }))
+      .def("__call__", &teach<ConvSeq2Seq>, "src"_a, "tgt_in"_a);
   module<NonAutoregressive>(m, "NonAutoregressive",
                             "All tokens at once: logits (B, T, V). Arguments: Transformer's.")
-      .def("__init__",
-           [](NonAutoregressive* self, nb::kwargs given) {
-             NonAutoregressiveConfig c;
-             Keywords<TransformerConfig> k("NonAutoregressive", given);
-             transformer_config(k, c);
-             k("eos", c.eos)("length_reach", c.length_reach)("copy_sharpness", c.copy_sharpness)
-                 .done();
-             new (self) NonAutoregressive(c);
-           })
-      .def(
-          "__call__",
-          [teach](NonAutoregressive& s, const Arg& src, const Arg& tgt_in) {
-            return teach(s, src, tgt_in);
-          },
-          "src"_a, "tgt_in"_a);
+      .def("__init__", from_keywords<NonAutoregressive, NonAutoregressiveConfig>(
+                           "NonAutoregressive",
+                           [](Keywords& k, NonAutoregressiveConfig& c) {
+                             transformer_config(k, c);
+                             k("eos", c.eos)("length_reach", c.length_reach)("copy_sharpness",
+                                                                             c.copy_sharpness);
+                           }))
+      .def("__call__", &teach<NonAutoregressive>, "src"_a, "tgt_in"_a);
 }
 
 }  // namespace glim::python

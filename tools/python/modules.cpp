@@ -12,12 +12,6 @@ std::string class_of(nb::handle self) {
   return nb::cast<std::string>(nb::str(self.type().attr("__name__")));
 }
 
-nb::dict dict_of(const StateDict& state) {
-  nb::dict all;
-  for (const auto& [name, tensor] : state) all[name.c_str()] = tensor;
-  return all;
-}
-
 nb::list listed(const NamedParameters& parameters) {
   nb::list all;
   for (const auto& [name, v] : parameters) all.append(nb::make_tuple(name, v));
@@ -108,6 +102,12 @@ nb::object call(nb::handle self, nb::args args, nb::kwargs options) {
 }
 
 }  // namespace
+
+nb::dict dict_of(const StateDict& state) {
+  nb::dict all;
+  for (const auto& [name, tensor] : state) all[name.c_str()] = tensor;
+  return all;
+}
 
 StateDict state_of(nb::dict given) {
   StateDict state;

@@ -29,12 +29,7 @@ void bind_optimizers(nb::module_& m) {
       .def("zero_grad", &Optimizer::zero_grad, "Drops the gradients.")
       .def_prop_rw("rate", &Optimizer::rate, &Optimizer::set_rate)
       .def_prop_ro("steps", &Optimizer::steps)
-      .def("state_dict",
-           [](const Optimizer& o) {
-             nb::dict all;
-             for (const auto& [name, tensor] : o.state_dict()) all[name.c_str()] = tensor;
-             return all;
-           })
+      .def("state_dict", [](const Optimizer& o) { return dict_of(o.state_dict()); })
       .def(
           "load_state_dict",
           [](Optimizer& o, nb::dict given) { o.load_state_dict(state_of(given)); }, "state"_a);

@@ -71,7 +71,12 @@ void bind_pipeline(nb::module_& m) {
           },
           Free(), "prompt"_a, nb::kw_only(), "max_tokens"_a, "temperature"_a, "top_k"_a, "top_p"_a,
           "greedy"_a, "seed"_a, "sample"_a, "slide"_a);
-  auto as_dict = [](const Labels& labels, const std::vector<Classified>& found) {
+  auto as_dict = [](const Labels& labels, const auto& classify) {
+    std::vector<Classified> found;
+    {
+      nb::gil_scoped_release free;
+      found = classify();
+    }
     nb::list all;
     for (const Classified& c : found) {
       nb::dict probs;
@@ -86,12 +91,7 @@ void bind_pipeline(nb::module_& m) {
       .def(
           "classify",
           [as_dict](const Classifier& c, const std::vector<std::string>& sentences, bool truncate) {
-            std::vector<Classified> found;
-            {
-              nb::gil_scoped_release free;
-              found = c.classify(sentences, truncate);
-            }
-            return as_dict(c.labels(), found);
+            return as_dict(c.labels(), [&] { return c.classify(sentences, truncate); });
           },
           "sentences"_a, nb::kw_only(), "truncate"_a);
   nb::class_<ImageClassifier>(m, "ImageClassifier")
@@ -100,12 +100,7 @@ void bind_pipeline(nb::module_& m) {
           "classify",
           [as_dict](const ImageClassifier& c, nb::handle images) {
             const Tensor x = tensor_of(images, "images").to(DType::Float32);
-            std::vector<Classified> found;
-            {
-              nb::gil_scoped_release free;
-              found = c.classify(x);
-            }
-            return as_dict(c.labels(), found);
+            return as_dict(c.labels(), [&] { return c.classify(x); });
           },
           "images"_a);
   nb::class_<Score>(m, "Score", "The probability of a text.")

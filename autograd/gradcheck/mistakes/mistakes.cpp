@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <utility>
 
 #include "autograd/gradcheck/mistakes/jacobians.hpp"
 
@@ -90,11 +89,6 @@ bool opposite_mask(const Jacobians& j) {
          j.everywhere([&](Index i, Index k) { return i != k || j.no_a(i, i) != j.no_n(i, i); });
 }
 
-// Right wherever there is a derivative, and more where there is none.
-bool mask_ignored(const Jacobians& j) {
-  return j.everywhere([&](Index i, Index k) { return j.right(i, k) || j.no_n(i, k); });
-}
-
 // -1, or the only axis along which outputs depend on several elements each (a flip or a sort sums nothing).
 int mixed_axis(const Jacobians& j, double (Jacobians::*of)(Index, Index) const) {
   const Shape& s = j.pair.shape;
@@ -103,7 +97,7 @@ int mixed_axis(const Jacobians& j, double (Jacobians::*of)(Index, Index) const) 
     Index row = -1, mixes = 0;  // `row`: of the last element that is not 0
     if (s[axis] > 1 && j.everywhere([&](Index i, Index k) {
           if (std::abs((j.*of)(i, k)) <= j.near) return true;
-          mixes += std::exchange(row, i) == i;
+          mixes += row == i, row = i;
           return (i - k) % stride_of(s, axis) == 0 &&
                  i / (stride_of(s, axis) * s[axis]) == k / (stride_of(s, axis) * s[axis]);
         }) &&
@@ -208,10 +202,9 @@ Mistake likely_mistake(const JacobianPairs& all, std::size_t k, double relative)
           return other.numeric[static_cast<std::size_t>(i * columns + c)];
         }))
       return named("the gradient of another input, " + other.name);
-  for (auto explain : {exchanged, shifted})
+  for (auto explain : {exchanged, shifted, residual})
     if (std::string text = explain(j); !text.empty()) return named(text);
   if (std::string text = passed_on(j, true); !text.empty()) return named(text);
-  if (std::string text = residual(j); !text.empty()) return named(text);
   if (opposite_mask(j)) return named("the mask the wrong way round");
   if (j.a_diagonal() && !j.n_diagonal() &&
       j.everywhere([&](Index i, Index c) { return i != c || j.no_a(i, i) || !j.no_n(i, i); }))
@@ -219,7 +212,8 @@ Mistake likely_mistake(const JacobianPairs& all, std::size_t k, double relative)
         "a term missing: each output is taken to depend on its own element alone (a mean, "
         "softmax's sum)");
   if (std::string text = other_axis(j); !text.empty()) return named(text);
-  if (mask_ignored(j)) return named("a mask ignored: a gradient where the derivative is 0");
+  if (j.everywhere([&](Index i, Index c) { return j.right(i, c) || j.no_n(i, c); }))
+    return named("a mask ignored: a gradient where the derivative is 0");
   if (j.everywhere([&](Index i, Index c) { return j.right(i, c) || j.no_a(i, c); }))
     return named(
         "contributions lost: some derivatives are 0 and the others right "
