@@ -19,7 +19,9 @@ A picture with `<!-- made by: COMMAND -->` in the line below is the file of that
 `<!-- table: COMMAND -->` has the cells of the one that COMMAND prints with the same first word; below
 `<!-- slow table: COMMAND; last run DATE -->` it is made with --slow.
 
---mend writes what is printed, pictures and dates into the pages.
+A page in Chinese, NAME.zh.md, has the blocks of its English page (translations.py), so it is typed only when named.
+
+--mend writes what is printed, pictures and dates into the pages; `pages.py . --mend` copies blocks to Chinese pages.
 """
 import argparse
 import concurrent.futures
@@ -268,7 +270,7 @@ def main():
     say.add_argument("--data", type=lambda name: pathlib.Path(name).resolve())
     options = say.parse_args()
     names = options.pages or sorted(str(p.relative_to(ROOT)) for f in ["."] + FOLDERS for p in (
-        ROOT.glob("*.md") if f == "." else (ROOT / f).rglob("*.md")))
+        ROOT.glob("*.md") if f == "." else (ROOT / f).rglob("*.md")) if not p.name.endswith(".zh.md"))
     names = [n for n in names if any(kind.search((ROOT / n).read_text()) for kind in (BLOCK, TABLE, PICTURE))]
     demo, left = Demo(options.build), {}
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # pages are typed side by side

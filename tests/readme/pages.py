@@ -13,10 +13,15 @@ pages.py ROOT --links   looks at the links alone, in an installed tree
 - A command has a fenced block, where commands.py finds it. One that is run by hand has the date of its last run below.
 - Numbers of a paragraph before `<!-- as printed above -->` are in a block of the page.
 - A section with a measured number names the command, script or recipe that measures it, or says `<!-- by: ... -->`.
+- A page in Chinese, NAME.zh.md, has the blocks, code, links and numbers of its English page (translations.py). --mend
+  copies the blocks.
 """
 import pathlib
 import re
 import sys
+
+sys.dont_write_bytecode = True  # not into the tree
+from translations import mended_translation, wrong_in_translation
 
 FOLDERS = ["tensor", "autograd", "nn", "optim", "models", "tests", "tools"]
 START = r"(?<![\w/.{-])(?:%s)/" % "|".join(FOLDERS)
@@ -44,7 +49,7 @@ MEASURED = re.compile(r"\d[\d.,]* ?(?:%|(?:s|ms|MB|minutes?|seconds?)\b)|(?:BLEU
 MADE_BY = re.compile(r"^```(?:console|sh)\b|`glim [a-z]|\b(?:tools|tests|build)/[\w./-]+|"
                      r"<!-- (?:(?:slow )?table|by): ", re.M)
 AS_PRINTED = re.compile(r"((?:[^\n]+\n)*[^\n]*)<!-- as printed above -->")
-PRINTED = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
+PRINTED = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)", re.A)
 FOR_ALL = "All numbers below come from `"  # in the first section: a command
 NAMES = re.compile(r"`([\w./-]+\.\w+)`: ((?:`\w+`(?:, )?)+)")
 
@@ -149,6 +154,8 @@ def wrong_in_page(root, page, options):
             yield f"there is no verb glim {verb}"
     yield from wrong_in_commands(text, options)
     yield from wrong_in_claims(text)
+    if page.name.endswith(".zh.md"):
+        yield from wrong_in_translation(page)
     for path, names in NAMES.findall(prose):
         for name in re.findall(r"\w+", names):
             if (root / path).is_file() and not re.search(rf"\b{name}\b", (root / path).read_text()):
@@ -180,8 +187,9 @@ def main(root, *pages):
             sources += [p for p in sorted((root / folder).rglob("*")) if p.suffix in (".cpp", ".hpp")]
     for page in found if mend else []:
         text = page.read_text()
-        if mended(root, text) != text:
-            page.write_text(mended(root, text))
+        right = mended(root, mended_translation(page) if page.name.endswith(".zh.md") else text)
+        if right != text:
+            page.write_text(right)
     options = option_names(root)
     bad = [f"{p.relative_to(root)}: {e}" for p in found for e in wrong_in_page(root, p, options)]
     bad += [f"{p.relative_to(root)}: {e}" for p in sources for e in wrong_in_source(root, p)]
