@@ -12,7 +12,7 @@
 namespace glim {
 
 extern const std::string_view kMapsScript, kGraphScript, kInspectScript, kLiveScript, kPathScript,
-    kInspectStyle;
+    kPathTexts, kInspectStyle;
 
 namespace {
 
@@ -53,7 +53,8 @@ void write_inspection_page(const Inspection& inspection, const std::string& path
            {"pixels", std::vector<int>(first, first + static_cast<std::ptrdiff_t>(size))}});
     }
     data["live"] = {{"request", nlohmann::json::parse(o.live->request)},
-                    {"command", o.live->command}};
+                    {"command", o.live->command},
+                    {"texts", nlohmann::json::parse(kPathTexts)}};
     if (!shown.empty()) data["live"]["images"] = std::move(shown);
     parts.body = packed_element("live-module", o.live->module);
     if (!o.live->model.empty()) parts.body += packed_element("live-model", o.live->model);
@@ -62,8 +63,7 @@ void write_inspection_page(const Inspection& inspection, const std::string& path
   parts.styles = {kInspectStyle};
   parts.scripts = {kMapsScript, kGraphScript};
   if (o.live) parts.scripts.insert(parts.scripts.end(), {o.live->script, kPathScript});
-  parts.scripts.push_back(kLiveScript);
-  parts.scripts.push_back(kInspectScript);
+  parts.scripts.insert(parts.scripts.end(), {kLiveScript, kInspectScript});
   parts.most_bytes = o.most_bytes;
   parts.advice = "a shorter sentence, --no-tensors or a larger --max-mb";
   std::string page = html_page(parts);

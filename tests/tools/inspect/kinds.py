@@ -17,6 +17,7 @@ import zlib
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "page"))
 import checks  # noqa: E402
 import chromium  # noqa: E402
+import two_languages  # noqa: E402
 import without_module  # noqa: E402
 
 chromium.leave_without()
@@ -50,7 +51,8 @@ PATH = """(() => {
     for (const step of document.querySelectorAll("#path-stop [data-step]")) {
       step.click();
       said.push([title, step.textContent, document.getElementById("path-answer").innerText,
-        document.querySelector("#live-status.warning")?.textContent ?? "", document.getElementById("live-command").textContent, NUMBERS]);
+        document.querySelector("#live-status.warning")?.textContent ?? "", document.getElementById("live-command").textContent, NUMBERS,
+        in_chinese()]);
     }
   }
   return said;
@@ -125,7 +127,7 @@ with tempfile.TemporaryDirectory() as folder:
                     check(False, f"{kind}: {faint}")
                 if answers and width == 390:
                     continue
-                page.evaluate(SET)
+                page.evaluate(SET + two_languages.HELPERS)
                 check(page.evaluate(WAIT), f"{kind}: no start")
                 for change in changes:
                     page.evaluate(change)
@@ -135,7 +137,8 @@ with tempfile.TemporaryDirectory() as folder:
                     check(same(page.evaluate(NUMBERS), command, folder), f"{kind}, {change}: other numbers than {command}")
                 said = page.evaluate(PATH)
                 check(len({title for title, *_ in said}) == STOPS[kind], f"{kind}: {[title for title, *_ in said]}")
-                for title, step, answer, wrong, command, numbers in said:
+                for title, step, answer, wrong, command, numbers, in_chinese in said:
+                    two_languages.same_in_both(check, f"{kind}, {title}, {step}", answer, in_chinese)
                     check(len(answer) > 80 and not wrong and not re.search("NaN|undefined|null", answer),
                           f"{kind}, {title}, {step}: {answer} {wrong}")
                     check(width == 390 or same(numbers, command, folder), f"{kind}, {title}, {step}: other numbers than {command}")

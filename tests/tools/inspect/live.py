@@ -15,6 +15,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "page"))
 import checks  # noqa: E402
 import chromium  # noqa: E402
+import two_languages  # noqa: E402
 import without_module  # noqa: E402
 
 chromium.leave_without()
@@ -107,7 +108,8 @@ PATH = r"""(() => {
     for (const step of document.querySelectorAll("#path-stop [data-step]")) {
       step.click();
       said.push([title, step.textContent, document.getElementById("path-answer").innerText,
-        document.querySelector("#live-status.warning")?.textContent ?? "", document.getElementById("live-command").textContent]);
+        document.querySelector("#live-status.warning")?.textContent ?? "", document.getElementById("live-command").textContent,
+        in_chinese()]);
     }
     document.getElementById("path-next").click();
   }
@@ -189,11 +191,13 @@ with tempfile.TemporaryDirectory() as folder:
         times = []
         with chromium.Page(f"{folder}/inspect.html", width, folder, answers=answers) as page:
             page.evaluate(READY)
-            page.evaluate(HELPERS)
+            page.evaluate(HELPERS + two_languages.HELPERS)
             turn_knobs(page, folder, times, compared)
             check(page.evaluate(KEYBOARD) == [True, True, True], f"by keyboard: {page.evaluate(KEYBOARD)}")
             check(page.evaluate(OUTSIDE) == [], f"{width} px: beyond the frame: {page.evaluate(OUTSIDE)}")
             check(page.evaluate(NAMELESS) == [], f"controls without a name: {page.evaluate(NAMELESS)}")
+            two_languages.try_switch(check, page, READY)
+            page.evaluate(HELPERS + two_languages.HELPERS)
             if not compared:
                 for text in chromium.faint(page)[1] + page.errors:
                     check(False, f"{width} px: {text}")
@@ -222,7 +226,8 @@ with tempfile.TemporaryDirectory() as folder:
             page.evaluate("document.getElementById('live-reset').click()")
             steps, result = page.evaluate(PATH)
             check(len(steps) >= 12 and len({title for title, *_ in steps}) == 7, f"{len(steps)} steps of the path")
-            for title, step, answer, wrong, command in steps:
+            for title, step, answer, wrong, command, in_chinese in steps:
+                two_languages.same_in_both(check, f"{title}, {step}", answer, in_chinese)
                 check(len(answer) > 80 and not wrong and not re.search("NaN|undefined|null", answer), f"{title}, {step}: {answer} {wrong}")
                 if step.startswith("factor "):  # what each head's softmax passes on
                     view = next(v for v in native(command, folder)["attention"] if v["side"] == "cross")
