@@ -13,6 +13,8 @@ import re
 FENCE = "```"
 OTHER = re.compile(r"^\[(English|中文)\]\(([^)#:]+)\)$", re.M)
 NOTE = re.compile(r"(?:^|[ \t]+)(?://|#) .*$", re.M)  # a comment within a block
+HALF_WIDTH = re.compile(r"[\u4e00-\u9fff][,;:?!()]|[,;:?!()][\u4e00-\u9fff]")
+NO_PROSE = re.compile(r"\]\([^)]*\)|`[^`]*`|<!-- .*? -->", re.S)
 KINDS = {  # of what is outside the blocks; each is taken out before the next is looked for
     "the HTML comment": re.compile(r"<!-- .*? -->", re.S),
     "the formula": re.compile(r"^ {4}\S.*$", re.M),
@@ -71,6 +73,9 @@ def wrong_in_translation(page):
     back = OTHER.search(english.read_text())
     if not back or (english.parent / back[2]).resolve() != page.resolve():
         yield f"{english.name} has no line '[中文](...)' that leads here"
+    for heading, _, prose in sections(page.read_text()):
+        for found in HALF_WIDTH.findall(NO_PROSE.sub("", prose)):
+            yield f"'{heading}' has '{found}': punctuation in Chinese has full width"
     yield from differences(page, page.read_text(), english, english.read_text())
 
 
