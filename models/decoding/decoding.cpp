@@ -276,7 +276,7 @@ double length_penalty(Index length, double alpha) {
 }
 
 void check_search(const std::vector<Index>& limits, const SearchOptions& options) {
-  if (options.beam < 1) throw ValueError("search", "the beam must be at least 1");
+  if (options.beam < 1 || options.beam > 1000) throw ValueError("search", "a beam is 1 to 1000");
   if (options.n_best < 1 || options.n_best > options.beam)
     throw ValueError("search", "n-best " + std::to_string(options.n_best) +
                                    " lies outside 1 to the beam's " + std::to_string(options.beam));

@@ -53,6 +53,7 @@ def test_elements_that_cannot_be_read_in_place_are_copied():
     (np.ones(3, complex), glim.DTypeError, r"complex128"),
     (np.array([None, "a"]), glim.DTypeError, r"object"),
     (np.ones((1,) * 9), glim.ShapeError, r"9"),
+    ([1.0, 2.0], TypeError, r"got list; glim.tensor makes one"),
     ("abc", TypeError, r"got str"),
     (None, TypeError, r"got NoneType")])
 def test_what_is_no_array_of_glim(array, error, words):

@@ -27,6 +27,21 @@ def test_wrong_backwards_fail_and_are_named():
     assert verdicts[WRONGLY] <= 0.02 * len(some)
 
 
+@pytest.mark.parametrize("name", [
+    "flip: the other axis flipped", "sort: in the order of y", "weight norm: gain's gradient not summed",
+    "gaussian nll: the logarithm's part forgotten", "poisson nll: exponential forgotten", "poisson nll: target forgotten",
+    "l1 loss: as the squared error", "l1 loss: sign forgotten", "exponential moving average: decay forgotten"])
+def test_the_name_of_a_wrong_backward(name):
+    [wrong] = [w for w in WRONGS if str(w) == name]
+    verdict, said = judge(wrong)
+    assert verdict == RIGHTLY, said
+
+
+def test_a_constant_that_is_mostly_right_is_not_the_mistake():
+    [wrong] = [w for w in WRONGS if str(w) == "embedding bag: added once for a token that is there twice"]
+    assert judge(wrong)[0] != WRONGLY
+
+
 def test_right_backwards_raise_no_alarm():
     cases = list(right_backwards(["numpy"]))
     assert len(cases) > 500

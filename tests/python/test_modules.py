@@ -102,6 +102,31 @@ class Cube(glim.Op):
         return 3 * dy * x * x
 
 
+def test_an_op_gets_arrays_that_it_cannot_write_to():
+    class Spoils(glim.Op):
+        def forward(self, x):
+            x *= 2
+            return x
+
+    w = glim.Var.leaf(np.ones(3))
+    with pytest.raises(ValueError, match="read-only"):
+        Spoils()(w)
+    assert w.numpy().tolist() == [1, 1, 1]
+    w.numpy()[:] = 2  # the owner's array stays writable
+
+
+def test_an_op_without_a_gradient():
+    class Nothing(glim.Op):
+        def forward(self, x):
+            return x * 2
+
+        def gradient(self, dy, x):
+            return (None,)
+
+    with glim.Tape() as tape, pytest.raises(glim.ValueError, match="Nothing.*None for input 0.*zeros"):
+        tape.backward(Nothing()(glim.Var.leaf(np.ones(3))).sum())
+
+
 def test_an_op_of_python():
     x = glim.Var.leaf(np.array([1.0, 2.0]))
     with glim.Tape() as tape:

@@ -88,6 +88,28 @@ def test_errors_name_the_line():
         glim.Var(np.ones(3)).item()
 
 
+def test_numbers_out_of_place():
+    x = glim.Var.leaf(np.ones((2, 3)))
+    with pytest.raises(glim.IndexError, match="64 bits"):
+        x[10 ** 30]
+    with pytest.raises(TypeError, match="another type"):
+        glim.Adam([1.0])
+    with glim.Tape() as tape:
+        y = x * 2
+        tape.hook(y, lambda g: 3.0)
+        with pytest.raises(glim.ShapeError, match="replacement"):
+            tape.backward(y.sum())
+        with pytest.raises(glim.ValueError, match="return missing"):
+            glim.recomputed(lambda: None)
+        assert glim.recomputed(lambda: 3.0).item() == 3
+
+
+def test_the_truth_of_a_var():
+    assert glim.Var(np.array(2.0)) and not glim.Var(np.zeros((1, 1)))
+    with pytest.raises(glim.ShapeError):
+        bool(glim.Var(np.ones(3)))
+
+
 def test_errors_of_tapes():
     x = glim.Var.leaf(np.ones(3))
     tape = glim.Tape()

@@ -95,6 +95,22 @@ def test_errors_say_what_to_do(folder):
             call()
 
 
+def test_what_is_no_text_and_no_name(translator, folder):
+    for text, kind, words in ((3, TypeError, "translate: takes text.*got int"), (None, TypeError, "got NoneType"),
+                              (b"x", TypeError, "got bytes"), (["a", 3], TypeError, "got int"),
+                              ("\udcff", glim.ValueError, "half of a surrogate pair")):
+        with pytest.raises(kind, match=words):
+            translator.translate(text)
+        if text is not None:  # which is no target
+            with pytest.raises(kind, match=words.replace("translate", "score")):
+                translator.score("I have a cat", text if not isinstance(text, list) else text[1])
+    for path in ("a\0b", "a\udcffb", b"ab"):
+        with pytest.raises(glim.FileError, match="no name of a file in UTF-8"):
+            glim.load(path)
+    with pytest.raises(glim.ValueError, match="a beam is 1 to 1000"):  # which would take all memory
+        translator.translate("I have a cat", beam=10 ** 6)
+
+
 def test_ctrl_c_leaves_a_run_that_goes_on(folder):
     out = str(folder / "stopped")
     code = f"import glim; glim.train(task='copy', out={out!r}, epochs=1000, d_model=16, d_ff=16, layers=1, heads=2)"

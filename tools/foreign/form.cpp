@@ -80,6 +80,17 @@ bool has_dtype(const Tensors& list, DType dtype) {
   return std::any_of(list.begin(), list.end(), [&](const Tensor& x) { return x.dtype() == dtype; });
 }
 
+// "nan at [0, 1]" for the first element that is not finite, or for the first NaN; empty if there is none.
+std::string not_finite(const Tensor& x, bool nan) {
+  if (!x.defined()) return "";
+  const std::vector<double> values = x.to(DType::Float64).to_vector<double>();
+  const auto at = std::find_if(values.begin(), values.end(),
+                               [nan](double v) { return nan ? std::isnan(v) : !std::isfinite(v); });
+  return at == values.end() ? ""
+                            : number_text(*at) + " at " +
+                                  to_string(detail::unravel(x.shape(), at - values.begin()));
+}
+
 // f at the inputs. If it computes in float32 whatever its inputs are, they become float32.
 void evaluate(Probe& p) {
   for (const bool again : {false, true}) {
@@ -95,19 +106,10 @@ void evaluate(Probe& p) {
   if (has_dtype(p.x, DType::Float32)) p.near = 1e-3;
   if (!has_dtype(p.y, DType::Float32) && !has_dtype(p.y, DType::Float64))
     throw ValueError("gradcheck", "the function has no output of a floating dtype");
-}
-
-std::string not_finite(const Probe& p) {
-  for (std::size_t k = 0; k < p.dx.size(); ++k) {
-    if (!p.dx[k].defined()) continue;
-    const std::vector<double> values = p.dx[k].to(DType::Float64).to_vector<double>();
-    const auto at =
-        std::find_if(values.begin(), values.end(), [](double x) { return !std::isfinite(x); });
-    if (at != values.end())
-      return "the gradient of " + p.calls.inputs[k].name + " is not finite: " + number_text(*at) +
-             " at " + to_string(detail::unravel(p.x[k].shape(), at - values.begin()));
-  }
-  return "";
+  for (std::size_t o = 0; o < p.y.size(); ++o)
+    if (const std::string where = not_finite(p.y[o], true); !where.empty())
+      throw FormError("f is not a number at these inputs: its output " + std::to_string(o) +
+                      " is " + where + ". Choose inputs where it is");
 }
 
 }  // namespace
@@ -141,7 +143,9 @@ FunctionCheck check_form(Probe& p) {
   if (std::none_of(p.calls.wanted.begin(), p.calls.wanted.end(), [](bool b) { return b; }))
     p.dx.clear();
   if (const std::string& why = p.calls.dtype_mistaken; !why.empty()) fail(why);
-  if (const std::string why = not_finite(p); !why.empty()) fail(why);
+  for (std::size_t k = 0; k < p.dx.size(); ++k)
+    if (const std::string where = not_finite(p.dx[k], false); !where.empty())
+      fail("the gradient of " + p.calls.inputs[k].name + " is not finite: " + where);
   return form;
 }
 

@@ -70,6 +70,12 @@ void Arg::convert(std::string_view name) const {
   array_.reset();
 }
 
+Var var_of(nb::handle x, std::string_view name) {
+  Arg given;
+  if (!given.take(x)) given.take(nb::module_::import_("numpy").attr("asarray")(x));
+  return given(name);
+}
+
 Where user_line() {
   nb::object frame = nb::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
   while (frame.is_valid() && !frame.is_none()) {

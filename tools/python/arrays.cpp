@@ -59,7 +59,7 @@ Tensor copy_or_refuse(nb::handle x, std::string_view name) {
       (std::string(name) +
        ": expected an array of NumPy, or of a library that speaks DLPack (PyTorch, "
        "JAX), got " +
-       type_of(x))
+       type_of(x) + "; glim.tensor makes one of numbers and lists")
           .c_str());
 }
 
@@ -122,10 +122,10 @@ Tensor tensor_of(nb::handle x, std::string_view name) {
   return copy_or_refuse(x, name);
 }
 
-nb::object numpy_of(const Tensor& x) {
+nb::object numpy_of(const Tensor& x, bool read_only) {
   require_defined(x);
-  return x.storage().read_only() ? exported<nb::ndarray<nb::numpy, nb::ro>>(x)
-                                 : exported<nb::ndarray<nb::numpy>>(x);
+  return read_only || x.storage().read_only() ? exported<nb::ndarray<nb::numpy, nb::ro>>(x)
+                                              : exported<nb::ndarray<nb::numpy>>(x);
 }
 
 void bind_tensor(nb::module_& m) {
@@ -148,7 +148,9 @@ void bind_tensor(nb::module_& m) {
           "'float32', 'float64', 'int64' or 'bool'.")
       .def_prop_ro("ndim", &Tensor::rank)
       .def_prop_ro("size", &Tensor::numel, "The number of elements.")
-      .def("numpy", &numpy_of, "A NumPy array over the same memory.")
+      .def(
+          "numpy", [](const Tensor& x) { return numpy_of(x); },
+          "A NumPy array over the same memory.")
       .def("item", &Tensor::item, "The one element, a float. ShapeError if there are several.")
       .def("clone", &Tensor::clone, "A copy with memory of its own.")
       .def("__array__",

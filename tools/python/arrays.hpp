@@ -17,7 +17,7 @@ namespace nb = nanobind;
 // what is no array; ValueError for memory of a GPU.
 Tensor tensor_of(nb::handle x, std::string_view name = "x");
 // A NumPy array over the memory of a tensor; it keeps the memory alive.
-nb::object numpy_of(const Tensor& x);
+nb::object numpy_of(const Tensor& x, bool read_only = false);
 
 // What C++ keeps of Python's, and may drop where the interpreter is not locked, or has ended.
 template <class Object>

@@ -1,6 +1,7 @@
 // Errors as exceptions of Python: each one is a glim.Error, and of the type that a user of Python expects.
 #include <exception>
 #include <string>
+#include <typeinfo>
 
 #include "tensor/interrupt.hpp"
 #include "tools/python/vars.hpp"
@@ -64,6 +65,8 @@ void bind_errors(nb::module_& m) {
     } catch (const Error& error) {
       raise_as<ShapeError, DTypeError, IndexError, ValueError, FileError, MemoryError,
                NonFiniteError, StateError>(error);
+    } catch (const std::bad_cast&) {
+      PyErr_SetString(PyExc_TypeError, "glim: an argument has another type, or is out of range");
     } catch (const Interrupted&) {
       if (PyErr_CheckSignals() == 0) PyErr_SetNone(PyExc_KeyboardInterrupt);
     }

@@ -88,15 +88,11 @@ Var teach(M& s, const Arg& src, const Arg& tgt_in) {
       [&] { return s.teach(SourceBatch(src("src").value()), tgt_in("tgt_in").value()).logits; });
 }
 
-BertConfig bert_config(const char* what, nb::kwargs given) {
-  BertConfig c;
-  Keywords k(what, given);
+void bert_config(Keywords& k, BertConfig& c) {
   k("vocab", c.vocab)("max_len", c.max_len)("d_model", c.d_model)("heads", c.heads)(
       "layers", c.layers)("d_ff", c.d_ff)("dropout", c.dropout)("norm", c.norm)(
       "activation", c.activation)("learned_positions", c.learned_positions)("norm_eps", c.norm_eps)(
-      "pad", c.pad)("init", c.init)
-      .done();
-  return c;
+      "pad", c.pad)("init", c.init);
 }
 
 }  // namespace
@@ -134,16 +130,13 @@ void bind_models(nb::module_& m) {
   module<Bert>(m, "Bert",
                "Encoder only: (B, S, D) of ids (B, S). Arguments: vocab, max_len, d_model, heads, "
                "layers, ...")
-      .def("__init__",
-           [](Bert* self, nb::kwargs given) { new (self) Bert(bert_config("Bert", given)); })
+      .def("__init__", from_keywords<Bert, BertConfig>("Bert", bert_config))
       .def(
           "__call__", [](Bert& b, const Arg& ids) { return b(ids("ids").value()); }, "ids"_a);
   module<MaskedLanguageModel>(m, "MaskedLanguageModel",
                               "Logits (M, V) of the chosen positions (M,) among the B·S of ids.")
       .def("__init__",
-           [](MaskedLanguageModel* self, nb::kwargs given) {
-             new (self) MaskedLanguageModel(bert_config("MaskedLanguageModel", given));
-           })
+           from_keywords<MaskedLanguageModel, BertConfig>("MaskedLanguageModel", bert_config))
       .def(
           "__call__",
           [](MaskedLanguageModel& b, const Arg& ids, const Arg& chosen) {
@@ -157,8 +150,11 @@ void bind_models(nb::module_& m) {
           "__init__",
           [](SequenceClassifier* self, Index classes, const std::string& pooling,
              nb::kwargs given) {
-            new (self) SequenceClassifier(bert_config("SequenceClassifier", given), classes,
-                                          kWords<Pooling>.parse("pooling", pooling));
+            BertConfig c;
+            Keywords k("SequenceClassifier", given);
+            bert_config(k, c);
+            k.done();
+            new (self) SequenceClassifier(c, classes, kWords<Pooling>.parse("pooling", pooling));
           },
           "classes"_a, "pooling"_a = "first", "config"_a)
       .def(

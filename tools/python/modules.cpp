@@ -181,20 +181,19 @@ void bind_modules(nb::module_& m) {
   nb::class_<Layer, Module>(m, "Layer", "A module that maps a Var to a Var.")
       .def(
           "__call__", [](Layer& l, const Arg& x) { return l(x("x")); }, "x"_a);
-  nb::class_<ParamMark>(m, "Param", "A parameter in the making: self.weight = glim.Param(array).")
-      .def(
-          "__init__",
-          [](ParamMark* self, const Arg& initial) {
-            new (self) ParamMark{initial("initial").value().clone()};
-          },
-          "initial"_a);
-  nb::class_<BufferMark>(m, "Buffer", "A buffer in the making: self.mean = glim.Buffer(array).")
-      .def(
-          "__init__",
-          [](BufferMark* self, const Arg& initial) {
-            new (self) BufferMark{initial("initial").value().clone()};
-          },
-          "initial"_a);
+  auto mark = [&]<class Mark>(Mark*, const char* name, const char* doc) {
+    nb::class_<Mark>(m, name, doc)
+        .def(
+            "__init__",
+            [](Mark* self, const Arg& initial) {
+              new (self) Mark{initial("initial").value().clone()};
+            },
+            "initial"_a);
+  };
+  mark(static_cast<ParamMark*>(nullptr), "Param",
+       "A parameter in the making: self.weight = glim.Param(array).");
+  mark(static_cast<BufferMark*>(nullptr), "Buffer",
+       "A buffer in the making: self.mean = glim.Buffer(array).");
   nb::class_<PyList, Module>(m, "ListBase", nb::dynamic_attr())
       .def(nb::init<>())
       .def("_register", [](PyList& list, const std::string& name, Module& child) {

@@ -15,14 +15,14 @@ struct OwnOp final : Op {
   Tensor forward(const std::vector<Tensor>& x) {
     nb::list arrays;
     for (std::size_t k = 0; k < x.size(); ++k) {
-      arrays.append(numpy_of(x[k]));
+      arrays.append(numpy_of(x[k], true));
       save(static_cast<int>(k));
     }
     count = x.size();
     nb::object y = python->attr("forward")(*arrays);
     if (y.is_none())
       throw ValueError(name(), "forward returned None; it returns an array. Is a return missing?");
-    return as_tensor(y, "the result of forward").clone();
+    return var_of(y, "the result of forward").value().clone();
   }
   Grads gradient(const Var& dy) const override {
     nb::gil_scoped_acquire lock;
@@ -40,21 +40,17 @@ struct OwnOp final : Op {
                                    " gradients; the op has " + std::to_string(count) + " inputs");
     Grads grads;
     for (std::size_t k = 0; k < count; ++k)
-      if (!all[k].is_none() && needs_grad(k))
-        grads[k] = as_var(all[k], "gradient " + std::to_string(k));
+      if (needs_grad(k)) {
+        if (all[k].is_none())
+          throw ValueError(name(), "gradient returned None for input " + std::to_string(k) +
+                                       ", which has a gradient; return zeros where it is 0");
+        grads[k] = var_of(all[k], "gradient " + std::to_string(k));
+      }
     return grads;
   }
   std::string name() const {
     return nb::cast<std::string>(nb::str(python->type().attr("__name__")));
   }
-
- private:
-  static Var as_var(nb::handle x, const std::string& what) {
-    Arg given;
-    if (!given.take(x)) given.take(nb::module_::import_("numpy").attr("asarray")(x));
-    return given(what);
-  }
-  static Tensor as_tensor(nb::handle x, const std::string& what) { return as_var(x, what).value(); }
 };
 
 }  // namespace

@@ -38,8 +38,7 @@ class PyTape {
     return *tape_;
   }
   bool open() const { return tape_ != nullptr; }
-  // f(tape) while backward runs: the tape may not end, Ctrl-C is an exception, and other threads of Python run. What
-  // calls Python takes the lock.
+  // f(tape) while backward runs: the tape may not end, Ctrl-C is an exception, other threads of Python run.
   template <class F>
   auto run(const F& f) {
     struct Running {
@@ -87,7 +86,7 @@ Hook hook_of(nb::callable f) {
   return [f = kept(f)](const Var& g) -> Var {
     nb::gil_scoped_acquire lock;
     nb::object result = (*f)(g);
-    return result.is_none() ? Var() : nb::cast<Arg>(result)("the hook's result");
+    return result.is_none() ? Var() : var_of(result, "the hook's result");
   };
 }
 

@@ -57,15 +57,12 @@ void bind_pipeline(nb::module_& m) {
           [](const TextGenerator& g, const std::string& prompt, Index max_tokens,
              double temperature, Index top_k, double top_p, bool greedy, std::uint64_t seed,
              std::uint64_t sample, Index slide) {
-            GenerateOptions o;
-            o.max_tokens = max_tokens;
-            o.sampling.temperature = temperature;
-            o.sampling.top_k = top_k;
-            o.sampling.top_p = top_p;
-            o.sampling.greedy = greedy;
-            o.seed = seed;
-            o.sample = sample;
-            o.slide = slide;
+            const GenerateOptions o{
+                max_tokens,
+                {.greedy = greedy, .temperature = temperature, .top_k = top_k, .top_p = top_p},
+                seed,
+                sample,
+                slide};
             g.check(o);
             return g.generate(prompt, o);
           },

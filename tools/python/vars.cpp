@@ -40,7 +40,9 @@ Var item_of(const Var& x, nb::handle index, const Where& line) {
       y = length == 0 ? slice(y, axis, 0, 0) : slice(y, axis, start, stop, step);
       ++axis;
     } else if (PyLong_Check(part.ptr())) {
-      y = select(y, axis, nb::cast<Index>(part));
+      Index at = 0;
+      if (!nb::try_cast(part, at)) throw IndexError("index", "is beyond 64 bits", {{"x", x}});
+      y = select(y, axis, at);
     } else {
       throw DTypeError(
           "index",
@@ -139,6 +141,7 @@ void bind_vars(nb::module_& m) {
       .def("__dlpack_device__",
            [](const Var&) { return nb::make_tuple(nb::device::cpu::value, 0); })
       .def("__len__", [](const Var& x) { return x.size(0); })
+      .def("__bool__", [](const Var& x) { return x.item() != 0; })
       .def(
           "__getitem__",
           [](const Var& x, nb::handle index) { return item_of(x, index, user_line()); },
@@ -156,7 +159,10 @@ void bind_vars(nb::module_& m) {
         return recomputed(
             [f = kept(f)]() -> Var {
               nb::gil_scoped_acquire lock;
-              return nb::cast<Arg>((*f)())("the result");
+              nb::object y = (*f)();
+              if (y.is_none())
+                throw ValueError("recomputed", "f returned None. Is a return missing?");
+              return var_of(y, "the result");
             },
             user_line());
       },
@@ -172,6 +178,12 @@ DType dtype_named(const std::string& name) {
 }
 
 void bind_random(nb::module_& m) {
+  auto drawn = [](Tensor (*draw)(const Shape&, double, double, RandomKey, DType)) {
+    return
+        [draw](const DimsArg& s, double a, double b, std::optional<Key> key, const std::string& t) {
+          return draw(s.dims(), a, b, key ? key_of(*key) : generator().next(), dtype_named(t));
+        };
+  };
   nb::class_<Tensor> tensor = nb::borrow<nb::class_<Tensor>>(m.attr("Tensor"));
   tensor.def(
       "to", [](const Tensor& x, const std::string& dtype) { return x.to(dtype_named(dtype)); },
@@ -184,17 +196,15 @@ void bind_random(nb::module_& m) {
         return Key(k.seed, k.stream);
       },
       "The next stream of the generator, a key for dropout, normal and uniform.");
-  m.def(
-      "empty",
-      [](const DimsArg& s, const std::string& t) { return empty(s.dims(), dtype_named(t)); },
-      "shape"_a, "dtype"_a = "float32");
-  m.def(
-      "zeros",
-      [](const DimsArg& s, const std::string& t) { return zeros(s.dims(), dtype_named(t)); },
-      "shape"_a, "dtype"_a = "float32");
-  m.def(
-      "ones", [](const DimsArg& s, const std::string& t) { return ones(s.dims(), dtype_named(t)); },
-      "shape"_a, "dtype"_a = "float32");
+  using Make = Tensor (*)(const Shape&, DType);
+  for (auto [name, make] :
+       {std::pair<const char*, Make>("empty", &empty), {"zeros", &zeros}, {"ones", &ones}})
+    m.def(
+        name,
+        [make = make](const DimsArg& s, const std::string& t) {
+          return make(s.dims(), dtype_named(t));
+        },
+        "shape"_a, "dtype"_a = "float32");
   m.def(
       "full",
       [](const DimsArg& s, double v, const std::string& t) {
@@ -210,23 +220,12 @@ void bind_random(nb::module_& m) {
   m.def(
       "eye", [](Index n, const std::string& t) { return eye(n, dtype_named(t)); }, "n"_a,
       "dtype"_a = "float32");
-  m.def(
-      "normal",
-      [](const DimsArg& s, double mean, double deviation, std::optional<Key> key,
-         const std::string& t) {
-        return normal(s.dims(), mean, deviation, key ? key_of(*key) : generator().next(),
-                      dtype_named(t));
-      },
-      "shape"_a, "mean"_a = 0, "deviation"_a = 1, "key"_a = nb::none(), "dtype"_a = "float32",
-      "Normal numbers: of the stream `key`, a pair (seed, stream), or of the next one.");
-  m.def(
-      "uniform",
-      [](const DimsArg& s, double low, double high, std::optional<Key> key, const std::string& t) {
-        return uniform(s.dims(), low, high, key ? key_of(*key) : generator().next(),
-                       dtype_named(t));
-      },
-      "shape"_a, "low"_a = 0, "high"_a = 1, "key"_a = nb::none(), "dtype"_a = "float32",
-      "Uniform numbers: of the stream `key`, a pair (seed, stream), or of the next one.");
+  m.def("normal", drawn(&normal), "shape"_a, "mean"_a = 0, "deviation"_a = 1, "key"_a = nb::none(),
+        "dtype"_a = "float32",
+        "Normal numbers: of the stream `key`, a pair (seed, stream), or of the next one.");
+  m.def("uniform", drawn(&uniform), "shape"_a, "low"_a = 0, "high"_a = 1, "key"_a = nb::none(),
+        "dtype"_a = "float32",
+        "Uniform numbers: of the stream `key`, a pair (seed, stream), or of the next one.");
   m.def("num_threads", &num_threads);
   m.def("set_num_threads", &set_num_threads, "n"_a);
 }

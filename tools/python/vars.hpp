@@ -57,6 +57,8 @@ using Key = std::pair<std::uint64_t, std::uint64_t>;  // a stream of random numb
 inline RandomKey key_of(const Key& key) { return {key.first, key.second}; }
 DType dtype_named(const std::string& name);  // DTypeError for a name that is none
 std::vector<Var> vars_of(const std::vector<Arg>& list);
+// What a function of Python has returned: a number is one element.
+Var var_of(nb::handle x, std::string_view name);
 
 // The line of Python that is running, outside the package itself.
 Where user_line();

@@ -90,11 +90,16 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
     """
     if mode not in ("full", "projected"):
         raise _glim.ValueError(f"gradcheck: mode is {mode!r}; it is 'full' or 'projected'")
+    for option, value in (("atol", atol), ("rtol", rtol)):
+        if not isinstance(value, (int, float, type(None))):
+            raise TypeError(f"gradcheck: {option} is {value!r}; it is a number")
+    if not isinstance(seed, int) or not 0 <= seed < 2 ** 64:
+        raise _glim.ValueError(f"gradcheck: seed is {seed!r}; it is a whole number from 0 on, below 2**64")
     if not callable(f):
         raise TypeError(f"gradcheck: the first argument is the function, not {type(f).__name__}")
     from ._numpy import pair
     from .adapters import adapt, name_of
-    name = name or name_of(f)
+    name = name_of(f) if name is None else str(name)
     if args and callable(args[0]):
         backward, *inputs = args
         names, notes = None, ()

@@ -44,6 +44,8 @@ class Model:
 
     def __init__(self, path):
         self.path = os.fspath(path)
+        if isinstance(self.path, bytes) or not _is_text(self.path) or "\0" in self.path:
+            raise _glim.FileError(f"{path!r}: is no name of a file in UTF-8; rename it, or link to it")
         self.kind = _glim.model_kind(self.path)
         self._parts = {}
 
@@ -58,9 +60,9 @@ class Model:
     def translate(self, text, *, beam=4, nbest=1, length_penalty=1.0, max_tokens=0, truncate=False, alignments=False,
                   batch_sentences=1):
         """A sentence gives its translation; a list of them, a list. With nbest or alignments: lists of Translation."""
-        one = isinstance(text, str)
+        one, sentences = _sentences("translate", text)
         found = self._part(_glim.Translator).translate(
-            [text] if one else list(text), beam=beam, nbest=nbest, length_penalty=length_penalty, max_tokens=max_tokens,
+            sentences, beam=beam, nbest=nbest, length_penalty=length_penalty, max_tokens=max_tokens,
             truncate=truncate, alignments=alignments, batch_sentences=batch_sentences)
         if nbest == 1 and not alignments:
             found = [best[0].text for best in found]
@@ -69,6 +71,7 @@ class Model:
     def generate(self, prompt="\n", *, max_tokens=500, temperature=1.0, top_k=0, top_p=1.0, greedy=False, seed=1,
                  sample=0, slide=0):
         """The text that follows the prompt."""
+        _sentences("generate", prompt)
         return self._part(_glim.TextGenerator).generate(
             prompt, max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, greedy=greedy, seed=seed,
             sample=sample, slide=slide)
@@ -82,12 +85,13 @@ class Model:
             images = np.asarray(what, dtype=np.float32)
             found = self._part(_glim.ImageClassifier).classify(images if images.ndim == 4 else images[None])
             return found if images.ndim == 4 else found[0]
-        one = isinstance(what, str)
-        found = self._part(_glim.Classifier).classify([what] if one else list(what), truncate=truncate)
+        one, sentences = _sentences("classify", what)
+        found = self._part(_glim.Classifier).classify(sentences, truncate=truncate)
         return found[0] if one else found
 
     def score(self, text, target=None):
         """The probability of a text (kind gpt), or of the translation `target` of `text`: .log_prob .tokens .perplexity"""
+        _sentences("score", [text] if target is None else [text, target])
         return self._part(_glim.Scorer).score(text, target)
 
     def inspect(self, **options):
@@ -143,6 +147,26 @@ class Inspection:
 
     def _repr_html_(self):
         return f'<iframe srcdoc="{html.escape(self.page)}" style="width: 100%; height: 800px; border: 0"></iframe>'
+
+
+def _is_text(x):
+    try:
+        return isinstance(x, str) and x.encode() is not None
+    except UnicodeEncodeError:  # a surrogate alone
+        return False
+
+
+def _sentences(verb, given):
+    """(whether it is one sentence, a list of sentences)"""
+    one = isinstance(given, str)
+    sentences = [given] if one else list(given) if hasattr(given, "__iter__") and not isinstance(given, bytes) else [given]
+    for sentence in sentences:
+        if not isinstance(sentence, str):
+            raise TypeError(f"{verb}: takes text, a str, or a list of them; got {type(sentence).__name__}")
+        if not _is_text(sentence):
+            raise _glim.ValueError(f"{verb}: {sentence[:40]!r} is no Unicode text: it has half of a surrogate pair. Read the "
+                                   "file in its encoding, or with errors=\"replace\"")
+    return one, sentences
 
 
 def _read_safetensors(path):
