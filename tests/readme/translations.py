@@ -12,7 +12,7 @@ import re
 
 FENCE = "```"
 OTHER = re.compile(r"^\[(English|中文)\]\(([^)#:]+)\)$", re.M)
-NOTE = re.compile(r"(?:^|[ \t]+)(?://|#) .*$", re.M)  # a comment within a block
+NOTE = re.compile(r"(?:^|[ \t]+)(//|#) .*$", re.M)  # a comment within a block
 HALF_WIDTH = re.compile(r"[\u4e00-\u9fff][,;:?!()]|[,;:?!()][\u4e00-\u9fff]")
 NO_PROSE = re.compile(r"\]\([^)]*\)|`[^`]*`|<!-- .*? -->", re.S)
 KINDS = {  # of what is outside the blocks; each is taken out before the next is looked for
@@ -43,8 +43,8 @@ def sections(text):
 
 
 def plain(block):
-    """Without its comments, and without the blanks before them."""
-    return NOTE.sub("", block)
+    """Without the words of its comments, and without the blanks before them."""
+    return NOTE.sub(r" \1", block)
 
 
 def contents(page, prose):
@@ -83,7 +83,7 @@ def differences(page, text, english, english_text):
     """What only one of the two has.
 
     >>> en = "# A\\n\\nSee [b](b.md), `c` and 4 %. <!-- d -->\\n\\n    e = f\\n\\n```sh\\ng 5    # h\\ni  # j\\n```\\n"
-    >>> zh = "# 甲\\n\\n4 % 的 `c`，见[乙](b.md)。<!-- d -->\\n\\n    e = f\\n\\n```sh\\ng 5    # 辛\\ni\\n```\\n"
+    >>> zh = "# 甲\\n\\n4 % 的 `c`，见[乙](b.md)。<!-- d -->\\n\\n    e = f\\n\\n```sh\\ng 5    # 辛\\ni # 壬\\n```\\n"
     >>> def tried(zh, en):
     ...     print(*differences(pathlib.Path("/x/a.zh.md"), zh, pathlib.Path("/x/a.md"), en), sep="\\n")
     >>> tried(zh, en)
@@ -95,9 +95,9 @@ def differences(page, text, english, english_text):
     '# 甲' lacks the number of a.md: 4
     '# 甲' lacks the HTML comment of a.md: <!-- d -->
     '# 甲' lacks the formula of a.md:     e = f
-    '# 甲' has '.' in a block, a.md 'g 5' (--mend copies it)
-    '# 甲' has 'g .' in a block, a.md 'g 5' (--mend copies it)
-    '# 甲' has '.' in a block, a.md 'i' (--mend copies it)
+    '# 甲' has '. #' in a block, a.md 'g 5 #' (--mend copies it)
+    '# 甲' has 'g . #' in a block, a.md 'g 5 #' (--mend copies it)
+    '# 甲' has '. #' in a block, a.md 'i #' (--mend copies it)
     0 headings, but a.md has 1
     >>> tried(zh, en.replace("4", "5").replace("```sh", "```console") + "```sh\\nk\\n```\\n")
     '# 甲' lacks the number of a.md: 5
@@ -132,17 +132,17 @@ def mended_translation(page):
 def with_blocks_of(english, text):
     """The Chinese text with these blocks, and with its own comments on lines that are the same.
 
-    >>> print(with_blocks_of("```sh\\na  # b\\nc 2  # d\\n```\\n", "甲\\n```sh\\na  # 乙\\nc 1  # 丁\\n```\\n"), end="")
-    甲
-    ```sh
-    a  # 乙
-    c 2  # d
-    ```
+    >>> english = "```sh\\na  # b\\n\\n# c\\n# d\\ne 2  # f\\n```\\n"
+    >>> with_blocks_of(english, "甲\\n```sh\\na  # 乙\\n\\n# 丙\\n# 丁\\ne 1  # 己\\n```\\n")
+    '甲\\n```sh\\na  # 乙\\n\\n# 丙\\n# 丁\\ne 2  # f\\n```\\n'
     """
     ours, theirs = ([b for _, blocks, _ in sections(t) for b in blocks] for t in (text, english))
     for own, other in zip(ours, theirs) if len(ours) == len(theirs) else []:
-        lines = {plain(line): line for line in own.splitlines(True) if NOTE.search(line)}
-        text = text.replace(own, "".join(lines.get(plain(line), line) for line in other.splitlines(True)), 1)
+        lines = {}
+        for line in own.splitlines(True):
+            lines.setdefault(plain(line), []).append(line)
+        made = [lines[plain(line)].pop(0) if lines.get(plain(line)) else line for line in other.splitlines(True)]
+        text = text.replace(own, "".join(made), 1)
     return text
 
 
