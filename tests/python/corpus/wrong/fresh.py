@@ -1,8 +1,8 @@
 """Sixty more whose names were written down, and committed, before glim.gradcheck had seen any of them.
 
-It named 46 so, 1 otherwise and 8 not at all; 1 more name is true too. Of the other 4, 2 were right at the inputs of that day,
-1 raised an exception of NumPy, and 1 had a false shape described in place of a name. The inputs are mended. Names that
-it has learnt since stand here beside the others.
+It named 46 so and 9 not at all. Of 2 other answers 1 is a name that is true too, and 1 describes a shape. 2 backwards were
+right at the inputs they had, and 1 raised an exception of NumPy: their inputs are mended. Names that it has learnt since
+stand here beside the others.
 """
 
 import numpy as np
