@@ -30,6 +30,7 @@
 // create_graph it runs gradient instead. One test holds all three forms equal, for all ops.
 #pragma once
 
+#include "autograd/arguments.hpp"
 #include "autograd/formula.hpp"
 #include "autograd/grads.hpp"
 
@@ -50,6 +51,8 @@ class Op {
   // ∂L/∂x for each input x, given dy = ∂L/∂y.
   virtual Grads gradient(const Var& dy) const = 0;
   virtual Grads fast_gradient(const Var& dy) const { return gradient(dy); }
+  // What its function takes beside Vars.
+  virtual Arguments arguments() const { return {}; }
 
   static constexpr int kOutput = -1;
   const std::vector<SavedValue>& saved_values() const { return saved_; }

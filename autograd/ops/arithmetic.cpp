@@ -82,6 +82,7 @@ struct Shift final : Unary<Shift> {
   explicit Shift(double shift) : c(shift) {}
   Tensor forward(const Tensor& x) { return add(x, c); }
   Var dx(const Var& dy) const { return dy; }
+  Arguments arguments() const override { return {{"c", c}}; }
   double c;
 };
 
@@ -90,6 +91,7 @@ struct Scale final : Unary<Scale> {
   explicit Scale(double factor) : c(factor) {}
   Tensor forward(const Tensor& x) { return mul(x, c); }
   Var dx(const Var& dy) const { return c * dy; }
+  Arguments arguments() const override { return {{"c", c}}; }
   double c;
 };
 
@@ -98,6 +100,7 @@ struct Divide final : Unary<Divide> {
   explicit Divide(double divisor) : c(divisor) {}
   Tensor forward(const Tensor& x) { return div(x, c); }
   Var dx(const Var& dy) const { return dy / c; }
+  Arguments arguments() const override { return {{"c", c}}; }
   double c;
 };
 
@@ -117,6 +120,7 @@ struct Pow final : Unary<Pow> {
   Var dx(const Var& dy) const {
     return p == 0 ? Var(zeros(dy.shape(), dy.dtype())) : dy * (p * pow(x(), p - 1));
   }
+  Arguments arguments() const override { return {{"p", p}}; }
   double p;
 };
 
@@ -127,6 +131,7 @@ struct Select final : Binary<Select> {
   Tensor forward(const Tensor& a, const Tensor& b) { return where(condition, a, b); }
   Var da(const Var& dy) const { return where(condition, dy, Var(scalar(0, dy.dtype()))); }
   Var db(const Var& dy) const { return where(condition, scalar(0, dy.dtype()), dy); }
+  Arguments arguments() const override { return {{"condition", condition}}; }
   Tensor condition;
 };
 

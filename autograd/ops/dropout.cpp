@@ -30,6 +30,7 @@ struct Dropout final : Unary<Dropout> {
     return p == 1 ? zeros(x.shape(), x.dtype()) : dropout_kernel(x, {}, p, key);
   }
   Var dx(const Var& dy) const { return dropout(dy, p, key); }
+  Arguments arguments() const override { return {{"p", p}}; }
   double p;
   RandomKey key;
 };

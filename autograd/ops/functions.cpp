@@ -74,6 +74,7 @@ struct Clamp final : Unary<Clamp> {
     const Tensor& x = this->x().value();
     return where(logical_or(less(x, low), greater(x, high)), scalar(0, dy.dtype()), dy);
   }
+  Arguments arguments() const override { return {{"low", low}, {"high", high}}; }
   double low, high;
 };
 
@@ -147,6 +148,7 @@ struct Gelu final : Unary<Gelu> {
   Tensor kernel(const Tensor& dy) const {
     return function_grad(form == GeluForm::Erf ? Function::GeluErf : Function::GeluTanh, x(), dy);
   }
+  Arguments arguments() const override { return {{"tanh", form == GeluForm::Tanh}}; }
   GeluForm form;
 };
 

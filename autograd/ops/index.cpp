@@ -12,6 +12,7 @@ struct Gather final : Unary<Gather> {
   Gather(int a, Tensor i) : axis(a), index(std::move(i)) {}
   Tensor forward(const Tensor& x) { return gather(x, axis, index); }
   Var dx(const Var& dy) const { return scatter_add(zeros(x_shape, dy.dtype()), axis, index, dy); }
+  Arguments arguments() const override { return {{"axis", axis}, {"index", index}}; }
   int axis;
   Tensor index;
 };
@@ -27,6 +28,7 @@ struct ScatterAdd final : Op {
   Grads gradient(const Var& dy) const override {
     return {{X, dy}, {Source, gather(dy, axis, index)}};
   }
+  Arguments arguments() const override { return {{"axis", axis}, {"index", index}}; }
   int axis;
   Tensor index;
 };
@@ -45,6 +47,7 @@ struct IndexSelect final : Unary<IndexSelect> {
       if (!total.is_contiguous()) total.copy_(sum);
     };
   }
+  Arguments arguments() const override { return {{"axis", axis}, {"index", index}}; }
   int axis;
   Tensor index;
 };
@@ -55,6 +58,9 @@ struct IndexAdd final : Unary<IndexAdd> {
   IndexAdd(const Shape& s, int a, Tensor i) : shape(s), axis(a), index(std::move(i)) {}
   Tensor forward(const Tensor& source) { return index_add(shape, axis, index, source); }
   Var dx(const Var& dy) const { return index_select(dy, axis, index); }
+  Arguments arguments() const override {
+    return {{"shape", shape}, {"axis", axis}, {"index", index}};
+  }
   Shape shape;
   int axis;
   Tensor index;

@@ -26,6 +26,7 @@ struct Sum final : Unary<Sum> {
   Var dx(const Var& dy) const {
     return broadcast_to(reshape(dy, kept_shape(x_shape, axes)), x_shape);
   }
+  Arguments arguments() const override { return {{"axes", axes}, {"keepdim", keepdim}}; }
   Dims axes;
   bool keepdim;
 };
@@ -47,6 +48,7 @@ struct Extremum : Unary<Self> {
     return f(x, axes, keepdim);
   }
   Var dx(const Var& dy) const { return shared(dy, this->x().value(), this->y().value(), axes); }
+  Arguments arguments() const override { return {{"axes", axes}, {"keepdim", keepdim}}; }
   Dims axes;
   bool keepdim;
 };
@@ -70,6 +72,7 @@ struct Cumsum final : Unary<Cumsum> {
   Cumsum(int a, bool from_far_end) : axis(a), reverse(from_far_end) {}
   Tensor forward(const Tensor& x) { return cumsum(x, axis, reverse); }
   Var dx(const Var& dy) const { return cumsum(dy, axis, !reverse); }
+  Arguments arguments() const override { return {{"axis", axis}, {"reverse", reverse}}; }
   int axis;
   bool reverse;
 };

@@ -35,6 +35,7 @@ struct RotatePairs final : Unary<RotatePairs> {
     return y;
   }
   Var dx(const Var& dy) const { return rotate_pairs(dy, cosine, neg(sine)); }
+  Arguments arguments() const override { return {{"cos", cosine}, {"sin", sine}}; }
   Tensor cosine, sine;
 };
 

@@ -13,6 +13,7 @@ struct Reshape final : Unary<Reshape> {
   explicit Reshape(const Shape& s) : to(s) {}
   Tensor forward(const Tensor& x) { return reshape(x, to); }
   Var dx(const Var& dy) const { return reshape(dy, x_shape); }
+  Arguments arguments() const override { return {{"shape", to}}; }
   Shape to;
 };
 
@@ -27,6 +28,7 @@ struct Permute final : Unary<Permute> {
       inverse[normalize_axis(axes[i], axes.rank(), "permute")] = i;
     return permute(dy, inverse);
   }
+  Arguments arguments() const override { return {{"axes", axes}}; }
   Dims axes;
 };
 
@@ -37,6 +39,7 @@ struct BroadcastTo final : Unary<BroadcastTo> {
   explicit BroadcastTo(const Shape& s) : to(s) {}
   Tensor forward(const Tensor& x) { return broadcast_to(x, to); }
   Var dx(const Var& dy) const { return sum_to(dy, x_shape); }
+  Arguments arguments() const override { return {{"shape", to}}; }
   Shape to;
 };
 
@@ -47,6 +50,7 @@ struct SumTo final : Unary<SumTo> {
   explicit SumTo(const Shape& s) : to(s) {}
   Tensor forward(const Tensor& x) { return sum_to(x, to); }
   Var dx(const Var& dy) const { return broadcast_to(dy, x_shape); }
+  Arguments arguments() const override { return {{"shape", to}}; }
   Shape to;
 };
 
@@ -60,6 +64,9 @@ struct Slice final : Unary<Slice> {
     return [this, dy](const Tensor& total) {
       if (dy.numel() > 0) add_(slice(total, axis, start, stop, step), dy);
     };
+  }
+  Arguments arguments() const override {
+    return {{"axis", axis}, {"start", start}, {"stop", stop}, {"step", step}};
   }
   int axis;
   Index start, stop, step;
@@ -79,6 +86,9 @@ struct Unslice final : Unary<Unslice> {
   Index stop() const {
     const Index length = x_shape[axis];
     return length ? start + (length - 1) * step + 1 : start;
+  }
+  Arguments arguments() const override {
+    return {{"shape", shape}, {"axis", axis}, {"start", start}, {"stop", stop()}, {"step", step}};
   }
   Shape shape;
   int axis;
@@ -103,6 +113,7 @@ struct Concatenate final : Op {
     }
     return d;
   }
+  Arguments arguments() const override { return {{"axis", axis}}; }
   int axis;
   std::vector<Index> lengths;
 };
@@ -113,6 +124,7 @@ struct Tril final : Unary<Tril> {
   explicit Tril(Index k) : diagonal(k) {}
   Tensor forward(const Tensor& x) { return tril(x, diagonal); }
   Var dx(const Var& dy) const { return tril(dy, diagonal); }
+  Arguments arguments() const override { return {{"diagonal", diagonal}}; }
   Index diagonal;
 };
 
@@ -122,6 +134,7 @@ struct Triu final : Unary<Triu> {
   explicit Triu(Index k) : diagonal(k) {}
   Tensor forward(const Tensor& x) { return triu(x, diagonal); }
   Var dx(const Var& dy) const { return triu(dy, diagonal); }
+  Arguments arguments() const override { return {{"diagonal", diagonal}}; }
   Index diagonal;
 };
 

@@ -37,6 +37,7 @@ struct Softmax final : Unary<Softmax> {
     return axis == dy.rank() - 1 ? softmax_kernel(y().value(), dy)
                                  : softmax_gradient(y(), dy, axis).value();
   }
+  Arguments arguments() const override { return {{"axis", axis}}; }
   int axis;
 };
 
@@ -56,6 +57,7 @@ struct MaskedSoftmax final : Unary<MaskedSoftmax> {
   }
   Var dx(const Var& dy) const { return softmax_gradient(y(), dy, y().rank() - 1); }
   Tensor kernel(const Tensor& dy) const { return softmax_kernel(y().value(), dy); }
+  Arguments arguments() const override { return {{"keep", keep}}; }
   Tensor keep;
 };
 
@@ -67,6 +69,7 @@ struct LogSoftmax final : Unary<LogSoftmax> {
     return log_softmax(x, axis);
   }
   Var dx(const Var& dy) const { return dy - exp(y()) * sum(dy, {axis}, true); }
+  Arguments arguments() const override { return {{"axis", axis}}; }
   int axis;
 };
 
@@ -79,6 +82,7 @@ struct LogSumExp final : Unary<LogSumExp> {
     return logsumexp(x, axis, keepdim);
   }
   Var dx(const Var& dy) const { return (keepdim ? dy : unsqueeze(dy, axis)) * softmax(x(), axis); }
+  Arguments arguments() const override { return {{"axis", axis}, {"keepdim", keepdim}}; }
   int axis;
   bool keepdim;
 };

@@ -6,6 +6,8 @@
 namespace glim {
 namespace ops {
 
+Dims data_of(const Window& w) { return {w.kernel, w.stride, w.dilation, w.before, w.after}; }
+
 struct Unfold final : Unary<Unfold> {
   static constexpr Formula formula{
       "unfold",
@@ -14,6 +16,9 @@ struct Unfold final : Unary<Unfold> {
   Unfold(const Window& r, const Window& c, double f) : rows(r), columns(c), fill(f) {}
   Tensor forward(const Tensor& x) { return unfold(x, rows, columns, fill); }
   Var dx(const Var& dy) const { return fold(dy, x_shape[1], x_shape[2], rows, columns); }
+  Arguments arguments() const override {
+    return {{"rows", data_of(rows)}, {"columns", data_of(columns)}, {"fill", fill}};
+  }
   Window rows, columns;
   double fill;
 };
@@ -26,6 +31,12 @@ struct Fold final : Unary<Fold> {
       : height(h), width(w), rows(r), columns(c) {}
   Tensor forward(const Tensor& x) { return fold(x, height, width, rows, columns); }
   Var dx(const Var& dy) const { return unfold(dy, rows, columns); }
+  Arguments arguments() const override {
+    return {{"height", height},
+            {"width", width},
+            {"rows", data_of(rows)},
+            {"columns", data_of(columns)}};
+  }
   Index height, width;
   Window rows, columns;
 };
