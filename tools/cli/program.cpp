@@ -103,12 +103,13 @@ int glim::run_program(int argc, char** argv) {
 #if GLIM_PAGES
       glim::inspect_command,
       glim::step_command,
+      glim::derive_command,
       glim::report_command,
       glim::study_command
 #endif
     };
 #if !GLIM_PAGES
-    for (const char* name : {"inspect", "step", "report", "study"})
+    for (const char* name : {"derive", "inspect", "step", "report", "study"})
       if (argc > 1 && argv[1] == std::string_view(name))
         throw glim::UsageError(std::string(name) +
                                " is not part of this build; `tools/build build` adds it");

@@ -21,6 +21,7 @@ Command report_command();
 Command study_command();
 Command inspect_command();
 Command step_command();
+Command derive_command();
 Command doctor_command();
 Command import_command();
 Command export_command();

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Programs that `glim derive` writes: their loss and gradients are Glim's, within 1e-12 in float64.
+
+    programs.py GLIM [PATTERN]      models whose options have PATTERN
+
+With other weights, the gradients of each program agree with differences of its own loss: nothing of the first run may be
+in it but the batch and its masks. Three mistakes in a program are found.
+"""
+import contextlib
+import io
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+except ModuleNotFoundError:
+    for other in {shutil.which("python3"), "/usr/bin/python3"} - {None, sys.executable}:
+        if subprocess.run([other, "-c", "import numpy"], capture_output=True).returncode == 0:
+            os.execv(other, [other, *sys.argv])
+    print("NumPy is not installed (python3-numpy): the programs were not run")
+    sys.exit(77)
+
+glim = sys.argv[1]
+pattern = sys.argv[2] if len(sys.argv) > 2 else ""
+models = [
+    "transformer", "transformer --norm pre --dropout", "transformer --dropout --label-smoothing 0.1",
+    "transformer --tie decoder --activation gelu", "transformer --positions learned --activation silu",
+    "transformer --positions rotary", "transformer --positions alibi --activation gelu-tanh", "transformer --copy",
+    "transformer --layers 4 --dropout", "rnn --dropout", "rnn --cell lstm --attention dot",
+    "rnn --cell rnn --attention concat", "rnn --copy --attention general", "conv --dropout", "non-autoregressive",
+    "gpt --dropout --norm pre", "gpt", "bert --dropout", "classifier --tie none", "vit", "vit --dropout",
+]
+
+
+def run(program, *data):  # its variables, and how far each gradient is from Glim's
+    sys.argv = ["backward.py", *map(str, data)]
+    names, out = {"__file__": "backward.py"}, io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(program, "backward.py", "exec"), names)
+    return names, [float(x) for x in re.findall(r"off by (\S+)", out.getvalue())]
+
+
+def against_differences(program, data, w, folder):
+    random = np.random.default_rng(1)
+    at = {name: x + 0.1 * random.standard_normal(x.shape) for name, x in w.items()}
+    to = {name: random.standard_normal(x.shape) for name, x in w.items()}
+    losses, h = {}, 1e-5
+    for step in (0, h, -h):
+        weights = folder / "weights.npz"
+        np.savez(weights, **{name: x + step * to[name] for name, x in at.items()})
+        names, _ = run(program, data, weights)
+        losses[step] = float(names["loss"])
+        d = names["d"] if step == 0 else d
+    slope = sum((g * to[name]).sum() for name, g in d.items())
+    return abs((losses[h] - losses[-h]) / (2 * h) - slope) / abs(slope)
+
+
+def mistakes(program):  # a sign, a term that is missing, a sum without one of its parts
+    yield program.replace("dlog_probs - np.exp", "dlog_probs + np.exp", 1)
+    yield re.sub(r"(dself_attn_scores = \S+ \* )\((\w+) - .*\)(  #)", r"\1\2\3", program, count=1)
+    yield re.sub(r"(dx = dself_attn_out_proj_matmul \+ dnorm1_centered) \+ .*(  #)", r"\1\2", program, count=1)
+
+
+failed = 0
+for options in [m for m in models if pattern in m]:
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        done = subprocess.run([glim, "derive", "--kind", *options.split(), "--format", "numpy", "--out", folder / "d"],
+                              capture_output=True, text=True)
+        if done.returncode:
+            print(f"{options}: {done.stderr.strip()}")
+            failed += 1
+            continue
+        program, data = (folder / "d/backward.py").read_text(), folder / "d/backward.safetensors"
+        try:
+            names, off = run(program, data)
+            loss = float(re.search(r"loss (\S+)", done.stdout).group(1))
+            off.append(abs(float(names["loss"]) - loss) / abs(loss))
+            differs = against_differences(program, data, names["w"], folder)
+        except Exception as e:
+            print(f"{options}: {type(e).__name__}: {e}")
+            failed += 1
+            continue
+        lines = len(program.splitlines())
+        bad = not max(off) <= 1e-12 or not differs <= 1e-6 or len(off) < 10 or (options == "transformer" and lines > 400)
+        failed += bad
+        print(f"{options:<55} {lines:>5} lines {len(off) - 1:>3} gradients off by {max(off):.1e}, "
+              f"{differs:.1e} from differences{'  FAILED' if bad else ''}", flush=True)
+        if options == "transformer":
+            for k, wrong in enumerate(mistakes(program)):
+                found = wrong != program and max(run(wrong, data)[1]) > 1e-12
+                failed += not found
+                print(f"  mistake {k + 1}: {'found' if found else 'NOT FOUND'}")
+sys.exit(failed > 0)

@@ -1,0 +1,129 @@
+// glim derive: the forward and the backward pass of a model written out, as a page or as a program.
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+
+#include "tensor/io/atomic_file.hpp"
+#include "tensor/io/safetensors.hpp"
+#include "tools/cli/example_options.hpp"
+#include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/folder.hpp"
+#include "tools/derive/sheet.hpp"
+#include "tools/train/checkpoint.hpp"
+
+namespace glim {
+namespace {
+
+struct DeriveArguments {
+  ExampleOptions example;
+  std::string module, format = "text", level = "rules", out;
+  bool overwrite = false;
+};
+
+// Of two sizes that are equal the first has the letter.
+derive::Letters letters_of(const Example& example, const TrainOptions& o) {
+  derive::Letters letters;
+  auto size = [&](const std::string& letter, Index n) {
+    if (n <= 1) return;
+    const auto [known, fresh] = letters.of.emplace(n, letter);
+    if (!fresh && known->second != letter)
+      letters.equal.push_back(fmt::format("{} = {} = {}", known->second, letter, n));
+  };
+  size("D", o.d_model);
+  size("H", o.heads);
+  size("F", o.d_ff);
+  if (!example.source.empty()) size("S", std::ssize(example.source));
+  size("T", std::max(std::ssize(example.target_in), std::ssize(example.target_out)));
+  size("Dh", o.d_model / std::max<Index>(1, o.heads));
+  size("3D", 3 * o.d_model);
+  size("2D", 2 * o.d_model);
+  for (const TokenizerPtr& t : {example.tokenizers.target, example.tokenizers.source})
+    if (t) size(t == example.tokenizers.target ? "V" : "V'", t->size());
+  return letters;
+}
+
+void run_derive(const Command& command, DeriveArguments& a) {
+  namespace fs = std::filesystem;
+  if (!command.given("model")) a.example.init = true;
+  check_example_options(command, a.example);
+  a.example.float64 = true;
+  const auto made = make_example(a.example);
+  Example& example = *made;
+  Tape tape({.replay = true});
+  derive::ConstantNames names;
+  tape.observe(names);
+  const Var loss = example.loss();
+  derive::Trace trace = derive::trace_of(tape, loss, names);
+  const derive::Letters letters =
+      letters_of(example, a.example.init ? a.example.fresh
+                                         : load_checkpoint(model_file(a.example.model)).options);
+  if (a.format == "numpy" || a.format == "cpp") {
+    const bool cpp = a.format == "cpp";
+    const fs::path folder = a.out.empty() ? "derive" : a.out;
+    const std::string program = (folder / (cpp ? "backward.cpp" : "backward.py")).string(),
+                      data = (folder / "backward.safetensors").string();
+    for (const std::string& path : {program, data}) refuse_existing(path, a.overwrite);
+    make_folder(folder.string());
+    StateDict all;
+    for (const auto& [name, leaf] : trace.parameters) {
+      all[name] = trace[leaf].value.contiguous();
+      if (const int g = trace.gradient(leaf); g >= 0)
+        all["gradient." + name] = trace[g].value.contiguous();
+    }
+    for (const auto& [name, x] : derive::constants_of(trace)) all["batch." + name] = x.contiguous();
+    const derive::Listing listing(std::move(trace));
+    write_file_atomically(
+        program, (cpp ? derive::cpp_program : derive::numpy_program)(
+                     listing, letters, {example.heading(), "glim derive", "backward.safetensors"}));
+    write_safetensors(data, all);
+    say(fmt::format("loss {:.15g}", loss.item()));
+    say(program);
+    say(data);
+    return;
+  }
+  const bool equations = a.level == "rules";
+  const derive::Listing listing(std::move(trace), equations);
+  derive::Sheet sheet = derive::sheet_of(listing, letters, a.module, equations);
+  sheet.title = example.heading();
+  for (const std::string& equal : letters.equal)
+    sheet.notes.push_back(equal + " here: one letter stands for both.");
+  const std::string text = a.format == "markdown" ? derive::markdown_of(sheet)
+                           : a.format == "latex"  ? derive::latex_of(sheet)
+                           : a.format == "html"   ? derive::html_of(sheet)
+                                                  : derive::text_of(sheet);
+  if (a.out.empty()) return print(text);
+  refuse_existing(a.out, a.overwrite);
+  write_file_atomically(a.out, text);
+  say(a.out);
+}
+
+}  // namespace
+
+Command derive_command() {
+  auto a = std::make_shared<DeriveArguments>();
+  Command c("derive", "the backward pass written out: a page to read, or a program to run");
+  c.option("module", &a->module,
+           "a part of the model: decoder.layers.0.multihead_attn (without: all)");
+  c.option("format", &a->format, "how it is written").choices = {"text", "markdown", "latex",
+                                                                 "html", "numpy",    "cpp"};
+  c.option("level", &a->level,
+           "rules: each op's equations; primitives: what they compute, in infix")
+      .choices = {"rules", "primitives"};
+  c.option("out", &a->out, "file, or folder of a program and its data");
+  c.option("overwrite", &a->overwrite, "replace them");
+  add_example_options(c, a->example, false);
+  // Small sizes that differ, so that a letter is one of them.
+  c.adjust = [a, adjust = c.adjust](Command& command) {
+    adjust(command);
+    TrainOptions& o = a->example.fresh;
+    for (auto [name, field, value] : {std::tuple{"layers", &o.layers, 2},
+                                      {"d-model", &o.d_model, 32},
+                                      {"heads", &o.heads, 2},
+                                      {"d-ff", &o.d_ff, 48}})
+      if (command.applies(*command.find(name)) && !command.given(name)) *field = value;
+  };
+  c.run = [a](Command& command) { run_derive(command, *a); };
+  return c;
+}
+
+}  // namespace glim

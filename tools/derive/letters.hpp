@@ -1,0 +1,33 @@
+// Sizes as letters: (1, 2, 5, 7) as (B, H, T, S).
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tensor/shape.hpp"
+
+namespace glim::derive {
+
+struct Letters {
+  std::map<Index, std::string> of;  // a size's letter
+  std::vector<std::string> equal;   // "T = Dh = 16": sizes that share one
+  std::string size(Index n) const {
+    const auto found = of.find(n);
+    return found == of.end() ? std::to_string(n) : found->second;
+  }
+  // A batch's first axis is 1 here.
+  std::string shape(const Shape& s, bool parameter) const {
+    std::string text = "(";
+    for (int i = 0; i < s.rank(); ++i) {
+      if (i) text += ", ";
+      const auto found = of.find(s[i]);
+      text += i == 0 && s[0] == 1 && s.rank() > 2 && !parameter ? "B"
+              : found != of.end()                               ? found->second
+                                                                : std::to_string(s[i]);
+    }
+    return text + (s.rank() == 1 ? ",)" : ")");
+  }
+};
+
+}  // namespace glim::derive

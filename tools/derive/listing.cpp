@@ -1,0 +1,381 @@
+#include "tools/derive/listing.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "tensor/ops/elementwise.hpp"
+
+namespace glim::derive {
+namespace {
+
+constexpr int kLongest = 10;  // of an expression on one line, in ops; a view counts half
+
+bool is_view(const std::string& op) {
+  return op == "permute" || op == "reshape" || op == "slice" || op == "broadcast_to";
+}
+bool is_given(const std::string& op) {
+  return op == "leaf" || op == "constant" || op == "number" || op == "zero";
+}
+
+}  // namespace
+
+std::string identifier(std::string path) {
+  for (char& c : path)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return path;
+}
+
+Home home_of(const std::string& path) {
+  for (std::size_t begin = 0; begin < path.size();) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    const std::string_view part = std::string_view(path).substr(begin, end - begin);
+    if (begin > 0 && !part.empty() &&
+        std::ranges::all_of(part, [](unsigned char c) { return std::isdigit(c); }))
+      return {path.substr(0, begin - 1), end < path.size() ? path.substr(end + 1) : "",
+              std::stoi(std::string(part))};
+    begin = end + 1;
+  }
+  return {"", path, -1};
+}
+
+Listing::Listing(Trace trace, bool each_op) : trace_(std::move(trace)), each_op_(each_op) {
+  for (int v = 0; v < static_cast<int>(trace_.values.size()); ++v) order_.push_back(v);
+  start_sums_at_zero();
+  live_ = trace_.live();
+  for (const auto& [name, leaf] : trace_.parameters)
+    if (const int g = trace_.gradient(leaf); g >= 0) targets_[g].push_back(leaf);
+  for (const auto& [v, g] : trace_.gradients)
+    if (g >= 0 && (!gradient_of_.contains(g) ||
+                   (trace_[gradient_of_[g]].label.empty() && !trace_[v].label.empty())))
+      gradient_of_[g] = v;
+  users_.resize(trace_.values.size());
+  for (int v : order_) {
+    if (!live_[static_cast<std::size_t>(v)]) continue;
+    auto read = [&](int x) {
+      if (x >= 0) users_[static_cast<std::size_t>(x)].push_back(v);
+    };
+    for (int x : trace_[v].inputs) read(x);
+    for (const auto& [name, x] : trace_[v].tensors) read(x);
+  }
+  choose_lines();
+  make_parts();
+  std::vector<Part> apart = std::move(parts_);
+  parts_.clear();
+  for (std::size_t k = 0; k < apart.size();) {
+    std::size_t end = k + 1;
+    Part all = apart[k];
+    for (; end < apart.size() && !all.stack.empty() && apart[end].stack == all.stack &&
+           apart[end].backward == all.backward;
+         ++end) {
+      all.layers.push_back(apart[end].layers[0]);
+      all.values.push_back(apart[end].values[0]);
+    }
+    const bool loop = end > k + 1 && fold(all);
+    parts_.push_back(loop ? std::move(all) : apart[k]);
+    k = loop ? end : k + 1;
+  }
+  for (std::size_t p = 0; p < parts_.size(); ++p)
+    for (std::size_t j = 0; j < parts_[p].values.size(); ++j)
+      for (std::size_t l = 0; l < parts_[p].values[j].size(); ++l) {
+        part_of_[parts_[p].values[j][l]] = static_cast<int>(p);
+        place_[parts_[p].values[j][l]] = {j, l};
+      }
+  name_all();
+}
+
+const std::vector<int>& Listing::targets(int v) const {
+  static const std::vector<int> none;
+  auto found = targets_.find(v);
+  return found == targets_.end() ? none : found->second;
+}
+
+Home Listing::home(int v) const {
+  const Value& x = trace_[v];
+  if (!x.backward) return home_of(x.path);
+  return x.during < 0 ? Home() : home_of(trace_[x.during].path);
+}
+
+int Listing::line_of(int v) const {
+  while (!has_line(v)) {
+    const auto& readers = users(v);
+    if (readers.empty() || trace_[readers[0]].backward) return v;
+    v = readers[0];
+  }
+  return v;
+}
+
+// A value from outside a stack that several of its layers read: its gradient begins as 0, so that each layer adds to it.
+void Listing::start_sums_at_zero() {
+  std::map<int, std::vector<int>> sums;  // of values: the adds of its gradient, in order
+  for (int v : order_)
+    if (trace_[v].backward && trace_[v].op == "add" && trace_[v].of >= 0) {
+      const Value& a = trace_[v];
+      if (home(v).stack != home_of(trace_[a.of].path).stack) sums[a.of].push_back(v);
+    }
+  for (const auto& [of, adds] : sums) {
+    const int first = trace_[adds[0]].inputs[0];
+    const Home h = home(first);
+    if (h.stack.empty() || h.stack == home_of(trace_[of].path).stack) continue;
+    const bool several = std::ranges::any_of(
+        adds, [&](int a) { return home(a).stack == h.stack && home(a).number != h.number; });
+    // Only its engine's sum may be of this form: the rule's own value came first.
+    if (!several || !trace_[first].backward) continue;
+    Value zero;
+    zero.op = "zero";
+    zero.value = zeros(trace_[of].shape(), trace_[of].value.dtype());
+    Value sum = trace_[adds[0]];
+    sum.during = trace_[first].during;
+    sum.value = trace_[first].value;
+    const int z = static_cast<int>(trace_.values.size());
+    trace_.values.push_back(std::move(zero));
+    sum.inputs = {z, first};
+    trace_.values.push_back(std::move(sum));
+    trace_.values[static_cast<std::size_t>(adds[0])].inputs[0] = z + 1;
+    auto at = std::ranges::find(order_, first);
+    order_.pop_back();
+    order_.insert(at + 1, {z, z + 1});
+  }
+}
+
+void Listing::choose_lines() {
+  line_.resize(trace_.values.size());
+  std::vector<int> weights(trace_.values.size());
+  for (int v : order_) {
+    const std::size_t i = static_cast<std::size_t>(v);
+    const Value& x = trace_[v];
+    if (!live_[i] || is_given(x.op)) continue;
+    int weight = is_view(x.op) ? 1 : 2;
+    for (int input : x.inputs)
+      if (input >= 0 && !line_[static_cast<std::size_t>(input)])
+        weight += weights[static_cast<std::size_t>(input)];
+    const bool of_given = is_view(x.op) && is_given(trace_[x.inputs[0]].op);
+    const Home own = home(v);
+    const bool elsewhere = std::ranges::any_of(
+        users_[i], [&](int u) { return trace_[u].backward != x.backward || !(home(u) == own); });
+    bool line = !x.label.empty() || users_[i].size() > 1 || elsewhere || weight > kLongest;
+    if (x.backward) {
+      auto of = gradient_of_.find(v);
+      line = line || (of != gradient_of_.end() && !trace_[of->second].label.empty());
+    }
+    line = line || (each_op_ && !x.backward && !is_view(x.op));
+    if (x.op == "broadcast_to" || (of_given && x.label.empty())) line = false;
+    line_[i] = line || v == trace_.loss || targets_.contains(v);
+    weights[i] = weight;
+  }
+}
+
+void Listing::make_parts() {
+  for (int v : order_) {
+    if (!line_[static_cast<std::size_t>(v)]) continue;
+    const Home h = home(v);
+    const bool backward = trace_[v].backward;
+    if (parts_.empty() || parts_.back().backward != backward || parts_.back().stack != h.stack ||
+        parts_.back().layers[0] != h.number) {
+      Part p;
+      p.stack = h.stack;
+      p.layers = {h.number};
+      p.backward = backward;
+      p.values.emplace_back();
+      parts_.push_back(std::move(p));
+    }
+    parts_.back().values[0].push_back(v);
+  }
+}
+
+// What a line computes, without the values that it reads from elsewhere; and these, in order.
+void Listing::signature(int v, bool root, std::string& text, std::vector<int>& refs) const {
+  const Value& x = trace_[v];
+  if (x.op == "number" && !root) {
+    text += fmt::format("{}{}", x.number(), to_string(x.shape()));
+    return;
+  }
+  if (!root && (line_[static_cast<std::size_t>(v)] || is_given(x.op))) {
+    text += "@" + to_string(x.shape());
+    refs.push_back(v);
+    return;
+  }
+  text += x.op + to_string(x.shape()) + "(";
+  for (const Argument& a : x.arguments)
+    text += fmt::format("{}{}{},", a.name, a.number, to_string(a.dims));
+  for (int input : x.inputs)
+    if (input >= 0)
+      signature(input, false, text, refs);
+    else
+      text += "-";
+  for (const auto& [name, t] : x.tensors) {
+    text += name;
+    signature(t, false, text, refs);
+  }
+  text += ")";
+}
+
+// Whether the layers of `all` are equal; then it is a loop.
+bool Listing::fold(Part& all) {
+  const std::size_t count = all.layers.size(), lines = all.values[0].size();
+  for (std::size_t j = 0; j < count; ++j) {
+    if (all.values[j].size() != lines) return false;
+    if (j > 0 && std::abs(all.layers[j] - all.layers[j - 1]) != 1) return false;
+  }
+  std::map<int, std::pair<std::size_t, std::size_t>> own;  // value -> layer, line
+  for (std::size_t j = 0; j < count; ++j)
+    for (std::size_t l = 0; l < lines; ++l) own[all.values[j][l]] = {j, l};
+  const Part* before = nullptr;  // the forward loop of this stack
+  for (const Part& p : parts_)
+    if (!p.backward && p.stack == all.stack && p.loop()) before = &p;
+  if (all.backward && (!before || before->layers.size() != count)) return false;
+  auto forward_place = [&](int v) -> std::pair<int, std::size_t> {  // number of the layer, line
+    if (before)
+      for (std::size_t j = 0; j < before->layers.size(); ++j)
+        for (std::size_t l = 0; l < before->values[j].size(); ++l)
+          if (before->values[j][l] == v) return {before->layers[j], l};
+    return {-1, 0};
+  };
+  auto local = [&](int v, std::size_t j) -> std::string {  // of a parameter or constant of layer j
+    const Home h = home_of(trace_[v].path);
+    return h.stack == all.stack && h.number == all.layers[j] ? h.local : std::string();
+  };
+  std::set<int> outside;
+  for (std::size_t l = 0; l < lines; ++l) {
+    std::vector<std::vector<int>> refs(count);
+    std::string first;
+    for (std::size_t j = 0; j < count; ++j) {
+      std::string text;
+      signature(all.values[j][l], true, text, refs[j]);
+      for (int leaf : targets(all.values[j][l]))
+        text += "=" + (local(leaf, j).empty() ? trace_[leaf].path : local(leaf, j));
+      if (j == 0) first = text;
+      if (text != first || refs[j].size() != refs[0].size()) return false;
+    }
+    for (std::size_t r = 0; r < refs[0].size(); ++r) {
+      const int v = refs[0][r];
+      auto each = [&](auto is) {
+        for (std::size_t j = 0; j < count; ++j)
+          if (!is(refs[j][r], j)) return false;
+        return true;
+      };
+      if (each([&](int x, std::size_t) { return x == v; })) {
+        outside.insert(v);
+      } else if (is_given(trace_[v].op) && !local(v, 0).empty() && each([&](int x, std::size_t j) {
+                   return is_given(trace_[x].op) && local(x, j) == local(v, 0);
+                 })) {
+        all.own.insert(v);
+      } else if (own.contains(v) && own[v].first == 0 && each([&](int x, std::size_t j) {
+                   return own.contains(x) && own[x] == std::pair(j, own[v].second);
+                 })) {
+        continue;
+      } else if (all.backward && forward_place(v).first == all.layers[0] &&
+                 each([&](int x, std::size_t j) {
+                   return forward_place(x) == std::pair(all.layers[j], forward_place(v).second);
+                 })) {
+        all.kept[v] = v;
+      } else if (auto handed =
+                     [&](const Carry& c) {
+                       return each([&](int x, std::size_t j) {
+                         if (all.layers[j] == before->layers[0]) return x == c.before;
+                         return forward_place(x) == std::pair(all.layers[j] - 1, c.line);
+                       });
+                     };
+                 all.backward && std::ranges::any_of(before->carries, handed)) {
+        const Carry& c = *std::ranges::find_if(before->carries, handed);
+        all.ports[v] = c.name;
+        for (Part& p : parts_)
+          if (&p == before)
+            std::ranges::find(p.carries, c.name, &Carry::name)->port =
+                c.name.substr(c.name.rfind('_') + 1);
+      } else {
+        const int next = refs[1][r];
+        if (!own.contains(next) || own[next].first != 0) return false;
+        const std::size_t line = own[next].second;
+        if (!each([&](int x, std::size_t j) {
+              return j == 0 || (own.contains(x) && own[x] == std::pair(j - 1, line));
+            }))
+          return false;
+        std::size_t k = 0;
+        while (k < all.carries.size() &&
+               !(all.carries[k].line == line && all.carries[k].before == v))
+          ++k;
+        if (k == all.carries.size())
+          all.carries.push_back(
+              {identifier(all.stack) + (all.backward ? "_dx" : "_x"), line, v, ""});
+        if (k > 0)
+          all.carries[k].name =
+              identifier(all.stack) + fmt::format("_{}x{}", all.backward ? "d" : "", k + 1);
+        all.carried[v] = k;
+      }
+    }
+  }
+  // One text for one value.
+  for (const auto& [v, k] : all.carried)
+    if (outside.contains(v) || all.own.contains(v) || all.kept.contains(v) || all.ports.contains(v))
+      return false;
+  return true;
+}
+
+std::string Listing::own_name(int v) const {
+  const Value& x = trace_[v];
+  auto local = [&](int f) {
+    const Home h = home_of(trace_[f].path);
+    return h.local.empty() ? trace_[f].path : h.local;
+  };
+  if (v == trace_.loss) return "loss";
+  if (!x.backward) return local(v);
+  if (auto of = gradient_of_.find(v); of != gradient_of_.end()) {
+    const Home h = home_of(trace_[of->second].path);
+    if (!h.stack.empty() && !(h == home(v))) return "dx";
+    return "d" + local(of->second);
+  }
+  if (x.of < 0) return "d" + x.op;
+  const Home h = home_of(trace_[x.of].path);
+  if (x.op == "add" && !h.stack.empty() && !(h == home(v))) return "dx_sum";
+  return "d" + local(x.of) + (x.op == "add" ? "_sum" : "." + x.op);
+}
+
+bool Listing::handed_on(const Part& loop, int v) const {
+  const auto [layer, line] = place_.at(v);
+  return layer + 1 == loop.values.size() &&
+         std::ranges::any_of(loop.carries, [l = line](const Carry& c) { return c.line == l; });
+}
+
+void Listing::name_all() {
+  // Which values are read outside the layer that computes them. The first layer of a loop stands for all.
+  for (std::size_t p = 0; p < parts_.size(); ++p) {
+    const Part& part = parts_[p];
+    for (int v : part.values[0]) {
+      std::string text;
+      std::vector<int> refs;
+      signature(v, true, text, refs);
+      for (int r : refs) {
+        if (!part_of_.contains(r) || part_of_[r] == static_cast<int>(p) || part.ports.contains(r))
+          continue;
+        const Part& from = parts_[static_cast<std::size_t>(part_of_[r])];
+        if (!from.loop() || (handed_on(from, r) && !part.kept.contains(r))) continue;
+        for (const auto& values : from.values) stored_.insert(values[place_[r].second]);
+      }
+    }
+  }
+  // Names are unique in a stack's layers, and those between layers in all.
+  std::map<std::string, std::set<std::string>> used;  // by stack
+  auto name_part = [&](const Part& part, const std::string& prefix, auto taken) {
+    for (std::size_t l = 0; l < part.values[0].size(); ++l) {
+      const std::string first = prefix + own_name(part.values[0][l]);
+      std::string name = first;
+      for (int n = 2; taken(identifier(name)); ++n) name = fmt::format("{}_{}", first, n);
+      used[part.loop() ? part.stack : ""].insert(identifier(name));
+      for (const auto& layer : part.values) names_[layer[l]] = name;
+    }
+  };
+  for (const Part& part : parts_)
+    for (const Carry& c : part.carries) used[""].insert(c.name);
+  for (const Part& part : parts_)
+    if (part.loop())
+      name_part(part, "", [&](const std::string& n) { return used[part.stack].contains(n); });
+  for (const Part& part : parts_)
+    if (!part.loop())
+      name_part(part, part.stack.empty() ? "" : fmt::format("{}{}.", part.stack, part.layers[0]),
+                [&](const std::string& n) {
+                  return std::ranges::any_of(used,
+                                             [&](const auto& u) { return u.second.contains(n); });
+                });
+}
+
+}  // namespace glim::derive

@@ -1,0 +1,51 @@
+// A listing as a program: forward, loss and backward without autograd, in NumPy or on Glim's tensors.
+#pragma once
+
+#include <string>
+
+#include "tools/derive/letters.hpp"
+#include "tools/derive/listing.hpp"
+#include "tools/derive/notation.hpp"
+
+namespace glim::derive {
+
+// An expression and how tightly it binds (notation.hpp).
+struct Text {
+  std::string text;
+  int level = 5;
+};
+
+// What a value is made of, in a language. Subclasses say how other values are called there.
+class Expressions {
+ public:
+  Expressions(const Listing& listing, Language language) : listing_(listing), language_(language) {}
+  virtual ~Expressions() = default;
+  // ValueError for an op that has no primitives.
+  Text expression(int v) const;
+
+ protected:
+  virtual std::string ref(int v) const = 0;
+  virtual std::string dims(const Dims& shape) const;
+  virtual std::string size(Index n) const { return std::to_string(n); }
+  std::string number(double c) const;
+  const Value& at(int v) const { return listing_.trace()[v]; }
+  const Listing& listing_;
+  Language language_;
+
+ private:
+  Text operand(int v) const;
+  std::string full(const Value& v) const;
+  std::string argument(const Value& v, const std::string& name, const std::string& op) const;
+};
+
+struct ProgramText {
+  std::string title, command, file;  // file of the data, beside the program
+};
+
+std::string numpy_program(const Listing& listing, const Letters& letters, const ProgramText& text);
+std::string cpp_program(const Listing& listing, const Letters& letters, const ProgramText& text);
+
+// "constant" values by the names that programs read them under.
+StateDict constants_of(const Trace& trace);
+
+}  // namespace glim::derive

@@ -1,0 +1,196 @@
+// The programs, in NumPy and in C++.
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+
+#include "tools/derive/program.hpp"
+
+namespace glim::derive {
+namespace {
+
+class Program final : public Expressions {
+ public:
+  Program(const Listing& listing, const Letters& letters, Language language)
+      : Expressions(listing, language), letters_(letters), cpp_(language == kCpp) {}
+
+  std::string body() {
+    std::set<std::string> stacks;
+    bool backward = false;
+    heading("forward");
+    for (const Part& p : listing_.parts()) {
+      part_ = &p;
+      if (p.backward && !backward) heading("backward");
+      backward = p.backward;
+      if (p.loop() && stacks.insert(p.stack).second) write_layers();
+      if (p.loop())
+        write_loop();
+      else
+        for (int v : p.values[0]) write(v);
+    }
+    return out_;
+  }
+
+  // The functions that are called, each after those that it calls.
+  std::string helpers() const {
+    std::string text;
+    for (const char* name : {"softmax", "masked_softmax", "log_softmax", "logsumexp", "sigmoid",
+                             "gelu", "gelu_tanh", "erf", "unslice", "gather", "scatter_add",
+                             "index_add", "unfold", "fold", "windows", "rotate_pairs"})
+      if (calls(out_ + text, name)) text = "\n\n" + program_part(name) + text;
+    return text;
+  }
+  static bool calls(const std::string& code, const std::string& name) {
+    for (std::size_t at = 0; (at = code.find(name + "(", at)) != std::string::npos; ++at)
+      if (at == 0 || !(std::isalnum(static_cast<unsigned char>(code[at - 1])) ||
+                       code[at - 1] == '_' || code[at - 1] == '.'))
+        return true;
+    return false;
+  }
+
+ private:
+  std::string ref(int v) const override {
+    const Value& x = at(v);
+    if (x.op == "leaf" || x.op == "constant") return entry(x.op == "leaf" ? "w" : "batch", v);
+    if (!listing_.targets(v).empty()) return entry("d", listing_.targets(v)[0]);
+    if (auto c = part_->carried.find(v); c != part_->carried.end())
+      return part_->carries[c->second].name;
+    if (x.op == "zero")
+      return cpp_ ? fmt::format("zeros({}, DType::Float64)", dims(x.shape())) : "0";
+    const Part& from = listing_.parts()[static_cast<std::size_t>(listing_.part_of(v))];
+    if (auto port = part_->ports.find(v); port != part_->ports.end())
+      return "s." + port->second.substr(port->second.rfind('_') + 1);
+    if (!from.loop()) return identifier(listing_.name(v));
+    const auto [layer, line] = listing_.place_of(v);
+    const std::string name = identifier(listing_.name(v));
+    if (&from == part_ || part_->kept.contains(v)) return (listing_.stored(v) ? "s." : "") + name;
+    if (listing_.handed_on(from, v))
+      for (const Carry& c : from.carries)
+        if (c.line == line) return c.name;
+    return fmt::format("{}[{}].{}", identifier(from.stack), from.layers[layer], name);
+  }
+
+  // w["NAME"], in a loop w[p + "NAME"] of the layer.
+  std::string entry(const char* of, int v) const {
+    const std::string& path = at(v).path;
+    const Home h = home_of(path);
+    const bool gradient = std::string_view(of) == "d";
+    std::string key = '"' + path + '"';
+    if (part_->loop() && h.stack == part_->stack && h.number == part_->layers[0] &&
+        (part_->own.contains(v) || gradient))
+      key = "p + \"" + h.local + '"';
+    return fmt::format(fmt::runtime(cpp_ && !gradient ? "{}.at({})" : "{}[{}]"), of, key);
+  }
+
+  void heading(const char* text) {
+    out_ += fmt::format("\n{}{} ---- {} ----\n", indent_, cpp_ ? "//" : "#", text);
+  }
+  void put(const std::string& code, const std::string& comment = {}) {
+    std::string line = indent_ + code;
+    if (cpp_ && code.back() != '{' && code.back() != '}') line += ";";
+    out_ += comment.empty() ? line + "\n"
+                            : fmt::format("{:<88}  {} {}\n", line, cpp_ ? "//" : "#", comment);
+  }
+  void write(int v) {
+    std::string left;
+    for (int leaf : listing_.targets(v)) left += entry("d", leaf) + " = ";
+    if (left.empty())
+      left =
+          (cpp_ && !(part_->loop() && listing_.stored(v)) ? "const Tensor " : "") + ref(v) + " = ";
+    put(left + expression(v).text, letters_.shape(at(v).shape(), !listing_.targets(v).empty()));
+  }
+
+  // What each layer keeps for backward.
+  void write_layers() {
+    std::string names;
+    for (const Part& p : listing_.parts()) {
+      if (!p.loop() || p.stack != part_->stack) continue;
+      for (const Carry& c : p.carries)
+        if (!c.port.empty()) names += ", " + c.port;
+      for (int v : p.values[0])
+        if (listing_.stored(v)) names += ", " + identifier(listing_.name(v));
+    }
+    const std::string layers = identifier(part_->stack);
+    out_ += "\n";
+    if (cpp_)
+      put(fmt::format("struct {{ Tensor {}; }} {}[{}]", names.substr(2), layers,
+                      part_->layers.size()));
+    else
+      put(fmt::format("{} = [SimpleNamespace() for _ in range({})]", layers, part_->layers.size()));
+  }
+
+  void write_loop() {
+    const Part& p = *part_;
+    const std::string layers = identifier(p.stack), indent = indent_;
+    const std::size_t n = p.layers.size();
+    for (const Carry& c : p.carries) {
+      part_ = &outside_;
+      put((cpp_ ? "Tensor " : "") + c.name + " = " + ref(c.before));
+      part_ = &p;
+    }
+    if (cpp_) {
+      put(fmt::format(fmt::runtime(p.backward ? "for (int i = {}; i-- > 0;) {{"
+                                              : "for (int i = 0; i < {}; ++i) {{"),
+                      n));
+      indent_ += "  ";
+      put(fmt::format("auto& s = {}[i]", layers));
+      put(fmt::format("const std::string p = \"{}.\" + std::to_string(i) + \".\"", p.stack));
+    } else {
+      put(fmt::format(
+          fmt::runtime(p.backward ? "for i in reversed(range({})):" : "for i in range({}):"), n));
+      indent_ += "    ";
+      put(fmt::format("s, p = {}[i], f\"{}.{{i}}.\"", layers, p.stack));
+    }
+    for (const Carry& c : p.carries)
+      if (!c.port.empty()) put("s." + c.port + " = " + c.name);
+    for (int v : p.values[0]) write(v);
+    for (const Carry& c : p.carries) put(c.name + " = " + ref(p.values[0][c.line]));
+    indent_ = indent;
+    if (cpp_) put("}");
+    out_ += "\n";
+  }
+
+  const Letters& letters_;
+  bool cpp_;
+  const Part* part_ = nullptr;
+  Part outside_;
+  std::string out_, indent_ = cpp_ ? "  " : "";
+};
+
+}  // namespace
+
+std::string numpy_program(const Listing& listing, const Letters& letters, const ProgramText& text) {
+  Program program(listing, letters, kNumpy);
+  const std::string body = program.body();
+  std::string load = program_part("load");
+  load.replace(load.find("FILE"), 4, text.file);
+  return fmt::format(
+             "#!/usr/bin/env python3\n\"\"\"{}: forward, loss and backward.\n\n    python3 THIS "
+             "[DATA [WEIGHTS]]\n\n"
+             "Written by `{}`. NumPy alone, no autograd. DATA (.safetensors or .npz; without: {}) "
+             "has the\n"
+             "batch, its masks and the weights, WEIGHTS other weights. Prints the loss, the norm "
+             "of each gradient, and how far\n"
+             "each is from Glim's.\n\"\"\"\n",
+             text.title, text.command, text.file) +
+         program_part("head") + program.helpers() + "\n\n" + load + body + "\n\n" +
+         program_part("report");
+}
+
+std::string cpp_program(const Listing& listing, const Letters& letters, const ProgramText& text) {
+  Program program(listing, letters, kCpp);
+  const std::string body = program.body();
+  return fmt::format(
+             "// {}: forward, loss and backward on Glim's tensors, without autograd.\n// Written "
+             "by `{}`.\n",
+             text.title, text.command) +
+         program_part("cpp_head") + body + program_part("cpp_main");
+}
+
+StateDict constants_of(const Trace& trace) {
+  StateDict all;
+  for (const Value& v : trace.values)
+    if (v.op == "constant") all[v.path] = v.value;
+  return all;
+}
+
+}  // namespace glim::derive

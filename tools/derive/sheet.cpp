@@ -1,0 +1,217 @@
+#include "tools/derive/sheet.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "tensor/error.hpp"
+#include "tools/common/nearest.hpp"
+
+namespace glim::derive {
+namespace {
+
+bool is_view(const std::string& op) {
+  return op == "permute" || op == "reshape" || op == "slice" || op == "broadcast_to";
+}
+
+class Equations final : public Expressions {
+ public:
+  Equations(const Listing& listing, const Letters& letters, Sheet& sheet)
+      : Expressions(listing, kText), letters_(letters), sheet_(sheet) {}
+
+  std::string prefix;  // left out before names: of the section
+
+  std::string ref(int v) const override {
+    const Value& x = at(v);
+    std::string name = x.op == "leaf" || x.op == "constant" ? home_of(x.path).local
+                       : listing_.has_line(v)               ? listing_.name(v)
+                                                            : "";
+    if (!listing_.targets(v).empty()) name = "d" + home_of(at(listing_.targets(v)[0]).path).local;
+    const std::size_t d = x.backward ? 1 : 0;
+    if (!prefix.empty() && name.compare(d, prefix.size(), prefix) == 0)
+      name.erase(d, prefix.size());
+    sheet_.names.insert(name);
+    return name;
+  }
+  std::string dims(const Dims& d) const override { return letters_.shape(d, false); }
+  std::string size(Index n) const override { return letters_.size(n); }
+
+  std::string forward(int v) const {
+    const Value& x = at(v);
+    if (!notation(x.op, kText).empty()) return ref(v) + " = " + expression(v).text;
+    return x.formula ? replaced(x, v, std::string(x.formula->value)) : ref(v) + " = " + x.op;
+  }
+
+  // What the rule of a line sends to what it reads, by its formula.
+  std::vector<std::string> by_formula(int v) const {
+    const Value& x = at(v);
+    std::vector<std::string> all;
+    for (std::size_t k = 0; k < x.inputs.size(); ++k) {
+      int input = x.inputs[k];
+      if (input < 0 || at(input).is_number() || at(input).op == "constant" || !x.formula) continue;
+      std::string_view gradient = x.formula->gradients[std::min<std::size_t>(k, 3)];
+      for (std::size_t l = std::min<std::size_t>(k, 3); gradient.empty() && l-- > 0;)
+        gradient = x.formula->gradients[l];
+      const std::size_t is = gradient.find(" = ");
+      if (is == std::string_view::npos) continue;
+      std::string right = is_view(x.op) ? undone(x, "d" + ref(v))
+                                        : replaced(x, v, std::string(gradient.substr(is + 3)));
+      int reader = v;  // of the value that has a name
+      for (; !listing_.has_line(input) && is_view(at(input).op); input = at(input).inputs[0]) {
+        right = undone(at(input), right);
+        reader = input;
+      }
+      if (at(input).op == "constant" || at(input).is_number()) continue;
+      // In the order in which backward comes to the readers.
+      const auto& readers = listing_.users(input);
+      std::vector<int> forward;
+      for (int r : readers)
+        if (!at(r).backward) forward.push_back(r);
+      const auto place = std::ranges::find(forward, reader);
+      if (forward.size() > 1 && place != forward.end())
+        right =
+            fmt::format("{}{}    ({} of {})", "+= ", right, forward.end() - place, forward.size());
+      else
+        right = "= " + right;
+      all.push_back("d" + ref(input) + " " + right);
+    }
+    return all;
+  }
+
+ private:
+  // The gradient of a view's input, from that of the view.
+  std::string undone(const Value& view, const std::string& g) const {
+    const bool simple = g.find(' ') == std::string::npos || g.starts_with('(');
+    const std::string in = simple ? g : "(" + g + ")";
+    if (view.op == "permute") {
+      const Dims& axes = view.arguments[0].dims;
+      Dims inverse = axes, swapped = axes;
+      for (int i = 0; i < axes.rank(); ++i) inverse[static_cast<int>(axes[i])] = i;
+      if (axes.rank() > 1) std::swap(swapped[axes.rank() - 1], swapped[axes.rank() - 2]);
+      for (int i = 0; i < axes.rank(); ++i)
+        if (swapped[i] != i) return fmt::format("permute({}, {})", g, to_string(inverse));
+      const std::size_t blank = g.find(' ');
+      if (simple || g.find(' ', blank + 1) != std::string::npos) return in + "ᵀ";
+      return turned(g.substr(blank + 1)) + " " + turned(g.substr(0, blank));  // (a b)ᵀ
+    }
+    if (view.op == "reshape") return fmt::format("{} as {}", in, dims(at(view.inputs[0]).shape()));
+    if (view.op == "slice")
+      return fmt::format("{} at [{}:{}] of zeros", in,
+                         size(static_cast<Index>(view.arguments[1].number)),
+                         size(static_cast<Index>(view.arguments[2].number)));
+    return "Σ" + (simple ? "(" + g + ")" : in);
+  }
+  static std::string turned(const std::string& x) {
+    return x.ends_with("ᵀ") ? x.substr(0, x.size() - 3) : x + "ᵀ";
+  }
+
+  // The formula with names for its letters.
+  std::string replaced(const Value& x, int v, const std::string& formula) const {
+    auto operand = [&](int input) {
+      const std::string text =
+          at(input).is_number() ? fmt::format("{}", at(input).number())
+          : listing_.has_line(input) || at(input).op == "leaf" || at(input).op == "constant"
+              ? ref(input)
+              : expression(input).text;
+      return text.find(' ') == std::string::npos ? text : "(" + text + ")";
+    };
+    std::string out;
+    for (std::size_t i = 0; i < formula.size();) {
+      std::size_t end = i;
+      while (end < formula.size() && std::isalpha(static_cast<unsigned char>(formula[end]))) ++end;
+      if (end == i) {
+        out += formula[i++];
+        continue;
+      }
+      const std::string word = formula.substr(i, end - i);
+      i = end;
+      std::string is = word;
+      if (word == "y") is = ref(v);
+      if (word == "dy") is = "d" + ref(v);
+      for (std::size_t k = 0; k < x.inputs.size(); ++k)
+        if (x.inputs[k] >= 0 && word == x.formula->input_name(k)) is = operand(x.inputs[k]);
+      for (const auto& [name, t] : x.tensors)
+        if (word == name) is = operand(t);
+      for (const Argument& a : x.arguments)
+        if (word == a.name && a.dims.rank() == 0 && word.size() == 1) is = number(a.number);
+      out += is;
+    }
+    for (std::size_t at; (at = out.find("ᵀ)ᵀ")) != std::string::npos;)
+      out.erase(at, 3).erase(at + 1, 3);
+    for (std::size_t at; (at = out.find("ᵀᵀ")) != std::string::npos;) out.erase(at, 6);
+    return out;
+  }
+
+  const Letters& letters_;
+  Sheet& sheet_;
+};
+
+std::string section_of(const Part& part, const std::string& path, const std::string& module) {
+  const Home h = home_of(path);
+  std::string heading = h.stack;
+  if (!h.stack.empty()) {
+    heading += part.loop() && module.empty()
+                   ? fmt::format(".{} … {}", part.layers.front(), part.layers.back())
+                   : fmt::format(".{}", h.number);
+  }
+  const std::size_t dot = h.local.find('.');
+  if (dot != std::string::npos) heading += (heading.empty() ? "" : ".") + h.local.substr(0, dot);
+  return heading;
+}
+
+}  // namespace
+
+Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string& module,
+               bool equations) {
+  const Trace& trace = listing.trace();
+  Sheet sheet;
+  Equations write(listing, letters, sheet);
+  std::set<std::string> modules;
+  // Backward lines by the forward line that they come from: part and line.
+  std::map<std::pair<int, std::size_t>, std::vector<int>> from;
+  if (!equations)
+    for (const Part& p : listing.parts())
+      if (p.backward)
+        for (int b : p.values[0]) {
+          const int f = trace[b].during < 0 ? -1 : listing.line_of(trace[b].during);
+          if (f >= 0 && listing.has_line(f))
+            from[{listing.part_of(f), listing.place_of(f).second}].push_back(b);
+        }
+  int number = -1;
+  for (const Part& part : listing.parts()) {
+    ++number;
+    if (part.backward) continue;
+    for (std::size_t l = 0; l < part.values[0].size(); ++l) {
+      int v = -1;
+      for (const auto& layer : part.values) {
+        const std::string& path = trace[layer[l]].path;
+        for (std::size_t dot = path.find('.'); dot != std::string::npos;
+             dot = path.find('.', dot + 1))
+          modules.insert(path.substr(0, dot));
+        if (v < 0 && (module.empty() || path.starts_with(module + "."))) v = layer[l];
+      }
+      if (v < 0) continue;
+      const Value& x = trace[v];
+      const std::string heading = section_of(part, x.path, module);
+      if (sheet.sections.empty() || sheet.sections.back().heading != heading) {
+        sheet.sections.push_back({heading, {}});
+        const std::string local = home_of(x.path).local;
+        const std::size_t dot = local.find('.');
+        write.prefix = dot == std::string::npos ? "" : local.substr(0, dot + 1);
+      }
+      Row row{v, write.forward(v), letters.shape(x.shape(), false), to_string(x.where), {}};
+      if (equations)
+        row.backward = write.by_formula(v);
+      else
+        for (int b : from[{number, l}])
+          row.backward.push_back(write.ref(b) + " = " + write.expression(b).text);
+      sheet.sections.back().rows.push_back(std::move(row));
+    }
+  }
+  if (sheet.sections.empty())
+    throw ValueError("--module",
+                     fmt::format("the model has no module '{}'{}", module,
+                                 nearest_names(module, {modules.begin(), modules.end()})));
+  return sheet;
+}
+
+}  // namespace glim::derive

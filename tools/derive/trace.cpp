@@ -1,0 +1,261 @@
+#include "tools/derive/trace.hpp"
+
+#include <algorithm>
+
+#include "autograd/ops.hpp"
+#include "tensor/error.hpp"
+
+namespace glim::derive {
+namespace {
+
+bool uniform(const Tensor& x) {
+  if (!is_floating(x.dtype()) || x.numel() == 0) return false;
+  for (int i = 0; i < x.rank(); ++i)
+    if (x.strides()[i] != 0 && x.shape()[i] > 1) {
+      const Tensor first =
+          broadcast_to(Tensor::from_storage(x.storage(), x.offset(), {}, {}, x.dtype()), x.shape());
+      return same_bits(x.contiguous(), first.contiguous());
+    }
+  return true;
+}
+
+// Reads what the engine does: whose rule runs, what it sends, where a sum is complete.
+class Builder final : public Observer {
+ public:
+  Builder(const Tape& tape, const ConstantNames& names) : tape_(tape), names_(names) {}
+
+  Trace forward(int loss) {
+    const int nodes = static_cast<int>(tape_.nodes().size());
+    for (int i = 0; i < nodes; ++i) take(i);
+    trace_.loss = value_of_node(loss);
+    return std::move(trace_);
+  }
+
+  Trace both(Tape& tape, const Var& loss) {
+    const int nodes = static_cast<int>(tape.nodes().size());
+    trace_ = forward(tape.node_of(loss));
+    forward_ = nodes;
+    // A leaf of value 1 above the loss: whatever backward computes depends on it, and is recorded.
+    const Var one = Var::leaf(ones(loss.shape(), loss.dtype()));
+    const Var top = loss * one;
+    one_ = tape_.node_of(one);
+    top_ = tape_.node_of(top);
+    values_.resize(tape_.nodes().size(), -1);
+    std::vector<Var> leaves;
+    for (int i = 0; i < nodes; ++i)
+      if (tape_.nodes()[static_cast<std::size_t>(i)].leaf) leaves.push_back(tape_.value(i));
+    Observing looking(tape, *this);
+    tape.grad(top, leaves, {}, {.create_graph = true});
+    return std::move(trace_);
+  }
+
+  void rule_begins(int node) override { rule_ = last_rule_ = node; }
+  void rule_ended(int) override { rule_ = -1; }
+  void flow(const Flow& f) override { target_ = f.node; }
+  void recorded(int node, const Tensor&) override {
+    if (forward_ >= 0) pending_.push_back({node, rule_, rule_ < 0 ? target_ : -1, last_rule_});
+  }
+  void arrived(int node, const Var& dy) override {
+    settle();
+    if (node >= forward_) return;
+    const int g = node_or_constant(dy, node, "dy");
+    trace_.gradients[values_[static_cast<std::size_t>(node)]] = g;
+  }
+
+ private:
+  struct Pending {
+    int node, rule, target, last_rule;
+  };
+  // A node is complete only after recorded().
+  void settle() {
+    const std::vector<Pending> all = std::exchange(pending_, {});
+    for (const Pending& p : all) {
+      const int of = p.rule >= 0 ? p.rule : p.target;
+      take(p.node, of, p.last_rule);
+    }
+  }
+
+  int value_of_node(int node) const { return values_[static_cast<std::size_t>(node)]; }
+
+  int add(Value v) {
+    trace_.values.push_back(std::move(v));
+    return static_cast<int>(trace_.values.size()) - 1;
+  }
+
+  int node_or_constant(const Var& v, int reader, std::string_view role, int of = -1) {
+    if (!v.defined()) return -1;
+    const int node = tape_.node_of(v);
+    if (node == one_ && one_ >= 0) return constant(v.value(), reader, role, of);
+    return node >= 0 ? value_of_node(node) : constant(v.value(), reader, role, of);
+  }
+
+  // A tensor that a rule computes from values, not Vars: y > 0 is an op of its own here.
+  int recognised(const Tensor& x, int of) {
+    if (of < 0) return -1;
+    const int y = value_of_node(of);
+    std::vector<int> candidates = trace_[y].inputs;
+    candidates.insert(candidates.begin(), y);
+    for (int c : candidates) {
+      if (c < 0 || trace_[c].shape() != x.shape() || !is_floating(trace_[c].value.dtype()))
+        continue;
+      const Tensor& v = trace_[c].value;
+      const std::pair<const char*, Tensor> known[] = {{"is_positive", greater(v, 0)},
+                                                      {"is_negative", less(v, 0)},
+                                                      {"is_zero", equal(v, 0)},
+                                                      {"sign", sign(v)}};
+      for (const auto& [op, is] : known)
+        if (is.dtype() == x.dtype() && same_bits(is.contiguous(), x.contiguous())) {
+          Value r;
+          r.op = op;
+          r.path = trace_[y].path + "." + op;
+          r.inputs = {c};
+          r.value = x;
+          r.backward = true;
+          r.of = r.during = y;
+          return add(std::move(r));
+        }
+    }
+    return -1;
+  }
+
+  int constant(const Tensor& x, int reader, std::string_view role, int of = -1) {
+    if (!x.defined()) return -1;
+    Value v;
+    v.value = x;
+    if (uniform(x)) {
+      v.op = "number";
+      return add(std::move(v));
+    }
+    for (int k : constants_)
+      if (trace_[k].value.dtype() == x.dtype() && trace_[k].shape() == x.shape() &&
+          same_bits(trace_[k].value.contiguous(), x.contiguous()))
+        return k;
+    if (const int known = recognised(x, of); known >= 0) return known;
+    v.op = "constant";
+    const std::string path = tape_.path(reader);
+    const std::size_t dot = path.rfind('.');
+    v.path = (dot == std::string::npos ? "" : path.substr(0, dot + 1)) + std::string(role);
+    for (const auto& [tensor, name] : names_.names)
+      if (tensor.storage() == x.storage()) {
+        v.path = name;
+        break;
+      }
+    for (std::size_t at; (at = v.path.find("d(")) != std::string::npos;) v.path.erase(at, 2);
+    std::erase(v.path, ')');
+    if (const int n = ++paths_[v.path]; n > 1) v.path += "_" + std::to_string(n);
+    constants_.push_back(add(std::move(v)));
+    return constants_.back();
+  }
+
+  // Node `i` as a value; `rule` and `last` are nodes.
+  void take(int i, int rule = -1, int last = -1) {
+    if (static_cast<std::size_t>(i) >= values_.size())
+      values_.resize(static_cast<std::size_t>(i) + 1, -1);
+    const Node& node = tape_.nodes()[static_cast<std::size_t>(i)];
+    Value v;
+    v.op = node.name;
+    v.path = tape_.path(i);
+    v.label = node.label;
+    v.where = node.where;
+    v.formula = node.formula;
+    if (node.leaf) {
+      v.value = node.leaf->value;
+      values_[static_cast<std::size_t>(i)] = add(std::move(v));
+      trace_.parameters.emplace_back(tape_.path(i), value_of_node(i));
+      return;
+    }
+    const Replay& replay = tape_.replay(i);
+    v.value = replay.value;
+    v.backward = forward_ >= 0;
+    const int of = rule >= 0 && rule != top_ ? rule : -1;
+    if (of >= 0) v.of = value_of_node(of);
+    if (last >= 0 && last != top_) v.during = value_of_node(last);
+    for (std::size_t k = 0; k < replay.operands.size(); ++k)
+      v.inputs.push_back(node_or_constant(replay.operands[k], i, node.formula->input_name(k),
+                                          v.backward ? of : -1));
+    if (rule == top_ && top_ >= 0) {  // 1, the gradient of the loss
+      Value one;
+      one.op = "number";
+      one.value = replay.value;
+      values_[static_cast<std::size_t>(i)] = add(std::move(one));
+      return;
+    }
+    for (Argument& a : node.op ? node.op->arguments() : Arguments()) {
+      if (a.tensor.defined())
+        v.tensors.emplace_back(a.name, constant(a.tensor, i, a.name, v.backward ? of : -1));
+      else
+        v.arguments.push_back(std::move(a));
+    }
+    if (node.name == "dropout") {
+      const NoGrad outside;
+      const Var x = ones(v.shape(), v.value.dtype());
+      v.tensors.emplace_back("mask", constant(replay.run({x}).value(), i, "mask"));
+    }
+    values_[static_cast<std::size_t>(i)] = simplified(std::move(v));
+  }
+
+  // The value itself where the op changes nothing; or the value as a new one.
+  int simplified(Value v) {
+    const bool same = v.op == "reshape" || v.op == "sum_to" || v.op == "broadcast_to";
+    if (same && v.inputs[0] >= 0 && trace_[v.inputs[0]].shape() == v.shape()) {
+      Value& of = trace_.values[static_cast<std::size_t>(v.inputs[0])];
+      if (of.label.empty() && !v.label.empty() && of.op != "leaf" && of.op != "constant") {
+        of.label = v.label;
+        of.path = v.path;
+      }
+      return v.inputs[0];
+    }
+    if (v.op == "permute" && v.inputs[0] >= 0 && trace_[v.inputs[0]].op == "permute") {
+      const Dims &outer = v.arguments[0].dims, &inner = trace_[v.inputs[0]].arguments[0].dims;
+      bool back = true;
+      for (int i = 0; i < outer.rank(); ++i) back = back && inner[static_cast<int>(outer[i])] == i;
+      if (back) return trace_[v.inputs[0]].inputs[0];
+    }
+    return add(std::move(v));
+  }
+
+  const Tape& tape_;
+  const ConstantNames& names_;
+  Trace trace_;
+  std::vector<int> values_;  // by node
+  std::vector<int> constants_;
+  std::map<std::string, int> paths_;  // of constants
+  std::vector<Pending> pending_;
+  int forward_ = -1, one_ = -1, top_ = -1, rule_ = -1, last_rule_ = -1, target_ = -1;
+};
+
+}  // namespace
+
+Var ConstantNames::on_value(std::string_view path, Var v) {
+  if (v.defined()) names.emplace_back(v.value(), path);
+  return v;
+}
+
+double Value::number() const {
+  return Tensor::from_storage(value.storage(), value.offset(), {}, {}, value.dtype()).item();
+}
+
+std::vector<bool> Trace::live() const {
+  std::vector<bool> reached(values.size());
+  auto reach = [&](int v) {
+    if (v >= 0) reached[static_cast<std::size_t>(v)] = true;
+  };
+  reach(loss);
+  for (const auto& [name, leaf] : parameters) reach(gradient(leaf));
+  for (std::size_t i = values.size(); i-- > 0;) {
+    if (!reached[i]) continue;
+    for (int input : values[i].inputs) reach(input);
+    for (const auto& [name, tensor] : values[i].tensors) reach(tensor);
+  }
+  return reached;
+}
+
+Trace trace_of(Tape& tape, const Var& loss, const ConstantNames& names) {
+  return Builder(tape, names).both(tape, loss);
+}
+
+Trace forward_of(const Tape& tape, int loss, const ConstantNames& names) {
+  return Builder(tape, names).forward(loss);
+}
+
+}  // namespace glim::derive
