@@ -132,7 +132,6 @@ void Listing::start_sums_at_zero() {
     trace_.values.push_back(std::move(sum));
     trace_.values[static_cast<std::size_t>(adds[0])].inputs[0] = z + 1;
     auto at = std::ranges::find(order_, first);
-    order_.pop_back();
     order_.insert(at + 1, {z, z + 1});
   }
 }
