@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "tensor/ops/elementwise.hpp"
+#include "tools/derive/notation.hpp"
 
 namespace glim::derive {
 namespace {
@@ -15,6 +16,14 @@ bool is_view(const std::string& op) {
 }
 bool is_given(const std::string& op) {
   return op == "leaf" || op == "constant" || op == "number" || op == "zero";
+}
+
+// A program has functions and variables of these names.
+bool reserved(const std::string& name) {
+  static const std::set<std::string_view> own{
+      "w",    "d",      "s",       "p",    "i",  "x",   "batch", "given", "known", "load",
+      "name", "number", "largest", "math", "np", "off", "os",    "sys",   "json",  "windows"};
+  return own.contains(name) || !notation(name, kText).empty();
 }
 
 }  // namespace
@@ -358,7 +367,8 @@ void Listing::name_all() {
     for (std::size_t l = 0; l < part.values[0].size(); ++l) {
       const std::string first = prefix + own_name(part.values[0][l]);
       std::string name = first;
-      for (int n = 2; taken(identifier(name)); ++n) name = fmt::format("{}_{}", first, n);
+      for (int n = 2; reserved(identifier(name)) || taken(identifier(name)); ++n)
+        name = fmt::format("{}_{}", first, n);
       used[part.loop() ? part.stack : ""].insert(identifier(name));
       for (const auto& layer : part.values) names_[layer[l]] = name;
     }

@@ -42,6 +42,19 @@ derive::Letters letters_of(const Example& example, const TrainOptions& o) {
   return letters;
 }
 
+// As it was typed.
+std::string command_of(const Command& command) {
+  std::string text = "glim derive";
+  for (const Option& o : command.options) {
+    if (!o.given || o.name == "out" || o.name == "overwrite") continue;
+    for (const std::string& value : o.is_flag() ? std::vector<std::string>{""} : o.typed) {
+      const bool plain = value.find_first_of(" '\"") == std::string::npos;
+      text += " --" + o.name + (value.empty() ? "" : plain ? " " + value : " '" + value + "'");
+    }
+  }
+  return text;
+}
+
 void run_derive(const Command& command, DeriveArguments& a) {
   namespace fs = std::filesystem;
   if (!command.given("model")) a.example.init = true;
@@ -49,6 +62,15 @@ void run_derive(const Command& command, DeriveArguments& a) {
   a.example.float64 = true;
   const auto made = make_example(a.example);
   Example& example = *made;
+  const bool cpp = a.format == "cpp", program = cpp || a.format == "numpy";
+  StateDict gradients;  // of an ordinary pass
+  if (a.format == "numpy") {
+    Tape plain;
+    plain.backward(example.loss());
+    for (const auto& [name, leaf] : example.model().named_parameters())
+      if (leaf.grad().defined()) gradients[name] = leaf.grad();
+    example.model().zero_grad();
+  }
   Tape tape({.replay = true});
   derive::ConstantNames names;
   tape.observe(names);
@@ -57,27 +79,28 @@ void run_derive(const Command& command, DeriveArguments& a) {
   const derive::Letters letters =
       letters_of(example, a.example.init ? a.example.fresh
                                          : load_checkpoint(model_file(a.example.model)).options);
-  if (a.format == "numpy" || a.format == "cpp") {
-    const bool cpp = a.format == "cpp";
+  if (program) {
     const fs::path folder = a.out.empty() ? "derive" : a.out;
-    const std::string program = (folder / (cpp ? "backward.cpp" : "backward.py")).string(),
+    const std::string code = (folder / (cpp ? "backward.cpp" : "backward.py")).string(),
                       data = (folder / "backward.safetensors").string();
-    for (const std::string& path : {program, data}) refuse_existing(path, a.overwrite);
+    for (const std::string& path : {code, data}) refuse_existing(path, a.overwrite);
     make_folder(folder.string());
     StateDict all;
     for (const auto& [name, leaf] : trace.parameters) {
       all[name] = trace[leaf].value.contiguous();
-      if (const int g = trace.gradient(leaf); g >= 0)
-        all["gradient." + name] = trace[g].value.contiguous();
+      const int g = trace.gradient(leaf);
+      if (cpp && g >= 0) gradients[name] = trace[g].value;
     }
+    for (const auto& [name, x] : gradients) all["gradient." + name] = x.contiguous();
     for (const auto& [name, x] : derive::constants_of(trace)) all["batch." + name] = x.contiguous();
     const derive::Listing listing(std::move(trace));
     write_file_atomically(
-        program, (cpp ? derive::cpp_program : derive::numpy_program)(
-                     listing, letters, {example.heading(), "glim derive", "backward.safetensors"}));
+        code,
+        (cpp ? derive::cpp_program : derive::numpy_program)(
+            listing, letters, {example.heading(), command_of(command), "backward.safetensors"}));
     write_safetensors(data, all);
     say(fmt::format("loss {:.15g}", loss.item()));
-    say(program);
+    say(code);
     say(data);
     return;
   }
