@@ -3,7 +3,7 @@
 # compiled once includes none. The live pages' library has each std::ranges that is used.
 set -euo pipefail
 cd "$1"
-rooms="tensor autograd nn optim models tools/gradient_cases tools/common tools/data tools/render tools/measure
+rooms="tensor autograd nn optim models tools/gradient_cases tools/common tools/derive tools/data tools/render tools/measure
   tools/train tools/foreign tools/convert tools/inspect tools/live tools/study tools/cli tools/python tools/benchmarks tools/examples tests"
 grep -rHoE '^#include "[^"]+"' --include='*.cpp' --include='*.hpp' tensor autograd nn optim models tools tests |
   awk -F'[:"]' -v list="$rooms" '

@@ -45,7 +45,9 @@ std::string text_of(const Sheet& sheet) {
   for (const Section& s : sheet.sections) {
     out += "\n" + padded(s.heading, width) + "   backward, from the last line up\n";
     for (const Row& r : s.rows) {
-      std::vector<std::string> left = wrapped(r.forward, width), right;
+      std::vector<std::string> left = wrapped((r.value == sheet.marked ? "=> " : "") + r.forward,
+                                              width),
+                               right;
       left.push_back("    " + r.shape + (r.where.empty() ? "" : "  " + r.where));
       for (const std::string& b : r.backward)
         for (const std::string& line : wrapped(b, kMostColumns)) right.push_back(line);
@@ -250,21 +252,19 @@ std::string latex_of(const Sheet& sheet) {
       heading.replace(dots, 3, "\\dots{}");
     out += "\\subsection*{\\texttt{" + heading + "}}\n\\begin{align*}\n";
     std::string rows;
-    for (const Row& r : s.rows)
-      for (std::size_t k = 0; k < std::max<std::size_t>(1, r.backward.size()); ++k) {
-        auto aligned = [&](const std::string& equation) {
-          const std::size_t is = equation.find("= ");
-          const std::size_t at =
-              is > 0 && is != std::string::npos && equation[is - 1] == '+' ? is - 1 : is;
-          return at == std::string::npos ? latex_of(equation, sheet)
-                                         : latex_of(equation.substr(0, at), sheet) + " &" +
-                                               latex_of(equation.substr(at), sheet);
-        };
-        if (!rows.empty()) rows += " \\\\\n";
-        rows += k == 0 ? aligned(r.forward) + " && \\scriptstyle " + escaped(r.shape, "_", "\\")
-                       : " && ";
-        rows += " & " + (k < r.backward.size() ? aligned(r.backward[k]) : "");
-      }
+    auto put = [&](const std::string& equation, const std::string& before,
+                   const std::string& shape) {
+      const std::size_t is = std::min(equation.find("= "), equation.find("+= "));
+      rows += (rows.empty() ? "" : " \\\\\n") + before;
+      rows += is == std::string::npos ? "&" + latex_of(equation, sheet)
+                                      : latex_of(equation.substr(0, is), sheet) + "&" +
+                                            latex_of(equation.substr(is), sheet);
+      if (!shape.empty()) rows += " && " + latex_of(shape, sheet);
+    };
+    for (const Row& r : s.rows) {
+      put(r.forward, "", r.shape);
+      for (const std::string& b : r.backward) put(b, "\\leftarrow\\quad ", "");
+    }
     out += rows + "\n\\end{align*}\n";
   }
   return out + "\\end{document}\n";

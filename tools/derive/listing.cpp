@@ -158,8 +158,10 @@ void Listing::choose_lines() {
         weight += weights[static_cast<std::size_t>(input)];
     const bool of_given = is_view(x.op) && is_given(trace_[x.inputs[0]].op);
     const Home own = home(v);
-    const bool elsewhere = std::ranges::any_of(
-        users_[i], [&](int u) { return trace_[u].backward != x.backward || !(home(u) == own); });
+    const bool elsewhere = std::ranges::any_of(users_[i], [&](int u) {
+      return trace_[u].backward != x.backward || !(home(u) == own) ||
+             (!x.backward && home(u).module() != own.module());
+    });
     bool line = !x.label.empty() || users_[i].size() > 1 || elsewhere || weight > kLongest;
     if (x.backward) {
       auto of = gradient_of_.find(v);

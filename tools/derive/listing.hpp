@@ -19,6 +19,11 @@ struct
     Home {  // where in the model: layer `number` of `stack`, "decoder.layers"; none: an empty stack
   std::string stack, local;  // what of the path is below the layer; or the whole path
   int number = -1;
+  // "self_attn" of "self_attn.out_proj.matmul".
+  std::string module() const {
+    const std::size_t dot = local.find('.');
+    return dot == std::string::npos ? "" : local.substr(0, dot);
+  }
   bool operator==(const Home& h) const { return stack == h.stack && number == h.number; }
 };
 Home home_of(const std::string& path);

@@ -22,6 +22,7 @@ class Equations final : public Expressions {
 
   std::string ref(int v) const override {
     const Value& x = at(v);
+    if (x.op == "zero") return "0";
     std::string name = x.op == "leaf" || x.op == "constant" ? home_of(x.path).local
                        : listing_.has_line(v)               ? listing_.name(v)
                                                             : "";

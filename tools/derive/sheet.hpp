@@ -24,6 +24,7 @@ struct Sheet {
   std::string title;
   std::vector<std::string> notes;
   std::vector<Section> sections;
+  int marked = -1;              // the value whose line text_of marks with =>
   std::set<std::string> names;  // of values; other words are prose
 };
 

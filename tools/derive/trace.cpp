@@ -28,6 +28,7 @@ class Builder final : public Observer {
     const int nodes = static_cast<int>(tape_.nodes().size());
     for (int i = 0; i < nodes; ++i) take(i);
     trace_.loss = value_of_node(loss);
+    trace_.of_node = values_;
     return std::move(trace_);
   }
 

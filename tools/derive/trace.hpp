@@ -39,6 +39,7 @@ struct Trace {
   std::vector<Value> values;     // each after those that it was computed from
   std::map<int, int> gradients;  // of forward values: the complete gradient
   std::vector<std::pair<std::string, int>> parameters;  // leaves, by name
+  std::vector<int> of_node;  // of the forward pass: the value of each node of the tape
   int loss = -1;
 
   const Value& operator[](int v) const { return values[static_cast<std::size_t>(v)]; }

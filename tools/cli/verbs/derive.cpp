@@ -140,7 +140,7 @@ Command derive_command() {
     adjust(command);
     TrainOptions& o = a->example.fresh;
     for (auto [name, field, value] : {std::tuple{"layers", &o.layers, 2},
-                                      {"d-model", &o.d_model, 32},
+                                      {"d-model", &o.d_model, 40},
                                       {"heads", &o.heads, 2},
                                       {"d-ff", &o.d_ff, 48}})
       if (command.applies(*command.find(name)) && !command.given(name)) *field = value;

@@ -9,6 +9,7 @@
 #include "tools/common/counted.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/common/number.hpp"
+#include "tools/derive/sheet.hpp"
 #include "tools/inspect/debugger/debugger.hpp"
 #include "tools/inspect/debugger/difference.hpp"
 #include "tools/inspect/debugger/show.hpp"
@@ -214,7 +215,23 @@ void Debugger::print_tensor(const Words& words) {
   }
 }
 
+// A module is written out; a node is shown among its neighbours.
 void Debugger::list(const Words& words) {
+  const auto paths = all_paths(session_.tape());
+  auto within = [&](const std::string& path) { return path.starts_with(words[1] + "."); };
+  if (words.size() > 1 && std::ranges::any_of(paths, within) &&
+      std::ranges::find(paths, words[1]) == paths.end()) {
+    const derive::Listing listing(derive::forward_of(session_.tape(), session_.loss()), true);
+    derive::Sheet sheet = derive::sheet_of(listing, {}, words[1], true);
+    sheet.title = words[1];
+    if (session_.current() >= 0)
+      sheet.marked =
+          listing.line_of(listing.trace().of_node[static_cast<std::size_t>(session_.current())]);
+    if (!session_.patches().empty())
+      sheet.notes.push_back(
+          "Gradients were changed by `set` or `freeze`: the equations are those without.");
+    return print_(derive::text_of(sheet));
+  }
   int at = words.size() > 1 ? nodes(words, 1)[0] : std::max(selected_, 0);
   print_(list_text(session_, at));
 }

@@ -1,0 +1,117 @@
+// Tapes written out: ops and modules of one's own, sums, equal layers, what cannot be written.
+#include "tests/catch.hpp"
+
+#include "autograd/ops.hpp"
+#include "nn/linear.hpp"
+#include "tensor/error.hpp"
+#include "tools/derive/sheet.hpp"
+
+namespace test_derive {
+
+using namespace glim;
+using namespace glim::derive;
+
+namespace {
+
+struct Cube final : Unary<Cube> {  // an op outside the tree
+  static constexpr Formula formula{"cube", "y = x³", {"dx = 3 x² dy"}};
+  Tensor forward(const Tensor& x) {
+    save(X);
+    return mul(x, mul(x, x));
+  }
+  Var dx(const Var& dy) const { return 3 * x() * x() * dy; }
+};
+
+struct Twice final : Fused {  // with an explicit form
+  static constexpr Formula formula{"twice", "y = 2 x", {"dx = 2 dy"}};
+  enum Input { X };
+  Var explicit_form(const Var& x) const { return x + x; }
+  Tensor forward(const Tensor& x) { return add(x, x); }
+  Grads gradient(const Var& dy) const override { return Grads(2 * dy); }
+};
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+template <class F>
+std::string written(const F& loss, bool equations = true) {
+  Tape tape({.replay = true});
+  ConstantNames names;
+  tape.observe(names);
+  const Var y = loss();
+  return text_of(sheet_of(Listing(trace_of(tape, y, names), equations), {}, "", equations));
+}
+
+template <class F>
+std::string program(const F& loss) {
+  UseForm form(OpForm::Explicit);
+  Tape tape({.replay = true});
+  ConstantNames names;
+  tape.observe(names);
+  const Var y = loss();
+  return numpy_program(Listing(trace_of(tape, y, names)), {}, {"own", "glim derive", "data.npz"});
+}
+
+template <class F>
+std::string error_of(const F& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("An op outside the tree is written by its formula, with names for its letters") {
+  const Var x = Var::leaf(ones({2, 3}), "x");
+  const std::string text =
+      written([&] { return sum(named(apply(Cube{}, named(2 * x, "scaled")), "cubed")); });
+  CHECK(contains(text, "cubed = scaled³"));
+  CHECK(contains(text, "dscaled = 3 scaled² dcubed"));
+}
+
+TEST_CASE("An op with an explicit form is part of a program; one without is named") {
+  const Var x = Var::leaf(ones({2, 3}), "x");
+  CHECK(contains(program([&] { return sum(apply(Twice{}, x)); }), "w[\"x\"] + w[\"x\"]"));
+  CHECK(contains(error_of([&] { program([&] { return sum(apply(Cube{}, x)); }); }),
+                 "the op cube has no primitives"));
+}
+
+TEST_CASE("A value that is read several times has its sum in the order of the engine") {
+  const Var x = Var::leaf(ones({2}), "x");
+  auto loss = [&] {
+    const Var h = named(exp(x), "h");
+    return sum(h * x + h);
+  };
+  const std::string text = written(loss);
+  CHECK(contains(text, "dh += dmul x    (2 of 2)"));
+  CHECK(contains(text, "(1 of 2)"));
+  CHECK(contains(written(loss, false), "dh = "));
+}
+
+TEST_CASE("A module outside the tree is written out, and an unknown one has its nearest names") {
+  Tape tape({.replay = true});
+  Linear linear(3, 4);
+  const Var x(ones({2, 3}));
+  Var y;
+  {
+    UseForm form(OpForm::Explicit);
+    Scope scope("encoder");
+    y = sum(linear(x));
+  }
+  const Listing listing(trace_of(tape, y, {}), true);
+  CHECK(contains(text_of(sheet_of(listing, {}, "encoder", true)), "dweight"));
+  CHECK(contains(error_of([&] { sheet_of(listing, {}, "encodr", true); }),
+                 "no module 'encodr' (nearest: encoder)"));
+}
+
+TEST_CASE("A tape whose values are gone is refused") {
+  Tape tape;
+  const Var y = sum(Var::leaf(ones({2}), "x") * 2);
+  CHECK(contains(error_of([&] { trace_of(tape, y, {}); }), "replay"));
+}
+
+}  // namespace test_derive
