@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <fmt/format.h>
 
 #include "autograd/tape.hpp"
 #include "tensor/error.hpp"
@@ -97,8 +96,8 @@ std::vector<std::string> matching_names(const std::string& op, const std::string
     throw ValueError(op,
                      "no " + what + " is named '" + pattern + "'" + nearest_names(pattern, known));
   if (found.size() > most)
-    throw ValueError(op, fmt::format("'{}' matches {} {}s, more than {}: use a narrower pattern",
-                                     pattern, found.size(), what, most));
+    throw ValueError(op, "'" + pattern + "' matches " + std::to_string(found.size()) + " " + what +
+                             "s, more than " + std::to_string(most) + ": use a narrower pattern");
   return found;
 }
 

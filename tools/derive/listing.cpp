@@ -1,9 +1,9 @@
 #include "tools/derive/listing.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 
 #include "tensor/ops/elementwise.hpp"
+#include "tools/derive/fill.hpp"
 #include "tools/derive/notation.hpp"
 
 namespace glim::derive {
@@ -196,7 +196,7 @@ void Listing::make_parts() {
 void Listing::signature(int v, bool root, std::string& text, std::vector<int>& refs) const {
   const Value& x = trace_[v];
   if (x.op == "number" && !root) {
-    text += fmt::format("{}{}", x.number(), to_string(x.shape()));
+    text += fill_in("{}{}", x.number(), to_string(x.shape()));
     return;
   }
   if (!root && (line_[static_cast<std::size_t>(v)] || is_given(x.op))) {
@@ -206,7 +206,7 @@ void Listing::signature(int v, bool root, std::string& text, std::vector<int>& r
   }
   text += x.op + to_string(x.shape()) + "(";
   for (const Argument& a : x.arguments)
-    text += fmt::format("{}{}{},", a.name, a.number, to_string(a.dims));
+    text += fill_in("{}{}{},", a.name, a.number, to_string(a.dims));
   for (int input : x.inputs)
     if (input >= 0)
       signature(input, false, text, refs);
@@ -309,7 +309,7 @@ bool Listing::fold(Part& all) {
               {identifier(all.stack) + (all.backward ? "_dx" : "_x"), line, v, ""});
         if (k > 0)
           all.carries[k].name =
-              identifier(all.stack) + fmt::format("_{}x{}", all.backward ? "d" : "", k + 1);
+              identifier(all.stack) + fill_in("_{}x{}", all.backward ? "d" : "", k + 1);
         all.carried[v] = k;
       }
     }
@@ -370,7 +370,7 @@ void Listing::name_all() {
       const std::string first = prefix + own_name(part.values[0][l]);
       std::string name = first;
       for (int n = 2; reserved(identifier(name)) || taken(identifier(name)); ++n)
-        name = fmt::format("{}_{}", first, n);
+        name = fill_in("{}_{}", first, n);
       used[part.loop() ? part.stack : ""].insert(identifier(name));
       for (const auto& layer : part.values) names_[layer[l]] = name;
     }
@@ -382,7 +382,7 @@ void Listing::name_all() {
       name_part(part, "", [&](const std::string& n) { return used[part.stack].contains(n); });
   for (const Part& part : parts_)
     if (!part.loop())
-      name_part(part, part.stack.empty() ? "" : fmt::format("{}{}.", part.stack, part.layers[0]),
+      name_part(part, part.stack.empty() ? "" : fill_in("{}{}.", part.stack, part.layers[0]),
                 [&](const std::string& n) {
                   return std::ranges::any_of(used,
                                              [&](const auto& u) { return u.second.contains(n); });

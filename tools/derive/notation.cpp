@@ -1,57 +1,68 @@
 #include "tools/derive/notation.hpp"
 
-#include <array>
-#include <fmt/format.h>
-#include <map>
 #include <sstream>
+
+#include "tools/derive/fill.hpp"
 
 namespace glim {
 
-extern const std::string_view kNotations;     // notation.txt
-extern const std::string_view kProgramParts;  // program.py
-extern const std::string_view kCppParts;      // program.cpp.in
+// The files of this folder.
+extern const std::string_view kNotations, kFormats, kProgramParts, kCppParts, kHeads;
 
 namespace derive {
 namespace {
 
-using Forms = std::array<std::string, 3>;
-
-// Columns are two blanks apart.
-std::map<std::string, Forms, std::less<>> read() {
-  std::map<std::string, Forms, std::less<>> all;
-  std::istringstream lines{std::string(kNotations)};
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with('#')) continue;
-    std::array<std::string, 4> columns;
-    std::size_t at = 0;
-    for (std::string& column : columns) {
-      const std::size_t end = std::min(line.find("  ", at), line.size());
-      column = line.substr(at, end - at);
-      at = std::min(line.find_first_not_of(' ', end), line.size());
+// Lines of a key and three columns, two blanks apart; "-" is as in the first.
+class Table {
+ public:
+  explicit Table(std::string_view text) {
+    std::istringstream lines{std::string(text)};
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("# ")) continue;
+      std::array<std::string, 4> columns;
+      std::size_t at = 0;
+      for (std::string& column : columns) {
+        const std::size_t end = std::min(line.find("  ", at), line.size());
+        column = line.substr(at, end - at);
+        at = std::min(line.find_first_not_of(' ', end), line.size());
+        for (std::size_t mark; (mark = column.find("¶")) != std::string::npos;)
+          column.replace(mark, std::string_view("¶").size(), "\n");
+      }
+      for (std::size_t k = 0; k < 3; ++k)
+        rows_[columns[0]][k] = columns[k + 1] == "-" ? columns[1] : columns[k + 1];
     }
-    for (std::size_t k = 0; k < 3; ++k)
-      all[columns[0]][k] = columns[k + 1] == "-" ? columns[1] : columns[k + 1];
   }
-  return all;
-}
+  std::string_view at(std::string_view key, std::size_t column) const {
+    const auto found = rows_.find(key);
+    return found == rows_.end() ? std::string_view() : found->second[column];
+  }
+
+ private:
+  std::map<std::string, std::array<std::string, 3>, std::less<>> rows_;
+};
 
 }  // namespace
 
 std::string_view notation(std::string_view op, Language language) {
-  static const auto all = read();
-  const auto found = all.find(op);
-  return found == all.end() ? std::string_view() : found->second[language];
+  static const Table table(kNotations);
+  return table.at(op, language);
 }
 
-std::string program_part(std::string_view name) {
-  for (const std::string_view all : {kProgramParts, kCppParts})
-    for (const std::string& mark :
-         {fmt::format("# ==== {}\n", name), fmt::format("// ==== {}\n", name)})
-      if (const std::size_t at = all.find(mark); at != std::string_view::npos) {
-        const std::size_t begin = at + mark.size(),
-                          end = all.find(mark.substr(0, mark.find(' ') + 6), begin);
-        return std::string(all.substr(begin, end == std::string_view::npos ? end : end - begin));
-      }
+std::string_view spelling(std::string_view key, Format format) {
+  static const Table table(kFormats);
+  return table.at(key, format);
+}
+
+std::string text_part(std::string_view name) {
+  for (const std::string_view all : {kProgramParts, kCppParts, kHeads}) {
+    const std::string mark = fill_in("==== {}\n", name);
+    const std::size_t at = all.find(mark);
+    if (at == std::string_view::npos) continue;
+    const std::string_view rest = all.substr(at + mark.size());
+    const std::size_t next = rest.find("==== ");
+    if (next == std::string_view::npos) return std::string(rest);
+    return std::string(rest.substr(0, next == 0 ? 0 : rest.rfind('\n', next) + 1));
+  }
   return {};
 }
 

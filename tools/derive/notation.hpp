@@ -1,17 +1,22 @@
-// How an op is written, in each language: a line of notation.txt.
+// What is written, as data: how an op is written in each language (notation.txt), how a sheet is in each format
+// (formats.txt), and the parts of a program and a document that are always the same.
 #pragma once
 
+#include <array>
+#include <map>
 #include <string>
 #include <string_view>
 
 namespace glim::derive {
 
 enum Language { kText, kNumpy, kCpp };
+enum Format { kLatex, kHtml, kMarkdown };
 
 // "LEVEL|TEMPLATE"; empty for an op without primitives.
 std::string_view notation(std::string_view op, Language language);
-
-// A part of program.py.
-std::string program_part(std::string_view name);
+// Of a line of formats.txt; empty for an unknown one.
+std::string_view spelling(std::string_view key, Format format);
+// A part of program.py, program.cpp.in or heads.txt.
+std::string text_part(std::string_view name);
 
 }  // namespace glim::derive

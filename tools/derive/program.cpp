@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 
 #include "tensor/error.hpp"
+#include "tools/derive/fill.hpp"
 
 namespace glim::derive {
 namespace {
@@ -64,23 +64,26 @@ std::string Expressions::dims(const Dims& d) const {
 
 // The shortest text that reads back as this number; 1/√n where it is that.
 std::string Expressions::number(double c) const {
-  std::string text = fmt::format("{}", c);
+  std::string text = shown(c);
   if (text.size() > 7 && c > 0)
     for (int n = 2; n <= 4096; ++n)
       if (c == 1 / std::sqrt(static_cast<double>(n)))
-        return fmt::format(fmt::runtime(language_ == kText    ? "1/√{}"
-                                        : language_ == kNumpy ? "(1 / np.sqrt({}))"
-                                                              : "(1 / std::sqrt({}.))"),
-                           language_ == kText ? size(n) : std::to_string(n));
-  if (language_ == kText) return text.size() > 7 ? fmt::format("{:.4g}", c) : text;
-  return text;
+        return fill_in(language_ == kText    ? "1/√{}"
+                       : language_ == kNumpy ? "(1 / np.sqrt({}))"
+                                             : "(1 / std::sqrt({}.))",
+                       language_ == kText ? size(n) : std::to_string(n));
+  if (language_ == kText && text.size() > 7 && c > 1 && std::abs(c * c - std::round(c * c)) < 1e-4)
+    return "√" + size(static_cast<Index>(std::round(c * c)));
+  return language_ == kText && text.size() > 7 ? shown(std::stod(shown(static_cast<float>(c))))
+                                               : text;
 }
 
 // A number where a tensor has to be.
 std::string Expressions::full(const Value& v) const {
-  if (language_ == kNumpy) return fmt::format("np.full({}, {:#})", dims(v.shape()), v.number());
+  if (language_ == kNumpy)
+    return fill_in("np.full({}, {}, float)", dims(v.shape()), number(v.number()));
   if (language_ == kCpp)
-    return fmt::format("full({}, {}, DType::Float64)", dims(v.shape()), number(v.number()));
+    return fill_in("full({}, {}, DType::Float64)", dims(v.shape()), number(v.number()));
   return number(v.number());
 }
 
@@ -120,11 +123,11 @@ std::string Expressions::argument(const Value& v, const std::string& name,
     for (int i = 0; i < axis; ++i) text += ":, ";
     text += size(static_cast<Index>(number_of(v, "start"))) + ":" +
             size(static_cast<Index>(number_of(v, "stop")));
-    return text + (step == 1 ? "]" : fmt::format(":{}]", step));
+    return text + (step == 1 ? "]" : fill_in(":{}]", step));
   }
   if (name.starts_with("window_")) {
     const Dims& w = dims_of(v, name.substr(7));
-    return fmt::format("Window{{{}, {}, {}, {}, {}}}", w[0], w[1], w[2], w[3], w[4]);
+    return fill_in("Window{{}, {}, {}, {}, {}}", w[0], w[1], w[2], w[3], w[4]);
   }
   for (const Argument& a : v.arguments)
     if (a.name == name)
@@ -177,9 +180,9 @@ Text Expressions::expression(int number_of_value) const {
   if (form.empty())
     throw ValueError(
         "derive",
-        fmt::format("{}: the op {} has no primitives; give it an explicit form, or write it out "
-                    "with --format text",
-                    v.path, v.op));
+        fill_in("{}: the op {} has no primitives; give it an explicit form, or write it out "
+                "with --format text",
+                v.path, v.op));
   std::vector<Text> operands;
   if (elementwise(v.op)) {
     // A broadcast is left to the operation, if its other operand has the shape.
@@ -204,7 +207,7 @@ Text Expressions::expression(int number_of_value) const {
       const Value& x = at(input);
       if (leave[k] && x.is_number())
         operands.push_back(
-            {language_ == kCpp ? fmt::format("number({})", number(x.number())) : number(x.number()),
+            {language_ == kCpp ? fill_in("number({})", number(x.number())) : number(x.number()),
              x.number() < 0 ? 3 : 5});
       else
         operands.push_back(operand(input));

@@ -28,6 +28,8 @@ class Expressions {
   virtual std::string dims(const Dims& shape) const;
   virtual std::string size(Index n) const { return std::to_string(n); }
   std::string number(double c) const;
+  // By the name that a template has for it.
+  std::string argument(const Value& v, const std::string& name, const std::string& op) const;
   const Value& at(int v) const { return listing_.trace()[v]; }
   const Listing& listing_;
   Language language_;
@@ -35,7 +37,6 @@ class Expressions {
  private:
   Text operand(int v) const;
   std::string full(const Value& v) const;
-  std::string argument(const Value& v, const std::string& name, const std::string& op) const;
 };
 
 struct ProgramText {

@@ -1,8 +1,8 @@
 // The programs, in NumPy and in C++.
 #include <algorithm>
-#include <fmt/format.h>
 #include <set>
 
+#include "tools/derive/fill.hpp"
 #include "tools/derive/program.hpp"
 
 namespace glim::derive {
@@ -36,7 +36,7 @@ class Program final : public Expressions {
     for (const char* name : {"softmax", "masked_softmax", "log_softmax", "logsumexp", "sigmoid",
                              "gelu", "gelu_tanh", "erf", "unslice", "gather", "scatter_add",
                              "index_add", "unfold", "fold", "windows", "rotate_pairs"})
-      if (calls(out_ + text, name)) text = "\n\n" + program_part(name) + text;
+      if (calls(out_ + text, name)) text = "\n\n" + text_part(name) + text;
     return text;
   }
   static bool calls(const std::string& code, const std::string& name) {
@@ -54,8 +54,7 @@ class Program final : public Expressions {
     if (!listing_.targets(v).empty()) return entry("d", listing_.targets(v)[0]);
     if (auto c = part_->carried.find(v); c != part_->carried.end())
       return part_->carries[c->second].name;
-    if (x.op == "zero")
-      return cpp_ ? fmt::format("zeros({}, DType::Float64)", dims(x.shape())) : "0";
+    if (x.op == "zero") return cpp_ ? fill_in("zeros({}, DType::Float64)", dims(x.shape())) : "0";
     const Part& from = listing_.parts()[static_cast<std::size_t>(listing_.part_of(v))];
     if (auto port = part_->ports.find(v); port != part_->ports.end())
       return "s." + port->second.substr(port->second.rfind('_') + 1);
@@ -66,7 +65,7 @@ class Program final : public Expressions {
     if (listing_.handed_on(from, v))
       for (const Carry& c : from.carries)
         if (c.line == line) return c.name;
-    return fmt::format("{}[{}].{}", identifier(from.stack), from.layers[layer], name);
+    return fill_in("{}[{}].{}", identifier(from.stack), from.layers[layer], name);
   }
 
   // w["NAME"], in a loop w[p + "NAME"] of the layer.
@@ -78,17 +77,19 @@ class Program final : public Expressions {
     if (part_->loop() && h.stack == part_->stack && h.number == part_->layers[0] &&
         (part_->own.contains(v) || gradient))
       key = "p + \"" + h.local + '"';
-    return fmt::format(fmt::runtime(cpp_ && !gradient ? "{}.at({})" : "{}[{}]"), of, key);
+    return fill_in(cpp_ && !gradient ? "{}.at({})" : "{}[{}]", of, key);
   }
 
   void heading(const char* text) {
-    out_ += fmt::format("\n{}{} ---- {} ----\n", indent_, cpp_ ? "//" : "#", text);
+    out_ += fill_in("\n{}{} ---- {} ----\n", indent_, cpp_ ? "//" : "#", text);
   }
   void put(const std::string& code, const std::string& comment = {}) {
     std::string line = indent_ + code;
     if (cpp_ && code.back() != '{' && code.back() != '}') line += ";";
-    out_ += comment.empty() ? line + "\n"
-                            : fmt::format("{:<88}  {} {}\n", line, cpp_ ? "//" : "#", comment);
+    if (!comment.empty())
+      line += std::string(line.size() < 88 ? 90 - line.size() : 2, ' ') + (cpp_ ? "// " : "# ") +
+              comment;
+    out_ += line + "\n";
   }
   void write(int v) {
     std::string left;
@@ -112,10 +113,9 @@ class Program final : public Expressions {
     const std::string layers = identifier(part_->stack);
     out_ += "\n";
     if (cpp_)
-      put(fmt::format("struct {{ Tensor {}; }} {}[{}]", names.substr(2), layers,
-                      part_->layers.size()));
+      put(fill_in("struct { Tensor {}; } {}[{}]", names.substr(2), layers, part_->layers.size()));
     else
-      put(fmt::format("{} = [SimpleNamespace() for _ in range({})]", layers, part_->layers.size()));
+      put(fill_in("{} = [SimpleNamespace() for _ in range({})]", layers, part_->layers.size()));
   }
 
   void write_loop() {
@@ -128,17 +128,15 @@ class Program final : public Expressions {
       part_ = &p;
     }
     if (cpp_) {
-      put(fmt::format(fmt::runtime(p.backward ? "for (int i = {}; i-- > 0;) {{"
-                                              : "for (int i = 0; i < {}; ++i) {{"),
-                      n));
+      put(fill_in(p.backward ? "for (int i = {}; i-- > 0;) {" : "for (int i = 0; i < {}; ++i) {",
+                  n));
       indent_ += "  ";
-      put(fmt::format("auto& s = {}[i]", layers));
-      put(fmt::format("const std::string p = \"{}.\" + std::to_string(i) + \".\"", p.stack));
+      put(fill_in("auto& s = {}[i]", layers));
+      put(fill_in("const std::string p = \"{}.\" + std::to_string(i) + \".\"", p.stack));
     } else {
-      put(fmt::format(
-          fmt::runtime(p.backward ? "for i in reversed(range({})):" : "for i in range({}):"), n));
+      put(fill_in(p.backward ? "for i in reversed(range({})):" : "for i in range({}):", n));
       indent_ += "    ";
-      put(fmt::format("s, p = {}[i], f\"{}.{{i}}.\"", layers, p.stack));
+      put(fill_in("s, p = {}[i], f\"{}.{i}.\"", layers, p.stack));
     }
     for (const Carry& c : p.carries)
       if (!c.port.empty()) put("s." + c.port + " = " + c.name);
@@ -161,9 +159,9 @@ class Program final : public Expressions {
 std::string numpy_program(const Listing& listing, const Letters& letters, const ProgramText& text) {
   Program program(listing, letters, kNumpy);
   const std::string body = program.body();
-  std::string load = program_part("load");
+  std::string load = text_part("load");
   load.replace(load.find("FILE"), 4, text.file);
-  return fmt::format(
+  return fill_in(
              "#!/usr/bin/env python3\n\"\"\"{}: forward, loss and backward.\n\n    python3 THIS "
              "[DATA [WEIGHTS]]\n\n"
              "Written by `{}`. NumPy alone, no autograd. DATA (.safetensors or .npz; without: {}) "
@@ -172,18 +170,18 @@ std::string numpy_program(const Listing& listing, const Letters& letters, const 
              "of each gradient, and how far\n"
              "each is from Glim's.\n\"\"\"\n",
              text.title, text.command, text.file) +
-         program_part("head") + program.helpers() + "\n\n" + load + body + "\n\n" +
-         program_part("report");
+         text_part("head") + program.helpers() + "\n\n" + load + body + "\n\n" +
+         text_part("report");
 }
 
 std::string cpp_program(const Listing& listing, const Letters& letters, const ProgramText& text) {
   Program program(listing, letters, kCpp);
   const std::string body = program.body();
-  return fmt::format(
+  return fill_in(
              "// {}: forward, loss and backward on Glim's tensors, without autograd.\n// Written "
              "by `{}`.\n",
              text.title, text.command) +
-         program_part("cpp_head") + body + program_part("cpp_main");
+         text_part("cpp_head") + body + text_part("cpp_main");
 }
 
 StateDict constants_of(const Trace& trace) {

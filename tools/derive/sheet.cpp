@@ -1,10 +1,10 @@
 #include "tools/derive/sheet.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
 
 #include "tensor/error.hpp"
 #include "tools/common/nearest.hpp"
+#include "tools/derive/fill.hpp"
 
 namespace glim::derive {
 namespace {
@@ -63,14 +63,16 @@ class Equations final : public Expressions {
       }
       if (at(input).op == "constant" || at(input).is_number()) continue;
       // In the order in which backward comes to the readers.
-      const auto& readers = listing_.users(input);
       std::vector<int> forward;
-      for (int r : readers)
+      for (int r : listing_.users(input))
         if (!at(r).backward) forward.push_back(r);
-      const auto place = std::ranges::find(forward, reader);
-      if (forward.size() > 1 && place != forward.end())
-        right =
-            fmt::format("{}{}    ({} of {})", "+= ", right, forward.end() - place, forward.size());
+      // One that reads it twice sends the gradient of its first operand first.
+      const std::ptrdiff_t behind =
+          std::ranges::count_if(forward, [&](int r) { return r > reader; }) +
+          std::count(x.inputs.begin(), x.inputs.begin() + static_cast<std::ptrdiff_t>(k),
+                     x.inputs[k]);
+      if (forward.size() > 1)
+        right = fill_in("+= {}    ({} of {})", right, behind + 1, forward.size());
       else
         right = "= " + right;
       all.push_back("d" + ref(input) + " " + right);
@@ -89,16 +91,13 @@ class Equations final : public Expressions {
       for (int i = 0; i < axes.rank(); ++i) inverse[static_cast<int>(axes[i])] = i;
       if (axes.rank() > 1) std::swap(swapped[axes.rank() - 1], swapped[axes.rank() - 2]);
       for (int i = 0; i < axes.rank(); ++i)
-        if (swapped[i] != i) return fmt::format("permute({}, {})", g, to_string(inverse));
+        if (swapped[i] != i) return fill_in("permute({}, {})", g, to_string(inverse));
       const std::size_t blank = g.find(' ');
       if (simple || g.find(' ', blank + 1) != std::string::npos) return in + "ᵀ";
       return turned(g.substr(blank + 1)) + " " + turned(g.substr(0, blank));  // (a b)ᵀ
     }
-    if (view.op == "reshape") return fmt::format("{} as {}", in, dims(at(view.inputs[0]).shape()));
-    if (view.op == "slice")
-      return fmt::format("{} at [{}:{}] of zeros", in,
-                         size(static_cast<Index>(view.arguments[1].number)),
-                         size(static_cast<Index>(view.arguments[2].number)));
+    if (view.op == "reshape") return fill_in("{} as {}", in, dims(at(view.inputs[0]).shape()));
+    if (view.op == "slice") return fill_in("{} at {} of zeros", in, argument(view, "at", view.op));
     return "Σ" + (simple ? "(" + g + ")" : in);
   }
   static std::string turned(const std::string& x) {
@@ -109,7 +108,7 @@ class Equations final : public Expressions {
   std::string replaced(const Value& x, int v, const std::string& formula) const {
     auto operand = [&](int input) {
       const std::string text =
-          at(input).is_number() ? fmt::format("{}", at(input).number())
+          at(input).is_number() ? shown(at(input).number())
           : listing_.has_line(input) || at(input).op == "leaf" || at(input).op == "constant"
               ? ref(input)
               : expression(input).text;
@@ -151,10 +150,11 @@ std::string section_of(const Part& part, const std::string& path, const std::str
   std::string heading = h.stack;
   if (!h.stack.empty()) {
     heading += part.loop() && module.empty()
-                   ? fmt::format(".{} … {}", part.layers.front(), part.layers.back())
-                   : fmt::format(".{}", h.number);
+                   ? fill_in(".{} … {}", part.layers.front(), part.layers.back())
+                   : fill_in(".{}", h.number);
   }
   const std::size_t dot = h.local.find('.');
+  if (heading.empty() && dot == std::string::npos) return "model";
   if (dot != std::string::npos) heading += (heading.empty() ? "" : ".") + h.local.substr(0, dot);
   return heading;
 }
@@ -199,7 +199,14 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
         const std::size_t dot = local.find('.');
         write.prefix = dot == std::string::npos ? "" : local.substr(0, dot + 1);
       }
-      Row row{v, write.forward(v), letters.shape(x.shape(), false), to_string(x.where), {}};
+      std::vector<int> nodes;
+      for (const auto& layer : part.values) nodes.push_back(trace[layer[l]].node);
+      Row row{v,
+              std::move(nodes),
+              write.forward(v),
+              letters.shape(x.shape(), false),
+              to_string(x.where),
+              {}};
       if (equations)
         row.backward = write.by_formula(v);
       else
@@ -209,9 +216,8 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
     }
   }
   if (sheet.sections.empty())
-    throw ValueError("--module",
-                     fmt::format("the model has no module '{}'{}", module,
-                                 nearest_names(module, {modules.begin(), modules.end()})));
+    throw ValueError("--module", fill_in("the model has no module '{}'{}", module,
+                                         nearest_names(module, {modules.begin(), modules.end()})));
   return sheet;
 }
 

@@ -13,6 +13,7 @@ namespace glim::derive {
 
 struct Row {
   int value;
+  std::vector<int> nodes;  // on the tape: one of each of the layers that the line is for
   std::string forward, shape, where;
   std::vector<std::string> backward;
 };
@@ -34,8 +35,6 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
                bool equations);
 
 std::string text_of(const Sheet& sheet);
-std::string markdown_of(const Sheet& sheet);
-std::string latex_of(const Sheet& sheet);
-std::string html_of(const Sheet& sheet);
+std::string document_of(const Sheet& sheet, Format format);
 
 }  // namespace glim::derive

@@ -4,6 +4,8 @@
 
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 
 namespace glim::derive {
 namespace {
@@ -35,6 +37,7 @@ class Builder final : public Observer {
   Trace both(Tape& tape, const Var& loss) {
     const int nodes = static_cast<int>(tape.nodes().size());
     trace_ = forward(tape.node_of(loss));
+    const std::vector<Var> leaves = leaves_of(tape);
     forward_ = nodes;
     // A leaf of value 1 above the loss: whatever backward computes depends on it, and is recorded.
     const Var one = Var::leaf(ones(loss.shape(), loss.dtype()));
@@ -42,9 +45,6 @@ class Builder final : public Observer {
     one_ = tape_.node_of(one);
     top_ = tape_.node_of(top);
     values_.resize(tape_.nodes().size(), -1);
-    std::vector<Var> leaves;
-    for (int i = 0; i < nodes; ++i)
-      if (tape_.nodes()[static_cast<std::size_t>(i)].leaf) leaves.push_back(tape_.value(i));
     Observing looking(tape, *this);
     tape.grad(top, leaves, {}, {.create_graph = true});
     return std::move(trace_);
@@ -155,6 +155,7 @@ class Builder final : public Observer {
     const Node& node = tape_.nodes()[static_cast<std::size_t>(i)];
     Value v;
     v.op = node.name;
+    v.node = i;
     v.path = tape_.path(i);
     v.label = node.label;
     v.where = node.where;
@@ -166,6 +167,11 @@ class Builder final : public Observer {
       return;
     }
     const Replay& replay = tape_.replay(i);
+    if (!node.op)
+      throw StateError("derive",
+                       tape_.path(i) +
+                           " was used up by a backward: write the pass out before, or give that "
+                           "backward {.retain = true}");
     v.value = replay.value;
     v.backward = forward_ >= 0;
     const int of = rule >= 0 && rule != top_ ? rule : -1;
@@ -181,7 +187,7 @@ class Builder final : public Observer {
       values_[static_cast<std::size_t>(i)] = add(std::move(one));
       return;
     }
-    for (Argument& a : node.op ? node.op->arguments() : Arguments()) {
+    for (Argument& a : node.op->arguments()) {
       if (a.tensor.defined())
         v.tensors.emplace_back(a.name, constant(a.tensor, i, a.name, v.backward ? of : -1));
       else
@@ -203,6 +209,7 @@ class Builder final : public Observer {
       if (of.label.empty() && !v.label.empty() && of.op != "leaf" && of.op != "constant") {
         of.label = v.label;
         of.path = v.path;
+        of.node = v.node;
       }
       return v.inputs[0];
     }
@@ -232,6 +239,21 @@ Var ConstantNames::on_value(std::string_view path, Var v) {
   return v;
 }
 
+void Changes::flow(const Flow& f) {
+  Tensor& sum = sums_[f.node];
+  sum = sum.defined() ? add(sum, f.gradient) : f.gradient;
+}
+
+void Changes::arrived(int node, const Var& dy) {
+  const auto found = sums_.find(node);
+  if (found == sums_.end() || same_bits(dy.value().contiguous(), found->second.contiguous()))
+    return;
+  // A kernel that adds to a sum in place rounds it otherwise.
+  const Tensor& sum = found->second;
+  if (!(max(abs(sub(dy.value(), sum))).item() <= 1e-4 * max(abs(sum)).item()))
+    nodes.push_back(node);
+}
+
 double Value::number() const {
   return Tensor::from_storage(value.storage(), value.offset(), {}, {}, value.dtype()).item();
 }
@@ -249,6 +271,13 @@ std::vector<bool> Trace::live() const {
     for (const auto& [name, tensor] : values[i].tensors) reach(tensor);
   }
   return reached;
+}
+
+std::vector<Var> leaves_of(const Tape& tape) {
+  std::vector<Var> leaves;
+  for (int i = 0; i < static_cast<int>(tape.nodes().size()); ++i)
+    if (tape.nodes()[static_cast<std::size_t>(i)].leaf) leaves.push_back(tape.value(i));
+  return leaves;
 }
 
 Trace trace_of(Tape& tape, const Var& loss, const ConstantNames& names) {

@@ -28,6 +28,7 @@ struct Value {
   Where where;
   const Formula* formula = nullptr;
   bool backward = false;
+  int node = -1;  // on the tape
   int of = -1;  // backward: the forward value whose rule computed it, or whose gradient it adds up
   int during = -1;  // backward: the forward value whose rule ran last
   bool is_number() const { return op == "number"; }
@@ -57,8 +58,19 @@ struct ConstantNames final : Observer {
   std::vector<std::pair<Tensor, std::string>> names;
 };
 
-// StateError for a tape without replay.
-Trace trace_of(Tape& tape, const Var& loss, const ConstantNames& names);
+// Nodes whose gradient a hook or another observer changes: it is not the sum of what arrived.
+struct Changes final : Observer {
+  void flow(const Flow& f) override;
+  void arrived(int node, const Var& dy) override;
+  std::vector<int> nodes;
+
+ private:
+  std::map<int, Tensor> sums_;
+};
+
+std::vector<Var> leaves_of(const Tape& tape);
+// StateError for a tape without replay, or after a backward that did not retain.
+Trace trace_of(Tape& tape, const Var& loss, const ConstantNames& names = {});
 // The forward pass alone: what a listing by the ops' equations reads.
 Trace forward_of(const Tape& tape, int loss, const ConstantNames& names = {});
 

@@ -1,9 +1,12 @@
 // Tapes written out: ops and modules of one's own, sums, equal layers, what cannot be written.
-#include "tests/catch.hpp"
+#include "tools/derive/derive.hpp"
+
+#include <sstream>
 
 #include "autograd/ops.hpp"
 #include "nn/linear.hpp"
 #include "tensor/error.hpp"
+#include "tests/catch.hpp"
 #include "tools/derive/sheet.hpp"
 
 namespace test_derive {
@@ -87,7 +90,7 @@ TEST_CASE("A value that is read several times has its sum in the order of the en
     return sum(h * x + h);
   };
   const std::string text = written(loss);
-  CHECK(contains(text, "dh += dmul x    (2 of 2)"));
+  CHECK(contains(text, "dh += dmul_2 x    (2 of 2)"));
   CHECK(contains(text, "(1 of 2)"));
   CHECK(contains(written(loss, false), "dh = "));
 }
@@ -108,10 +111,56 @@ TEST_CASE("A module outside the tree is written out, and an unknown one has its 
                  "no module 'encodr' (nearest: encoder)"));
 }
 
-TEST_CASE("A tape whose values are gone is refused") {
-  Tape tape;
-  const Var y = sum(Var::leaf(ones({2}), "x") * 2);
-  CHECK(contains(error_of([&] { trace_of(tape, y, {}); }), "replay"));
+namespace {
+
+std::string printed(Tape& tape, const BackwardLines& lines = {}) {
+  std::ostringstream out;
+  print_backward(tape, out, lines);
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("A tape whose values are gone is refused in one line") {
+  const Var x = Var::leaf(ones({2}), "x");
+  {
+    Tape tape;
+    sum(x * 2);
+    CHECK(
+        contains(error_of([&] { printed(tape); }), "recorded without TapeOptions{.replay = true}"));
+  }
+  Tape tape({.replay = true});
+  CHECK(contains(error_of([&] { printed(tape); }), "no op is on the tape"));
+  tape.backward(sum(x * 2));
+  for (const bool primitives : {false, true})
+    CHECK(contains(error_of([&] {
+                     printed(tape, {"", primitives});
+                   }),
+                   "was used up by a backward"));
+}
+
+TEST_CASE("A hook that changes a gradient is named, one that looks on is not") {
+  const Var x = Var::leaf(ones({2}), "x");
+  for (const bool primitives : {false, true}) {
+    Tape tape({.replay = true});
+    const Var h = named(x * x, "h"), g = named(exp(h), "g");
+    sum(g * h);
+    tape.hook(g, [](const Var&) { return Var(); });
+    CHECK(!contains(printed(tape, {"", false}), "hook"));
+    tape.hook(h, [](const Var& dy) { return dy * 2; });
+    const std::string text = printed(tape, {"", primitives});
+    CHECK(contains(text, "A hook changes the gradient of h: "));
+    CHECK(!contains(text, "gradient of g"));
+  }
+}
+
+TEST_CASE("A tape is printed the same twice") {
+  Tape tape({.replay = true});
+  Linear linear(3, 4);
+  sum(linear(Var(ones({2, 3}))));
+  const std::string text = printed(tape);
+  CHECK(contains(text, "dweight"));
+  CHECK(printed(tape) == text);
 }
 
 }  // namespace test_derive

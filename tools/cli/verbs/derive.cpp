@@ -67,8 +67,9 @@ void run_derive(const Command& command, DeriveArguments& a) {
   if (a.format == "numpy") {
     Tape plain;
     plain.backward(example.loss());
-    for (const auto& [name, leaf] : example.model().named_parameters())
-      if (leaf.grad().defined()) gradients[name] = leaf.grad();
+    for (std::size_t i = 0; i < plain.nodes().size(); ++i)
+      if (const auto& leaf = plain.nodes()[i].leaf; leaf && leaf->grad.defined())
+        gradients[plain.path(static_cast<int>(i))] = leaf->grad;
     example.model().zero_grad();
   }
   Tape tape({.replay = true});
@@ -110,10 +111,10 @@ void run_derive(const Command& command, DeriveArguments& a) {
   sheet.title = example.heading();
   for (const std::string& equal : letters.equal)
     sheet.notes.push_back(equal + " here: one letter stands for both.");
-  const std::string text = a.format == "markdown" ? derive::markdown_of(sheet)
-                           : a.format == "latex"  ? derive::latex_of(sheet)
-                           : a.format == "html"   ? derive::html_of(sheet)
-                                                  : derive::text_of(sheet);
+  const std::string text = a.format == "text"    ? derive::text_of(sheet)
+                           : a.format == "latex" ? derive::document_of(sheet, derive::kLatex)
+                           : a.format == "html"  ? derive::document_of(sheet, derive::kHtml)
+                                                 : derive::document_of(sheet, derive::kMarkdown);
   if (a.out.empty()) return print(text);
   refuse_existing(a.out, a.overwrite);
   write_file_atomically(a.out, text);

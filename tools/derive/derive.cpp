@@ -1,0 +1,32 @@
+#include "tools/derive/derive.hpp"
+
+#include "tensor/error.hpp"
+#include "tools/derive/sheet.hpp"
+
+namespace glim {
+
+void print_backward(Tape& tape, std::ostream& out, const BackwardLines& lines) {
+  using namespace derive;
+  const int last = static_cast<int>(tape.nodes().size()) - 1;
+  if (last < 0 || tape.nodes()[static_cast<std::size_t>(last)].leaf)
+    throw StateError("derive", "no op is on the tape");
+  const bool rules = !lines.primitives;
+  const Var loss = tape.value(last);
+  Changes changes;
+  Trace trace;
+  {
+    Observing looking(tape, changes);
+    trace = rules ? forward_of(tape, last) : trace_of(tape, loss);
+    if (rules && tape.holds(loss))
+      tape.grad(loss, leaves_of(tape), ones(loss.shape(), loss.dtype()), {.retain = true});
+  }
+  Sheet sheet = sheet_of(Listing(std::move(trace), rules), {}, lines.module, rules);
+  sheet.title = "backward of " + tape.path(last);
+  for (int node : changes.nodes)
+    sheet.notes.push_back(
+        "A hook changes the gradient of " + tape.path(node) +
+        (rules ? ": the equations are those without it." : ": it is part of the lines."));
+  out << text_of(sheet);
+}
+
+}  // namespace glim

@@ -1,0 +1,27 @@
+// The backward pass of a model of one's own, written out.
+//
+//   Tape tape({.replay = true});
+//   Var loss = ...;
+//   print_backward(tape, std::cout);
+//
+// The last value on the tape is the loss. Each line of forward is beside the lines of backward that it gives rise to.
+// `glim derive` does the same for Glim's models, with letters for their sizes, in other formats and as programs.
+#pragma once
+
+#include <ostream>
+
+#include "autograd/tape.hpp"
+
+namespace glim {
+
+struct BackwardLines {
+  std::string module;  // a part of the model, "decoder.layers.0"; without: all
+  // Lines as backward records them, made of primitive ops, in place of each op's equation. Recording adds to the tape.
+  bool primitives = false;
+};
+
+// A note says whose gradient a hook or an observer changes. StateError for a tape without replay, or after a backward
+// that did not retain; ValueError for a module that is not on the tape.
+void print_backward(Tape& tape, std::ostream& out, const BackwardLines& lines = {});
+
+}  // namespace glim
