@@ -2,11 +2,13 @@
 #include <map>
 #include <memory>
 #include <nanobind/stl/optional.h>
+#include <sstream>
 #include <thread>
 
 #include "autograd/observe/graph.hpp"
 #include "autograd/observe/tape_table.hpp"
 #include "autograd/observe/walk.hpp"
+#include "tools/derive/derive.hpp"
 #include "tools/python/vars.hpp"
 
 namespace glim::python {
@@ -156,13 +158,14 @@ void bind_tape(nb::module_& m) {
                      "        loss = ...\n"
                      "        tape.backward(loss)      # fills .grad of the leaves\n\n"
                      "profile: measure times. check_finite: NonFiniteError at the first value or "
-                     "gradient that is not finite.")
+                     "gradient that is not finite. replay: keep every value until the tape ends, as derive needs.")
       .def(
           "__init__",
-          [](PyTape* self, bool profile, bool check_finite) {
-            new (self) PyTape({.profile = profile, .check_finite = check_finite});
+          [](PyTape* self, bool profile, bool check_finite, bool replay) {
+            new (self) PyTape(
+                {.profile = profile, .check_finite = check_finite, .replay = replay});
           },
-          nb::kw_only(), "profile"_a = false, "check_finite"_a = false)
+          nb::kw_only(), "profile"_a = false, "check_finite"_a = false, "replay"_a = false)
       .def("__enter__",
            [](nb::handle self) {
              nb::cast<PyTape&>(self).enter();
@@ -258,6 +261,18 @@ void bind_tape(nb::module_& m) {
       .def(
           "table", [](PyTape& t) { return to_table(t.tape()); },
           "The tape as text, one line a node.")
+      .def(
+          "derive",
+          [](PyTape& t, const std::string& module, bool primitives) {
+            std::ostringstream out;
+            t.run([&](Tape& tape) { print_backward(tape, out, {module, primitives}); });
+            return out.str();
+          },
+          "module"_a = "", nb::kw_only(), "primitives"_a = false,
+          "The pass written out: each line of forward, and beside it the lines of backward that it "
+          "gives rise to. The last value on the tape is the loss; the tape needs replay=True.\n\n"
+          "module: a part of the model, 'decoder.layers.0'. primitives: lines as backward records "
+          "them (they join the tape), in place of each op's equation.")
       .def(
           "dot", [](PyTape& t) { return to_dot(t.tape()); },
           "The tape as a graph in Graphviz's language.");
