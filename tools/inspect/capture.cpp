@@ -66,6 +66,11 @@ Capture capture(Example& example) {
   c.loss = session.tape().value(session.loss()).item();
   c.roles = Roles(example.model());
   describe_nodes(session.tape(), c);
+  c.lines = derive::sheet_of(
+      derive::Listing(derive::forward_of(session.tape(), session.loss()), true), {}, "", true);
+  if (example.changes().any())
+    c.lines.notes.push_back(
+        "This pass was changed: its gradients are not only those of the equations.");
   walk_changed(session, example.changes(), [&](const WalkStep& step) {
     CapturedNode& node = c.nodes[static_cast<std::size_t>(step.node)];
     node.turn = static_cast<int>(c.walk.size());

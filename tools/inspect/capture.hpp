@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autograd/observe/walk.hpp"
+#include "tools/derive/sheet.hpp"
 #include "tools/inspect/example.hpp"
 #include "tools/inspect/roles.hpp"
 
@@ -36,6 +37,7 @@ struct Capture {
   double loss = 0;
   Roles roles;  // of the model's modules
   std::vector<CapturedNode> nodes;
+  derive::Sheet lines;                      // the pass written out
   std::vector<int> walk;                    // node numbers in backward order
   std::vector<std::vector<int>> consumers;  // of each node: the ops that read it
 

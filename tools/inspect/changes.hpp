@@ -42,6 +42,9 @@ struct Changes {
     return scale || label_smoothing || dropout || !remove_heads.empty() || !remove.empty() ||
            !mask.empty() || !unmask.empty();
   }
+  bool any() const {
+    return forward() || !zero.empty() || !freeze.empty() || !scale_gradient.empty();
+  }
 };
 
 // One change, as given, and what it names: nodes, modules, or parts of a layer.

@@ -75,6 +75,21 @@ Json to_json(const CapturedNode& n, bool with_statistics) {
   return j;
 }
 
+Json lines_of(const derive::Sheet& lines) {
+  Json sections = Json::array();
+  for (const derive::Section& s : lines.sections) {
+    Json rows = Json::array();
+    for (const derive::Row& r : s.rows)
+      rows.push_back({{"nodes", r.nodes},
+                      {"forward", r.forward},
+                      {"shape", r.shape},
+                      {"where", r.where},
+                      {"backward", r.backward}});
+    sections.push_back({{"heading", s.heading}, {"rows", std::move(rows)}});
+  }
+  return {{"notes", lines.notes}, {"sections", std::move(sections)}};
+}
+
 Json formulas_of(const Inspection& inspection) {
   Json list = Json::object();
   for (const CapturedNode& n : inspection.capture.nodes) {
@@ -149,6 +164,7 @@ Json findings(const Inspection& inspection, TensorWriter write, bool with_statis
             {"memory", inspection.memory},
             {"lens", inspection.lens},
             {"remarks", inspection.remarks},
+            {"lines", lines_of(inspection.capture.lines)},
             {"attention", Json::array()},
             {"nodes", Json::array()}});
   for (const AttentionView& v : inspection.attention) j["attention"].push_back(to_json(v, write));

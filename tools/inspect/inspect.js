@@ -337,7 +337,44 @@ function draw_graph(scope, with_views) {
     legend(10 ** low, 10 ** high, false, "‖∂L/∂y‖, logarithmic"), Graph.draw(boxes, scope)];
 }
 
-// ---- 4. tokens ----
+// ---- 4. written out ----
+// place: [node]. The equations are those of the pass without changes; values and gradients are those of this pass.
+function draw_lines(panel, [place]) {
+  panel.append(make("p", {}, "Each line of the forward pass, and beside it the lines of backward that it gives rise to: read " +
+    "the left column down, the right one up. Equal layers are written once. A click on a line shows its value, its gradient " +
+    "and their maps. ", make("span", {class: "mono"}, "glim derive"), " writes the same as a sheet or as a program."),
+    ...data.lines.notes.map(note => make("p", {class: "warning"}, note)));
+  let open;
+  for (const section of data.lines.sections) {
+    const rows = section.rows.map(line => {
+      const row = make("tr", {"data-node": line.nodes[0]}), detail = make("tr", {hidden: true}, make("td", {colspan: 2}));
+      const show = i => {
+        if (open && open !== detail) open.hidden = true;
+        open = detail;
+        detail.hidden = false;
+        Glim.link("lines", [data.nodes[i].name]);
+        Glim.live?.add_details(data.nodes[i]);
+        const n = data.nodes[i], choices = line.nodes.map(k => make("button", {onclick: () => show(k), "aria-current": k === i},
+          Glim.breakable(data.nodes[k].path)));
+        detail.firstChild.replaceChildren(make("div", {class: "controls"}, choices,
+          make("button", {onclick: () => go_to_node(i)}, "in the walk")),
+        make("table", {}, make("tbody", {}, statistics_row("norm, min, max, zeros of the value", n.value),
+          n.gradient ? statistics_row("of its gradient", n.gradient) : "")),
+        ...picture(n.picture, "value", n), ...picture(n.gradient_picture, "gradient", n));
+      };
+      const at = line.nodes.find(i => data.nodes[i].name === place);
+      row.append(make("td", {}, make("button", {class: "mono", onclick: () => detail.hidden ? show(line.nodes[0]) : detail.hidden = true},
+        line.forward), make("div", {class: "soft"}, `${line.shape} ${line.where}`)),
+      make("td", {class: "mono"}, line.backward.map(b => make("div", {}, b))));
+      if (at !== undefined) show(at);
+      return [row, detail];
+    });
+    panel.append(make("h2", {}, section.heading), make("div", {class: "scroll"},
+      make("table", {class: "lines"}, make("tbody", {}, rows.flat()))));
+  }
+}
+
+// ---- 5. tokens ----
 function token_row(names, values, most, title) {
   const color = Glim.scale(-most, most, true);
   return make("div", {}, names.map((name, i) => {
@@ -411,7 +448,7 @@ function draw_tokens(panel, [target]) {  // place: [the predicted token's number
   }
 }
 
-// ---- 5. matrices ----
+// ---- 6. matrices ----
 function draw_matrices(panel, [matrix]) {  // place: [its name]
   if (Glim.live) Glim.live.add_lens(data);
   panel.append(make("p", {}, "The gradient of a matrix is a sum of one product a position, ∂L/∂W = Σ δ xᵀ: x is what " +
@@ -443,7 +480,7 @@ function draw_matrices(panel, [matrix]) {  // place: [its name]
   redraw();
 }
 
-// ---- 6. in words ----
+// ---- 7. in words ----
 function draw_words(panel) {
   panel.append(make("p", {}, "What is worth noticing in this pass. Each sentence is computed from the data of " +
     "this page, and shown when its rule holds."));
@@ -477,6 +514,7 @@ function draw(now, old) {
     {id: "model", title: "Model", draw: draw_model},
     {id: "attention", title: "Attention", draw: draw_attention},
     {id: "walk", title: "Backward walk", draw: draw_walk},
+    {id: "lines", title: "Written out", draw: draw_lines},
     {id: "tokens", title: "Tokens", draw: draw_tokens},
     {id: "matrices", title: "Matrices", draw: draw_matrices},
     {id: "words", title: "In words", draw: draw_words},
