@@ -73,6 +73,30 @@ def test_watch_hook_and_walk():
     assert np.allclose(x.grad.numpy(), 2 * np.exp([1.0, 2.0]))
 
 
+def test_derive_writes_out_a_module_and_an_op_of_ones_own():
+    class Gated(glim.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate = glim.Linear(3, 4)
+
+        def forward(self, x):
+            return glim.tanh(self.gate(x)) * 2
+
+    layer, x = Gated(), glim.Var.leaf(np.ones((2, 3)), "x")
+    with glim.Tape(replay=True) as tape:
+        loss = layer(x).sum()
+        text = tape.derive()
+        assert "dweight = " in text and "test_tape.py:" in text and tape.derive() == text
+        assert "dgate" in tape.derive(primitives=True)
+        with pytest.raises(glim.ValueError, match="nearest: gate"):
+            tape.derive("gat")
+        tape.hook(loss, lambda g: g * 2)
+    with glim.Tape() as tape:
+        layer(x).sum()
+        with pytest.raises(glim.StateError, match="replay"):
+            tape.derive()
+
+
 def test_errors_name_the_line():
     with pytest.raises(glim.ShapeError, match=r"matmul.*\n.*\n.*\n  at test_tape.py:\d+"):
         glim.matmul(np.ones((2, 3)), np.ones((2, 3)))

@@ -152,18 +152,18 @@ void bind_tape(nb::module_& m) {
         if (w.walk().next() < 0) throw nb::stop_iteration();
         return w.step();
       });
-  nb::class_<PyTape>(m, "Tape",
-                     "Records the ops within its `with`, and differentiates along them.\n\n"
-                     "    with glim.Tape() as tape:\n"
-                     "        loss = ...\n"
-                     "        tape.backward(loss)      # fills .grad of the leaves\n\n"
-                     "profile: measure times. check_finite: NonFiniteError at the first value or "
-                     "gradient that is not finite. replay: keep every value until the tape ends, as derive needs.")
+  nb::class_<PyTape>(
+      m, "Tape",
+      "Records the ops within its `with`, and differentiates along them.\n\n"
+      "    with glim.Tape() as tape:\n"
+      "        loss = ...\n"
+      "        tape.backward(loss)      # fills .grad of the leaves\n\n"
+      "profile: measure times. check_finite: NonFiniteError at the first value or "
+      "gradient that is not finite. replay: keep every value until the tape ends, as derive needs.")
       .def(
           "__init__",
           [](PyTape* self, bool profile, bool check_finite, bool replay) {
-            new (self) PyTape(
-                {.profile = profile, .check_finite = check_finite, .replay = replay});
+            new (self) PyTape({.profile = profile, .check_finite = check_finite, .replay = replay});
           },
           nb::kw_only(), "profile"_a = false, "check_finite"_a = false, "replay"_a = false)
       .def("__enter__",
