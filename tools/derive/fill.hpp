@@ -8,10 +8,14 @@
 
 namespace glim::derive {
 
-// The shortest text that reads back as x.
+// The shortest text that reads back as x, or so many digits.
 inline std::string shown(double x) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, x).ptr};
+}
+inline std::string shown(double x, int digits) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, x, std::chars_format::general, digits).ptr};
 }
 inline std::string shown(std::string_view text) { return std::string(text); }
 template <class Whole>

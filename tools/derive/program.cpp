@@ -74,8 +74,7 @@ std::string Expressions::number(double c) const {
                        language_ == kText ? size(n) : std::to_string(n));
   if (language_ == kText && text.size() > 7 && c > 1 && std::abs(c * c - std::round(c * c)) < 1e-4)
     return "√" + size(static_cast<Index>(std::round(c * c)));
-  return language_ == kText && text.size() > 7 ? shown(std::stod(shown(static_cast<float>(c))))
-                                               : text;
+  return language_ == kText && text.size() > 7 ? shown(c, 4) : text;
 }
 
 // A number where a tensor has to be.
@@ -129,6 +128,8 @@ std::string Expressions::argument(const Value& v, const std::string& name,
     const Dims& w = dims_of(v, name.substr(7));
     return fill_in("Window{{}, {}, {}, {}, {}}", w[0], w[1], w[2], w[3], w[4]);
   }
+  if (op == "divide" && number_of(v, "c") > 2 && number_of(v, "c") == std::round(number_of(v, "c")))
+    return size(static_cast<Index>(number_of(v, "c")));  // of what a mean is taken
   for (const Argument& a : v.arguments)
     if (a.name == name)
       return name == "shape"     ? dims(a.dims)

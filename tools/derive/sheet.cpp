@@ -18,10 +18,18 @@ class Equations final : public Expressions {
   Equations(const Listing& listing, const Letters& letters, Sheet& sheet)
       : Expressions(listing, kText), letters_(letters), sheet_(sheet) {}
 
-  std::string prefix;  // left out before names: of the section
+  std::string prefix;          // left out before names: of the section
+  const Part* part = nullptr;  // in which the line is
 
   std::string ref(int v) const override {
     const Value& x = at(v);
+    auto handed = [&](const std::string& carry) {  // "x" of "encoder_layers_x"
+      return *sheet_.names.insert(carry.substr(carry.rfind('_') + 1)).first;
+    };
+    if (const auto c = part->carried.find(v); c != part->carried.end())
+      return handed(part->carries[c->second].name);
+    if (const auto port = part->ports.find(v); port != part->ports.end())
+      return handed(port->second);
     if (x.op == "zero") return "0";
     std::string name = x.op == "leaf" || x.op == "constant" ? home_of(x.path).local
                        : listing_.has_line(v)               ? listing_.name(v)
@@ -132,7 +140,7 @@ class Equations final : public Expressions {
       for (const auto& [name, t] : x.tensors)
         if (word == name) is = operand(t);
       for (const Argument& a : x.arguments)
-        if (word == a.name && a.dims.rank() == 0 && word.size() == 1) is = number(a.number);
+        if (word == a.name && a.dims.rank() == 0 && word.size() == 1) is = argument(x, word, x.op);
       out += is;
     }
     for (std::size_t at; (at = out.find("ᵀ)ᵀ")) != std::string::npos;)
@@ -166,7 +174,7 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
   const Trace& trace = listing.trace();
   Sheet sheet;
   Equations write(listing, letters, sheet);
-  std::set<std::string> modules;
+  std::set<std::string> modules, loops;
   // Backward lines by the forward line that they come from: part and line.
   std::map<std::pair<int, std::size_t>, std::vector<int>> from;
   if (!equations)
@@ -181,18 +189,20 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
   for (const Part& part : listing.parts()) {
     ++number;
     if (part.backward) continue;
+    write.part = &part;
     for (std::size_t l = 0; l < part.values[0].size(); ++l) {
-      int v = -1;
+      const int v = part.values[0][l];  // equal layers have equal lines
+      const std::string* wanted = nullptr;
       for (const auto& layer : part.values) {
         const std::string& path = trace[layer[l]].path;
         for (std::size_t dot = path.find('.'); dot != std::string::npos;
              dot = path.find('.', dot + 1))
           modules.insert(path.substr(0, dot));
-        if (v < 0 && (module.empty() || path.starts_with(module + "."))) v = layer[l];
+        if (!wanted && (module.empty() || path.starts_with(module + "."))) wanted = &path;
       }
-      if (v < 0) continue;
+      if (!wanted) continue;
       const Value& x = trace[v];
-      const std::string heading = section_of(part, x.path, module);
+      const std::string heading = section_of(part, *wanted, module);
       if (sheet.sections.empty() || sheet.sections.back().heading != heading) {
         sheet.sections.push_back({heading, {}});
         const std::string local = home_of(x.path).local;
@@ -210,11 +220,25 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
       if (equations)
         row.backward = write.by_formula(v);
       else
-        for (int b : from[{number, l}])
+        for (int b : from[{number, l}]) {
+          write.part = &listing.parts()[static_cast<std::size_t>(listing.part_of(b))];
           row.backward.push_back(write.ref(b) + " = " + write.expression(b).text);
+          write.part = &part;
+        }
       sheet.sections.back().rows.push_back(std::move(row));
+      if (part.loop()) loops.insert(part.stack);
     }
   }
+  for (const Part& part : listing.parts())
+    if (loops.contains(part.stack) && part.loop() && !(equations && part.backward))
+      for (const Carry& c : part.carries)
+        sheet.notes.push_back(fill_in(
+            "{}: each layer hands {} to the {}, which calls it {}; the first to run reads {}.",
+            part.stack, listing.name(part.values[0][c.line]), part.backward ? "one before" : "next",
+            c.name.substr(c.name.rfind('_') + 1),
+            trace[c.before].op == "zero" ? "0"
+            : listing.has_line(c.before) ? listing.name(c.before)
+                                         : trace[c.before].path));
   if (sheet.sections.empty())
     throw ValueError("--module", fill_in("the model has no module '{}'{}", module,
                                          nearest_names(module, {modules.begin(), modules.end()})));

@@ -97,7 +97,7 @@ try {
   const line = [...document.querySelectorAll("#view-lines tr[data-node]")].find(r => r.textContent.startsWith("scores = "));
   line.querySelector("button").click();
   if (line.nextElementSibling.hidden || line.nextElementSibling.querySelectorAll(".map").length !== 2) fail("a line shows no maps");
-  if (!line.textContent.includes("dkey")) fail(`no gradients beside ${line.textContent}`);
+  if (!line.textContent.includes("dscores")) fail(`no gradients beside ${line.textContent}`);
   fits("lines");
   // 3. walk: to the end and back, search, tensors, the graph of every module
   click(document.getElementById("tab-walk"));
