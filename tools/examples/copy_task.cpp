@@ -25,7 +25,7 @@ void draw_sentence(StateDict& batch, RandomKey key) {
 }
 
 int main(int argc, char** argv) try {
-  if (argc != 2) throw FileError("copy_task", "give the data: copy_task DATA.safetensors");
+  if (argc != 2) throw ValueError("data", "run it as copy_task DATA.safetensors");
   StateDict w, batch, d, m, v;
   for (const auto& [name, x] : read_safetensors(argv[1]).tensors)
     if (name.starts_with("batch."))
@@ -52,6 +52,6 @@ int main(int argc, char** argv) try {
     if (step % 50 == 0) std::cout << "step " << step << "  loss " << loss << "\n";
   }
 } catch (const Error& e) {
-  std::cerr << e.one_line() << "\n";
+  std::cerr << "copy_task: " << e.one_line() << "\n";
   return 1;
 }
