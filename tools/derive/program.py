@@ -7,7 +7,10 @@ import os
 import sys
 from types import SimpleNamespace
 
-import numpy as np
+try:
+    import numpy as np
+except ModuleNotFoundError:
+    sys.exit("NumPy is missing: apt-get install python3-numpy, or pip install numpy")
 
 
 def load(path):  # arrays by name, from .npz or .safetensors

@@ -1,7 +1,7 @@
 // One forward and backward pass as a list of values, each with the op that computed it: what can be written down.
 //
-//   Tape tape({.replay = true});
 //   ConstantNames names;              // on_value names masks and the like
+//   Tape tape({.replay = true});
 //   tape.observe(names);
 //   Trace trace = trace_of(tape, example.loss(), names);
 //

@@ -39,8 +39,8 @@ bool contains(const std::string& text, const std::string& part) {
 
 template <class F>
 std::string written(const F& loss, bool equations = true) {
-  Tape tape({.replay = true});
   ConstantNames names;
+  Tape tape({.replay = true});
   tape.observe(names);
   const Var y = loss();
   return text_of(sheet_of(Listing(trace_of(tape, y, names), equations), {}, "", equations));
@@ -49,8 +49,8 @@ std::string written(const F& loss, bool equations = true) {
 template <class F>
 std::string program(const F& loss) {
   UseForm form(OpForm::Explicit);
-  Tape tape({.replay = true});
   ConstantNames names;
+  Tape tape({.replay = true});
   tape.observe(names);
   const Var y = loss();
   return numpy_program(Listing(trace_of(tape, y, names)), {}, {"own", "glim derive", "data.npz"});

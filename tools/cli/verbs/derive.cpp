@@ -63,6 +63,10 @@ void run_derive(const Command& command, DeriveArguments& a) {
   const auto made = make_example(a.example);
   Example& example = *made;
   const bool cpp = a.format == "cpp", program = cpp || a.format == "numpy";
+  for (const char* part : {"module", "level"})
+    if (program && command.given(part))
+      throw ValueError(std::string("--") + part,
+                       "a program has the whole pass: --format text, markdown, latex or html");
   StateDict gradients;  // of an ordinary pass
   if (a.format == "numpy") {
     Tape plain;
@@ -72,8 +76,8 @@ void run_derive(const Command& command, DeriveArguments& a) {
         gradients[plain.path(static_cast<int>(i))] = leaf->grad;
     example.model().zero_grad();
   }
-  Tape tape({.replay = true});
   derive::ConstantNames names;
+  Tape tape({.replay = true});
   tape.observe(names);
   const Var loss = example.loss();
   derive::Trace trace = derive::trace_of(tape, loss, names);
@@ -109,6 +113,8 @@ void run_derive(const Command& command, DeriveArguments& a) {
   const derive::Listing listing(std::move(trace), equations);
   derive::Sheet sheet = derive::sheet_of(listing, letters, a.module, equations);
   sheet.title = example.heading();
+  if (example.changes().any())
+    sheet.notes.push_back("This pass was changed: " + command_of(command) + ".");
   for (const std::string& equal : letters.equal)
     sheet.notes.push_back(equal + " here: one letter stands for both.");
   const std::string text = a.format == "text"    ? derive::text_of(sheet)
