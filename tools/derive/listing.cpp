@@ -31,7 +31,7 @@ bool reserved(const std::string& name) {
 std::string identifier(std::string path) {
   for (char& c : path)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  return path;
+  return reserved(path) ? path + "_" : path;
 }
 
 Home home_of(const std::string& path) {
@@ -369,7 +369,7 @@ void Listing::name_all() {
     for (std::size_t l = 0; l < part.values[0].size(); ++l) {
       const std::string first = prefix + own_name(part.values[0][l]);
       std::string name = first;
-      for (int n = 2; reserved(identifier(name)) || taken(identifier(name)); ++n)
+      for (int n = 2; taken(identifier(name)); ++n)
         name = fill_in("{}_{}", first, n);
       used[part.loop() ? part.stack : ""].insert(identifier(name));
       for (const auto& layer : part.values) names_[layer[l]] = name;

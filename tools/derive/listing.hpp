@@ -97,7 +97,7 @@ class Listing {
   std::map<int, std::string> names_;
 };
 
-// "decoder_layers" for "decoder.layers": a path as an identifier.
+// "decoder_layers" for "decoder.layers": a path as an identifier; "sum_" for a name that programs have already.
 std::string identifier(std::string path);
 
 }  // namespace glim::derive

@@ -91,7 +91,8 @@ class Equations final : public Expressions {
  private:
   // The gradient of a view's input, from that of the view.
   std::string undone(const Value& view, const std::string& g) const {
-    const bool simple = g.find(' ') == std::string::npos || g.starts_with('(');
+    const std::size_t blank = blank_in(g);
+    const bool simple = blank == std::string::npos;
     const std::string in = simple ? g : "(" + g + ")";
     if (view.op == "permute") {
       const Dims& axes = view.arguments[0].dims;
@@ -100,13 +101,21 @@ class Equations final : public Expressions {
       if (axes.rank() > 1) std::swap(swapped[axes.rank() - 1], swapped[axes.rank() - 2]);
       for (int i = 0; i < axes.rank(); ++i)
         if (swapped[i] != i) return fill_in("permute({}, {})", g, to_string(inverse));
-      const std::size_t blank = g.find(' ');
-      if (simple || g.find(' ', blank + 1) != std::string::npos) return in + "ᵀ";
+      if (simple || blank_in(g, blank + 1) != std::string::npos) return in + "ᵀ";
       return turned(g.substr(blank + 1)) + " " + turned(g.substr(0, blank));  // (a b)ᵀ
     }
     if (view.op == "reshape") return fill_in("{} as {}", in, dims(at(view.inputs[0]).shape()));
     if (view.op == "slice") return fill_in("{} at {} of zeros", in, argument(view, "at", view.op));
     return "Σ" + (simple ? "(" + g + ")" : in);
+  }
+  // Of those outside parentheses, the first.
+  static std::size_t blank_in(const std::string& g, std::size_t from = 0) {
+    int open = 0;
+    for (std::size_t i = from; i < g.size(); ++i) {
+      open += (g[i] == '(' || g[i] == '[') - (g[i] == ')' || g[i] == ']');
+      if (g[i] == ' ' && open == 0) return i;
+    }
+    return std::string::npos;
   }
   static std::string turned(const std::string& x) {
     return x.ends_with("ᵀ") ? x.substr(0, x.size() - 3) : x + "ᵀ";

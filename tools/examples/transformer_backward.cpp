@@ -42,10 +42,10 @@ Tensor forward_and_backward(const StateDict& w, const StateDict& batch, StateDic
 
   // ---- forward ----
   const Tensor src_embed_index_select = index_select(w.at("src_embed.weight"), 0, batch.at("src_embed.index"));  // (B, S, D)
-  const Tensor scale_2 = 6.324555320336759 * src_embed_index_select;                      // (B, S, D)
-  const Tensor src_positions_add = scale_2 + batch.at("src_positions.b");                 // (B, S, D)
+  const Tensor scale_ = 6.324555320336759 * src_embed_index_select;                       // (B, S, D)
+  const Tensor src_positions_add = scale_ + batch.at("src_positions.b");                  // (B, S, D)
 
-  struct { Tensor x, self_attn_query, self_attn_key, self_attn_value, self_attn_probs, self_attn_reshape, norm1_centered, norm1_sqrt, norm1_normalized, norm1_add, relu_2, norm2_centered, norm2_sqrt, norm2_normalized; } encoder_layers[2];
+  struct { Tensor x, self_attn_query, self_attn_key, self_attn_value, self_attn_probs, self_attn_reshape, norm1_centered, norm1_sqrt, norm1_normalized, norm1_add, relu_, norm2_centered, norm2_sqrt, norm2_normalized; } encoder_layers[2];
   Tensor encoder_layers_x = src_positions_add;
   for (int i = 0; i < 2; ++i) {
     auto& s = encoder_layers[i];
@@ -60,16 +60,16 @@ Tensor forward_and_backward(const StateDict& w, const StateDict& batch, StateDic
     const Tensor self_attn_context = matmul(s.self_attn_probs, s.self_attn_value);        // (B, H, S, Dh)
     s.self_attn_reshape = reshape(permute(self_attn_context, {0, 2, 1, 3}), {1, 7, 40});  // (B, S, D)
     const Tensor self_attn_out_proj_add = matmul(s.self_attn_reshape, transpose(w.at(p + "self_attn.out_proj.weight"))) + w.at(p + "self_attn.out_proj.bias");  // (B, S, D)
-    const Tensor add_2 = encoder_layers_x + self_attn_out_proj_add;                       // (B, S, D)
-    s.norm1_centered = add_2 - div(sum(add_2, {-1}, true), 40);                           // (B, S, D)
+    const Tensor add_ = encoder_layers_x + self_attn_out_proj_add;                        // (B, S, D)
+    s.norm1_centered = add_ - div(sum(add_, {-1}, true), 40);                             // (B, S, D)
     s.norm1_sqrt = sqrt(div(sum(s.norm1_centered * s.norm1_centered, {-1}, true), 40) + 1e-05);  // (B, S, 1)
     s.norm1_normalized = s.norm1_centered / s.norm1_sqrt;                                 // (B, S, D)
     s.norm1_add = s.norm1_normalized * w.at(p + "norm1.weight") + w.at(p + "norm1.bias");  // (B, S, D)
     const Tensor linear1_add = matmul(s.norm1_add, transpose(w.at(p + "linear1.weight"))) + w.at(p + "linear1.bias");  // (B, S, F)
-    s.relu_2 = relu(linear1_add);                                                         // (B, S, F)
-    const Tensor linear2_add = matmul(s.relu_2, transpose(w.at(p + "linear2.weight"))) + w.at(p + "linear2.bias");  // (B, S, D)
-    const Tensor add_3 = s.norm1_add + linear2_add;                                       // (B, S, D)
-    s.norm2_centered = add_3 - div(sum(add_3, {-1}, true), 40);                           // (B, S, D)
+    s.relu_ = relu(linear1_add);                                                          // (B, S, F)
+    const Tensor linear2_add = matmul(s.relu_, transpose(w.at(p + "linear2.weight"))) + w.at(p + "linear2.bias");  // (B, S, D)
+    const Tensor add_2 = s.norm1_add + linear2_add;                                       // (B, S, D)
+    s.norm2_centered = add_2 - div(sum(add_2, {-1}, true), 40);                           // (B, S, D)
     s.norm2_sqrt = sqrt(div(sum(s.norm2_centered * s.norm2_centered, {-1}, true), 40) + 1e-05);  // (B, S, 1)
     s.norm2_normalized = s.norm2_centered / s.norm2_sqrt;                                 // (B, S, D)
     const Tensor norm2_add = s.norm2_normalized * w.at(p + "norm2.weight") + w.at(p + "norm2.bias");  // (B, S, D)
@@ -77,10 +77,10 @@ Tensor forward_and_backward(const StateDict& w, const StateDict& batch, StateDic
   }
 
   const Tensor tgt_embed_index_select = index_select(w.at("tgt_embed.weight"), 0, batch.at("tgt_embed.index"));  // (B, S, D)
-  const Tensor scale_3 = 6.324555320336759 * tgt_embed_index_select;                      // (B, S, D)
-  const Tensor tgt_positions_add = scale_3 + batch.at("src_positions.b");                 // (B, S, D)
+  const Tensor scale_2 = 6.324555320336759 * tgt_embed_index_select;                      // (B, S, D)
+  const Tensor tgt_positions_add = scale_2 + batch.at("src_positions.b");                 // (B, S, D)
 
-  struct { Tensor x, self_attn_query, self_attn_key, self_attn_value, self_attn_probs, self_attn_reshape, norm1_centered, norm1_sqrt, norm1_normalized, norm1_add, multihead_attn_query, multihead_attn_key, multihead_attn_value, multihead_attn_probs, multihead_attn_reshape, norm2_centered, norm2_sqrt, norm2_normalized, norm2_add, relu_2, norm3_centered, norm3_sqrt, norm3_normalized; } decoder_layers[2];
+  struct { Tensor x, self_attn_query, self_attn_key, self_attn_value, self_attn_probs, self_attn_reshape, norm1_centered, norm1_sqrt, norm1_normalized, norm1_add, multihead_attn_query, multihead_attn_key, multihead_attn_value, multihead_attn_probs, multihead_attn_reshape, norm2_centered, norm2_sqrt, norm2_normalized, norm2_add, relu_, norm3_centered, norm3_sqrt, norm3_normalized; } decoder_layers[2];
   Tensor decoder_layers_x = tgt_positions_add;
   for (int i = 0; i < 2; ++i) {
     auto& s = decoder_layers[i];
@@ -95,8 +95,8 @@ Tensor forward_and_backward(const StateDict& w, const StateDict& batch, StateDic
     const Tensor self_attn_context = matmul(s.self_attn_probs, s.self_attn_value);        // (B, H, S, Dh)
     s.self_attn_reshape = reshape(permute(self_attn_context, {0, 2, 1, 3}), {1, 7, 40});  // (B, S, D)
     const Tensor self_attn_out_proj_add = matmul(s.self_attn_reshape, transpose(w.at(p + "self_attn.out_proj.weight"))) + w.at(p + "self_attn.out_proj.bias");  // (B, S, D)
-    const Tensor add_2 = decoder_layers_x + self_attn_out_proj_add;                       // (B, S, D)
-    s.norm1_centered = add_2 - div(sum(add_2, {-1}, true), 40);                           // (B, S, D)
+    const Tensor add_ = decoder_layers_x + self_attn_out_proj_add;                        // (B, S, D)
+    s.norm1_centered = add_ - div(sum(add_, {-1}, true), 40);                             // (B, S, D)
     s.norm1_sqrt = sqrt(div(sum(s.norm1_centered * s.norm1_centered, {-1}, true), 40) + 1e-05);  // (B, S, 1)
     s.norm1_normalized = s.norm1_centered / s.norm1_sqrt;                                 // (B, S, D)
     s.norm1_add = s.norm1_normalized * w.at(p + "norm1.weight") + w.at(p + "norm1.bias");  // (B, S, D)
@@ -109,31 +109,31 @@ Tensor forward_and_backward(const StateDict& w, const StateDict& batch, StateDic
     const Tensor multihead_attn_context = matmul(s.multihead_attn_probs, s.multihead_attn_value);  // (B, H, S, Dh)
     s.multihead_attn_reshape = reshape(permute(multihead_attn_context, {0, 2, 1, 3}), {1, 7, 40});  // (B, S, D)
     const Tensor multihead_attn_out_proj_add = matmul(s.multihead_attn_reshape, transpose(w.at(p + "multihead_attn.out_proj.weight"))) + w.at(p + "multihead_attn.out_proj.bias");  // (B, S, D)
-    const Tensor add_3 = s.norm1_add + multihead_attn_out_proj_add;                       // (B, S, D)
-    s.norm2_centered = add_3 - div(sum(add_3, {-1}, true), 40);                           // (B, S, D)
+    const Tensor add_2 = s.norm1_add + multihead_attn_out_proj_add;                       // (B, S, D)
+    s.norm2_centered = add_2 - div(sum(add_2, {-1}, true), 40);                           // (B, S, D)
     s.norm2_sqrt = sqrt(div(sum(s.norm2_centered * s.norm2_centered, {-1}, true), 40) + 1e-05);  // (B, S, 1)
     s.norm2_normalized = s.norm2_centered / s.norm2_sqrt;                                 // (B, S, D)
     s.norm2_add = s.norm2_normalized * w.at(p + "norm2.weight") + w.at(p + "norm2.bias");  // (B, S, D)
     const Tensor linear1_add = matmul(s.norm2_add, transpose(w.at(p + "linear1.weight"))) + w.at(p + "linear1.bias");  // (B, S, F)
-    s.relu_2 = relu(linear1_add);                                                         // (B, S, F)
-    const Tensor linear2_add = matmul(s.relu_2, transpose(w.at(p + "linear2.weight"))) + w.at(p + "linear2.bias");  // (B, S, D)
-    const Tensor add_4 = s.norm2_add + linear2_add;                                       // (B, S, D)
-    s.norm3_centered = add_4 - div(sum(add_4, {-1}, true), 40);                           // (B, S, D)
+    s.relu_ = relu(linear1_add);                                                          // (B, S, F)
+    const Tensor linear2_add = matmul(s.relu_, transpose(w.at(p + "linear2.weight"))) + w.at(p + "linear2.bias");  // (B, S, D)
+    const Tensor add_3 = s.norm2_add + linear2_add;                                       // (B, S, D)
+    s.norm3_centered = add_3 - div(sum(add_3, {-1}, true), 40);                           // (B, S, D)
     s.norm3_sqrt = sqrt(div(sum(s.norm3_centered * s.norm3_centered, {-1}, true), 40) + 1e-05);  // (B, S, 1)
     s.norm3_normalized = s.norm3_centered / s.norm3_sqrt;                                 // (B, S, D)
     const Tensor norm3_add = s.norm3_normalized * w.at(p + "norm3.weight") + w.at(p + "norm3.bias");  // (B, S, D)
     decoder_layers_x = norm3_add;
   }
 
-  const Tensor reshape_2 = reshape(decoder_layers_x, {-1, 40});                           // (S, D)
-  const Tensor log_probs = log_softmax(matmul(reshape_2, transpose(w.at("generator.weight"))) + w.at("generator.bias"), 1);  // (S, V)
+  const Tensor reshape_ = reshape(decoder_layers_x, {-1, 40});                            // (S, D)
+  const Tensor log_probs = log_softmax(matmul(reshape_, transpose(w.at("generator.weight"))) + w.at("generator.bias"), 1);  // (S, V)
   const Tensor loss = div(neg(sum(where(batch.at("condition"), log_probs * batch.at("b"), number(0)))) + 0, 7);  // ()
 
   // ---- backward ----
   const Tensor dlog_probs = where(batch.at("condition"), neg(div(full({}, 1, DType::Float64), 7)), number(0)) * batch.at("b");  // (S, V)
   const Tensor dmatmul = dlog_probs - exp(log_probs) * sum(dlog_probs, {1}, true);        // (S, V)
   d["generator.bias"] = sum_to(dmatmul, {14});                                            // (V,)
-  d["generator.weight"] = transpose(matmul(transpose(reshape_2), dmatmul));               // (V, D)
+  d["generator.weight"] = transpose(matmul(transpose(reshape_), dmatmul));                // (V, D)
   const Tensor dx_2 = reshape(matmul(dmatmul, w.at("generator.weight")), {1, 7, 40});     // (B, S, D)
   Tensor decoder_layers_dx = dx_2;
   Tensor decoder_layers_dx2 = zeros({1, 7, 40}, DType::Float64);
@@ -148,8 +148,8 @@ Tensor forward_and_backward(const StateDict& w, const StateDict& batch, StateDic
     const Tensor dnorm3_centered = dnorm3_centered_sum + div(dnorm3_sqrt_scale / s.norm3_sqrt, 40) * s.norm3_centered;  // (B, S, D)
     const Tensor dlinear2_matmul = dnorm3_centered + div(sum_to(neg(dnorm3_centered), {1, 7, 1}), 40);  // (B, S, D)
     d[p + "linear2.bias"] = sum_to(dlinear2_matmul, {40});                                // (D,)
-    d[p + "linear2.weight"] = transpose(matmul(transpose(reshape(s.relu_2, {7, 48})), reshape(dlinear2_matmul, {7, 40})));  // (D, F)
-    const Tensor dlinear1_matmul = where(greater(s.relu_2, 0), matmul(dlinear2_matmul, w.at(p + "linear2.weight")), number(0));  // (B, S, F)
+    d[p + "linear2.weight"] = transpose(matmul(transpose(reshape(s.relu_, {7, 48})), reshape(dlinear2_matmul, {7, 40})));  // (D, F)
+    const Tensor dlinear1_matmul = where(greater(s.relu_, 0), matmul(dlinear2_matmul, w.at(p + "linear2.weight")), number(0));  // (B, S, F)
     d[p + "linear1.bias"] = sum_to(dlinear1_matmul, {48});                                // (F,)
     const Tensor dnorm2_mul = dlinear2_matmul + matmul(dlinear1_matmul, w.at(p + "linear1.weight"));  // (B, S, D)
     d[p + "linear1.weight"] = transpose(matmul(transpose(reshape(s.norm2_add, {7, 40})), reshape(dlinear1_matmul, {7, 48})));  // (F, D)
@@ -212,8 +212,8 @@ Tensor forward_and_backward(const StateDict& w, const StateDict& batch, StateDic
     const Tensor dnorm2_centered = dnorm2_centered_sum + div(dnorm2_sqrt_scale / s.norm2_sqrt, 40) * s.norm2_centered;  // (B, S, D)
     const Tensor dlinear2_matmul = dnorm2_centered + div(sum_to(neg(dnorm2_centered), {1, 7, 1}), 40);  // (B, S, D)
     d[p + "linear2.bias"] = sum_to(dlinear2_matmul, {40});                                // (D,)
-    d[p + "linear2.weight"] = transpose(matmul(transpose(reshape(s.relu_2, {7, 48})), reshape(dlinear2_matmul, {7, 40})));  // (D, F)
-    const Tensor dlinear1_matmul = where(greater(s.relu_2, 0), matmul(dlinear2_matmul, w.at(p + "linear2.weight")), number(0));  // (B, S, F)
+    d[p + "linear2.weight"] = transpose(matmul(transpose(reshape(s.relu_, {7, 48})), reshape(dlinear2_matmul, {7, 40})));  // (D, F)
+    const Tensor dlinear1_matmul = where(greater(s.relu_, 0), matmul(dlinear2_matmul, w.at(p + "linear2.weight")), number(0));  // (B, S, F)
     d[p + "linear1.bias"] = sum_to(dlinear1_matmul, {48});                                // (F,)
     const Tensor dnorm1_mul = dlinear2_matmul + matmul(dlinear1_matmul, w.at(p + "linear1.weight"));  // (B, S, D)
     d[p + "linear1.weight"] = transpose(matmul(transpose(reshape(s.norm1_add, {7, 40})), reshape(dlinear1_matmul, {7, 48})));  // (F, D)

@@ -343,7 +343,7 @@ function draw_lines(panel, [place]) {
   panel.append(make("p", {}, "Each line of the forward pass, and beside it the lines of backward that it gives rise to: read " +
     "the left column down, the right one up. Equal layers are written once. A click on a line shows its value, its gradient " +
     "and their maps. ", make("span", {class: "mono"}, "glim derive"), " writes the same as a sheet or as a program."),
-    ...data.lines.notes.map(note => make("p", {class: "warning"}, note)));
+    ...data.lines.notes.map(note => make("p", {class: "soft"}, note)));
   let open;
   for (const section of data.lines.sections) {
     const rows = section.rows.map(line => {
@@ -366,7 +366,10 @@ function draw_lines(panel, [place]) {
       row.append(make("td", {}, make("button", {class: "mono", onclick: () => detail.hidden ? show(line.nodes[0]) : detail.hidden = true},
         line.forward), make("div", {class: "soft"}, `${line.shape} ${line.where}`)),
       make("td", {class: "mono"}, line.backward.map(b => make("div", {}, b))));
-      if (at !== undefined) show(at);
+      if (at !== undefined) {
+        show(at);
+        requestAnimationFrame(() => row.scrollIntoView({block: "center"}));
+      }
       return [row, detail];
     });
     panel.append(make("h2", {}, section.heading), make("div", {class: "scroll"},

@@ -90,7 +90,7 @@ TEST_CASE("A value that is read several times has its sum in the order of the en
     return sum(h * x + h);
   };
   const std::string text = written(loss);
-  CHECK(contains(text, "dh += dmul_2 x    (2 of 2)"));
+  CHECK(contains(text, "dh += dmul x    (2 of 2)"));
   CHECK(contains(text, "(1 of 2)"));
   CHECK(contains(written(loss, false), "dh = "));
 }
@@ -152,6 +152,13 @@ TEST_CASE("A hook that changes a gradient is named, one that looks on is not") {
     CHECK(contains(text, "A hook changes the gradient of h: "));
     CHECK(!contains(text, "gradient of g"));
   }
+}
+
+TEST_CASE("The gradient of a transposed factor is a product turned round") {
+  Tape tape({.replay = true});
+  const Var x = Var::leaf(ones({2, 3, 4}), "x"), w = Var::leaf(ones({5, 12}), "w");
+  sum(matmul(reshape(permute(x, {1, 0, 2}), {2, 12}), transpose(w)));
+  CHECK(contains(printed(tape), "dw = dmatmulᵀ (permute(x, (1, 0, 2)) as (2, 12))"));
 }
 
 TEST_CASE("A tape is printed the same twice") {
