@@ -144,7 +144,7 @@ std::string text_of(const Sheet& sheet) {
   for (const Section& s : sheet.sections) {
     out += "\n" + padded(s.heading, width) + "   backward, from the last line up\n";
     for (const Row& r : s.rows) {
-      const bool marked = r.value == sheet.marked;
+      const bool marked = std::ranges::find(r.nodes, sheet.marked) != r.nodes.end();
       std::vector<std::string> left = wrapped((marked ? "=> " : "") + r.forward, width), right;
       left.push_back("    " + r.shape + (r.where.empty() ? "" : "  " + r.where));
       for (const std::string& b : r.backward)

@@ -369,8 +369,7 @@ void Listing::name_all() {
     for (std::size_t l = 0; l < part.values[0].size(); ++l) {
       const std::string first = prefix + own_name(part.values[0][l]);
       std::string name = first;
-      for (int n = 2; taken(identifier(name)); ++n)
-        name = fill_in("{}_{}", first, n);
+      for (int n = 2; taken(identifier(name)); ++n) name = fill_in("{}_{}", first, n);
       used[part.loop() ? part.stack : ""].insert(identifier(name));
       for (const auto& layer : part.values) names_[layer[l]] = name;
     }

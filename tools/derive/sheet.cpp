@@ -202,12 +202,15 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
     for (std::size_t l = 0; l < part.values[0].size(); ++l) {
       const int v = part.values[0][l];  // equal layers have equal lines
       const std::string* wanted = nullptr;
+      std::vector<int> nodes;
       for (const auto& layer : part.values) {
         const std::string& path = trace[layer[l]].path;
         for (std::size_t dot = path.find('.'); dot != std::string::npos;
              dot = path.find('.', dot + 1))
           modules.insert(path.substr(0, dot));
-        if (!wanted && (module.empty() || path.starts_with(module + "."))) wanted = &path;
+        if (!module.empty() && !path.starts_with(module + ".")) continue;
+        if (!wanted) wanted = &path;
+        nodes.push_back(trace[layer[l]].node);
       }
       if (!wanted) continue;
       const Value& x = trace[v];
@@ -218,10 +221,7 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
         const std::size_t dot = local.find('.');
         write.prefix = dot == std::string::npos ? "" : local.substr(0, dot + 1);
       }
-      std::vector<int> nodes;
-      for (const auto& layer : part.values) nodes.push_back(trace[layer[l]].node);
-      Row row{v,
-              std::move(nodes),
+      Row row{std::move(nodes),
               write.forward(v),
               letters.shape(x.shape(), false),
               to_string(x.where),

@@ -12,7 +12,6 @@
 namespace glim::derive {
 
 struct Row {
-  int value;
   std::vector<int> nodes;  // on the tape: one of each of the layers that the line is for
   std::string forward, shape, where;
   std::vector<std::string> backward;
@@ -25,7 +24,7 @@ struct Sheet {
   std::string title;
   std::vector<std::string> notes;
   std::vector<Section> sections;
-  int marked = -1;              // the value whose line text_of marks with =>
+  int marked = -1;              // the node whose line text_of marks with =>
   std::set<std::string> names;  // of values; other words are prose
 };
 

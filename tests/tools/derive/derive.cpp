@@ -17,7 +17,7 @@ using namespace glim::derive;
 namespace {
 
 struct Cube final : Unary<Cube> {  // an op outside the tree
-  static constexpr Formula formula{"cube", "y = x³", {"dx = 3 x² dy"}};
+  static constexpr Formula formula{"own_cube", "y = x³", {"dx = 3 x² dy"}};
   Tensor forward(const Tensor& x) {
     save(X);
     return mul(x, mul(x, x));
@@ -26,7 +26,7 @@ struct Cube final : Unary<Cube> {  // an op outside the tree
 };
 
 struct Twice final : Fused {  // with an explicit form
-  static constexpr Formula formula{"twice", "y = 2 x", {"dx = 2 dy"}};
+  static constexpr Formula formula{"own_twice", "y = 2 x", {"dx = 2 dy"}};
   enum Input { X };
   Var explicit_form(const Var& x) const { return x + x; }
   Tensor forward(const Tensor& x) { return add(x, x); }
@@ -80,7 +80,7 @@ TEST_CASE("An op with an explicit form is part of a program; one without is name
   const Var x = Var::leaf(ones({2, 3}), "x");
   CHECK(contains(program([&] { return sum(apply(Twice{}, x)); }), "w[\"x\"] + w[\"x\"]"));
   CHECK(contains(error_of([&] { program([&] { return sum(apply(Cube{}, x)); }); }),
-                 "the op cube has no primitives"));
+                 "the op own_cube has no primitives"));
 }
 
 TEST_CASE("A value that is read several times has its sum in the order of the engine") {

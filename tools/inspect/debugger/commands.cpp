@@ -224,9 +224,10 @@ void Debugger::list(const Words& words) {
     const derive::Listing listing(derive::forward_of(session_.tape(), session_.loss()), true);
     derive::Sheet sheet = derive::sheet_of(listing, {}, words[1], true);
     sheet.title = words[1];
-    if (session_.current() >= 0)
-      sheet.marked =
-          listing.line_of(listing.trace().of_node[static_cast<std::size_t>(session_.current())]);
+    if (const int now = session_.current(); now >= 0) {
+      const derive::Trace& trace = listing.trace();
+      sheet.marked = trace[listing.line_of(trace.of_node[static_cast<std::size_t>(now)])].node;
+    }
     if (!session_.patches().empty())
       sheet.notes.push_back(
           "Gradients were changed by `set` or `freeze`: the equations are those without.");
