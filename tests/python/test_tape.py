@@ -73,7 +73,7 @@ def test_watch_hook_and_walk():
     assert np.allclose(x.grad.numpy(), 2 * np.exp([1.0, 2.0]))
 
 
-def test_derive_writes_out_a_module_and_an_op_of_ones_own():
+def test_derive_writes_out_a_module_of_ones_own():
     class Gated(glim.Module):
         def __init__(self):
             super().__init__()
@@ -82,7 +82,7 @@ def test_derive_writes_out_a_module_and_an_op_of_ones_own():
         def forward(self, x):
             return glim.tanh(self.gate(x)) * 2
 
-    layer, x = Gated(), glim.Var.leaf(np.ones((2, 3)), "x")
+    layer, x = Gated(), glim.Var.leaf(np.ones((2, 3), np.float32), "x")
     with glim.Tape(replay=True) as tape:
         loss = layer(x).sum()
         text = tape.derive()
