@@ -19,13 +19,9 @@ struct Letters {
   // A batch's first axis is 1 here.
   std::string shape(const Shape& s, bool parameter) const {
     std::string text = "(";
-    for (int i = 0; i < s.rank(); ++i) {
-      if (i) text += ", ";
-      const auto found = of.find(s[i]);
-      text += i == 0 && s[0] == 1 && s.rank() > 2 && !parameter ? "B"
-              : found != of.end()                               ? found->second
-                                                                : std::to_string(s[i]);
-    }
+    for (int i = 0; i < s.rank(); ++i)
+      text +=
+          (i ? ", " : "") + (i == 0 && s[0] == 1 && s.rank() > 2 && !parameter ? "B" : size(s[i]));
     return text + (s.rank() == 1 ? ",)" : ")");
   }
 };

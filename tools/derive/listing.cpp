@@ -82,13 +82,13 @@ Listing::Listing(Trace trace, bool each_op) : trace_(std::move(trace)), each_op_
     const bool loop = end > k + 1 && fold(all);
     parts_.push_back(loop ? std::move(all) : apart[k]);
     k = loop ? end : k + 1;
-  }
-  for (std::size_t p = 0; p < parts_.size(); ++p)
-    for (std::size_t j = 0; j < parts_[p].values.size(); ++j)
-      for (std::size_t l = 0; l < parts_[p].values[j].size(); ++l) {
-        part_of_[parts_[p].values[j][l]] = static_cast<int>(p);
-        place_[parts_[p].values[j][l]] = {j, l};
+    const Part& added = parts_.back();
+    for (std::size_t j = 0; j < added.values.size(); ++j)
+      for (std::size_t l = 0; l < added.values[j].size(); ++l) {
+        part_of_[added.values[j][l]] = static_cast<int>(parts_.size()) - 1;
+        place_[added.values[j][l]] = {j, l};
       }
+  }
   name_all();
 }
 
@@ -229,16 +229,16 @@ bool Listing::fold(Part& all) {
   std::map<int, std::pair<std::size_t, std::size_t>> own;  // value -> layer, line
   for (std::size_t j = 0; j < count; ++j)
     for (std::size_t l = 0; l < lines; ++l) own[all.values[j][l]] = {j, l};
-  const Part* before = nullptr;  // the forward loop of this stack
-  for (const Part& p : parts_)
+  Part* before = nullptr;  // the forward loop of this stack
+  for (Part& p : parts_)
     if (!p.backward && p.stack == all.stack && p.loop()) before = &p;
   if (all.backward && (!before || before->layers.size() != count)) return false;
   auto forward_place = [&](int v) -> std::pair<int, std::size_t> {  // number of the layer, line
-    if (before)
-      for (std::size_t j = 0; j < before->layers.size(); ++j)
-        for (std::size_t l = 0; l < before->values[j].size(); ++l)
-          if (before->values[j][l] == v) return {before->layers[j], l};
-    return {-1, 0};
+    const auto part = part_of_.find(v);
+    if (!before || part == part_of_.end() ||
+        &parts_[static_cast<std::size_t>(part->second)] != before)
+      return {-1, 0};
+    return {before->layers[place_[v].first], place_[v].second};
   };
   auto local = [&](int v, std::size_t j) -> std::string {  // of a parameter or constant of layer j
     const Home h = home_of(trace_[v].path);
@@ -277,7 +277,7 @@ bool Listing::fold(Part& all) {
                  each([&](int x, std::size_t j) {
                    return forward_place(x) == std::pair(all.layers[j], forward_place(v).second);
                  })) {
-        all.kept[v] = v;
+        all.kept.insert(v);
       } else if (auto handed =
                      [&](const Carry& c) {
                        return each([&](int x, std::size_t j) {
@@ -286,12 +286,9 @@ bool Listing::fold(Part& all) {
                        });
                      };
                  all.backward && std::ranges::any_of(before->carries, handed)) {
-        const Carry& c = *std::ranges::find_if(before->carries, handed);
+        Carry& c = *std::ranges::find_if(before->carries, handed);
         all.ports[v] = c.name;
-        for (Part& p : parts_)
-          if (&p == before)
-            std::ranges::find(p.carries, c.name, &Carry::name)->port =
-                c.name.substr(c.name.rfind('_') + 1);
+        c.port = c.name.substr(c.name.rfind('_') + 1);
       } else {
         const int next = refs[1][r];
         if (!own.contains(next) || own[next].first != 0) return false;

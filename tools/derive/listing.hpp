@@ -44,7 +44,7 @@ struct Part {
   std::vector<Carry> carries;
   // Values that the first layer reads from elsewhere, whose text follows the layer's number.
   std::set<int> own;                   // parameters and constants of the layer
-  std::map<int, int> kept;             // -> value of the forward pass's first layer
+  std::set<int> kept;                  // values of the forward pass's layer
   std::map<int, std::size_t> carried;  // -> number of the carry
   std::map<int, std::string> ports;    // -> carry of the forward pass
   bool loop() const { return layers.size() > 1; }

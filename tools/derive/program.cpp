@@ -92,14 +92,12 @@ std::string Expressions::argument(const Value& v, const std::string& name,
     if (tensor == name)
       return at(value).is_number() ? number(at(value).number()) : operand(value).text;
   const bool python = language_ == kNumpy;
+  // "(1, 2)", and of one axis its number; C++ has a list.
   auto axes = [&](const Dims& d) {
-    if (!python)
-      return language_ == kCpp ? dims(d) : [&] {
-        std::string text;
-        for (Index a : d) text += (text.empty() ? "" : ",") + std::to_string(a);
-        return text;
-      }();
-    return d.rank() == 1 ? std::to_string(d[0]) : dims(d);
+    if (language_ == kCpp || (python && d.rank() != 1)) return Expressions::dims(d);
+    std::string text;
+    for (Index a : d) text += (text.empty() ? "" : ",") + std::to_string(a);
+    return text;
   };
   if (name == "axes" && (op == "sum" || op == "sum_keep" || op == "max" || op == "min"))
     return axes(dims_of(v, name));
