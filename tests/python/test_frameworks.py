@@ -1,4 +1,5 @@
 """Arrays of PyTorch and JAX, through DLPack: the same memory. Skipped where neither is installed."""
+import os
 import subprocess
 import sys
 import textwrap
@@ -64,3 +65,12 @@ def test_one_pool_of_threads_beside_torch(order):
               len(os.listdir("/proc/self/task")) - before)
     """)
     assert done.stdout == "1 0\n", done
+
+
+@pytest.mark.parametrize("set_by_the_user, number", [({}, "10000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "passive"}, "0")])
+def test_threads_wait_briefly(set_by_the_user, number):
+    environment = {name: value for name, value in os.environ.items() if name not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
+    done = subprocess.run([sys.executable, "-c", "import glim, os; print(sorted(os.environ))"], capture_output=True, text=True,
+                          env={**environment, **set_by_the_user, "OMP_DISPLAY_ENV": "VERBOSE"})
+    assert f"GOMP_SPINCOUNT = '{number}'" in done.stderr
+    assert ("'GOMP_SPINCOUNT'" in done.stdout) == ("GOMP_SPINCOUNT" in set_by_the_user)  # nothing for other programs

@@ -13,10 +13,8 @@ def main():
     if not hasattr(_glim, "run_program"):
         print("glim: error: this build of the package has no program; see tools/python/python.md", file=sys.stderr)
         return 1
-    # As the program does (tools/cli/waiting.hpp). OpenMP read its variables when the module was imported.
     if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
-        os.environ["GOMP_SPINCOUNT"] = "10000"
-        os.execv(sys.executable, sys.orig_argv)
+        os.environ["GOMP_SPINCOUNT"] = "10000"  # OpenMP has it already (__init__.py); `glim doctor` shows it
     return _glim.run_program(["glim", *sys.argv[1:]])
 
 
