@@ -22,7 +22,9 @@ BertConfig checked(BertConfig c) {
 }
 
 LayerSizes sizes_of(const BertConfig& c) {
-  return {c.d_model, c.heads, c.d_ff, c.dropout, c.norm, c.activation, c.norm_eps};
+  LayerSizes s{c.d_model, c.heads, c.d_ff, c.dropout, c.norm, c.activation, c.norm_eps};
+  s.share_qk = c.share_qk;
+  return s;
 }
 
 Index two_or_more(Index classes) {
@@ -41,8 +43,8 @@ void initialise(Module& model, double deviation) {
 Bert::Bert(const BertConfig& config)
     : config_(checked(config)),
       GLIM_NAMED(embed, config.vocab, config.d_model),
-      GLIM_NAMED(positions, config.learned_positions ? Positions::Learned : Positions::Sinusoidal,
-                 config.d_model, 0, config.max_len),  // dropout comes after the norm
+      GLIM_NAMED(positions, config.positions, config.d_model, 0, config.max_len,
+                 config.position_base),  // dropout comes after the norm
       GLIM_NAMED(norm, config.d_model, config.norm_eps),
       GLIM_NAMED(dropout, config.dropout),
       GLIM_NAMED(encoder, config.layers, sizes_of(config_)) {

@@ -38,7 +38,9 @@ struct BertConfig {
   double dropout = 0.1;
   NormPlacement norm = NormPlacement::Post;
   Activation activation = Activation::Gelu;
-  bool learned_positions = true;  // or sinusoidal
+  Positions positions = Positions::Learned;  // or Sinusoidal, of this base, or None
+  double position_base = 10000;
+  bool share_qk = false;  // one projection for queries and keys
   double norm_eps = 1e-5;
   Index pad = 0;
   double init = 0.02;  // deviation of the initial weights

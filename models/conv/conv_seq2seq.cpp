@@ -99,7 +99,7 @@ ConvSeq2Seq::ConvSeq2Seq(const ConvSeq2SeqConfig& c)
     : SequenceModel("conv_seq2seq", c), config_(checked(c)) {
   for (const Param* table :
        {&src_embed.weight, &tgt_embed.weight, &src_positions.weight, &tgt_positions.weight})
-    normal_(table->value(), 0, 0.1);
+    if (table->defined()) normal_(table->value(), 0, 0.1);
   normal_for(generator.weight, 1 - c.dropout);
   generator.bias.value().fill_(0);
 }

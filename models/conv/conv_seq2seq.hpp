@@ -13,7 +13,7 @@
 //             h_l = √½ (√½ (u + c) + h_{l-1})
 //   logits = generator(h_L)
 //
-//   src (B, S), tgt_in (B, T) -> logits (B, T, V); all layers have width D, PE is learned
+//   src (B, S), tgt_in (B, T) -> logits (B, T, V); all layers have width D, PE is learned (or as config.positions says)
 //
 // Position t sees targets t - L (k - 1) ... t: the path from one end of a sentence to the other
 // grows with its length, n/(k - 1) layers. Padding is set to zero before each of the
@@ -47,7 +47,9 @@ struct ConvSeq2SeqConfig {
   Index d_model = 256, kernel = 3;
   Index encoder_layers = 4, decoder_layers = 3;
   double dropout = 0.1;
-  Index max_len = 256;  // rows of the learned positions
+  Index max_len = 256;                       // of a sequence; learned positions have as many rows
+  Positions positions = Positions::Learned;  // or Sinusoidal, of this base, or None
+  double position_base = 10000;
   Index pad = 0;
 };
 
@@ -119,10 +121,10 @@ class ConvSeq2Seq : public SequenceModel {
 
   Child<Embedding> GLIM_NAMED(src_embed, config_.src_vocab, config_.d_model);
   Child<Embedding> GLIM_NAMED(tgt_embed, config_.tgt_vocab, config_.d_model);
-  Child<PositionalEncoding> GLIM_NAMED(src_positions, Positions::Learned, config_.d_model,
-                                       config_.dropout, config_.max_len);
-  Child<PositionalEncoding> GLIM_NAMED(tgt_positions, Positions::Learned, config_.d_model,
-                                       config_.dropout, config_.max_len);
+  Child<PositionalEncoding> GLIM_NAMED(src_positions, config_.positions, config_.d_model,
+                                       config_.dropout, config_.max_len, config_.position_base);
+  Child<PositionalEncoding> GLIM_NAMED(tgt_positions, config_.positions, config_.d_model,
+                                       config_.dropout, config_.max_len, config_.position_base);
   Child<ConvEncoder> GLIM_NAMED(encoder, config_);
   Child<ConvDecoder> GLIM_NAMED(decoder, config_);
   Child<Linear> GLIM_NAMED(generator, config_.d_model, config_.tgt_vocab);

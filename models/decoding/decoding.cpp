@@ -81,7 +81,7 @@ class Search {
     auto length = static_cast<Index>(h.tokens.size()) + (ended ? 1 : 0);
     h.score = log_prob / length_penalty(length, o_.length_penalty);
     h.attention = from.attention;
-    if (ended && o_.keep_attention) h.attention.push_back(std::move(last_attention));
+    if (ended && !last_attention.empty()) h.attention.push_back(std::move(last_attention));
     auto better = [this](const Hypothesis& a, const Hypothesis& b) {
       return o_.ended_first && a.finished != b.finished ? a.finished : a.score > b.score;
     };
@@ -238,7 +238,7 @@ class Search {
       Open o = beam.open[c.open];
       o.tokens.push_back(c.token);
       o.log_prob = c.log_prob;
-      if (o_.keep_attention) o.attention.push_back(attention_of(seen, o.row));
+      if (seen.defined()) o.attention.push_back(attention_of(seen, o.row));
       next.push_back(std::move(o));
     }
     place(next, beam.open.size());

@@ -25,6 +25,7 @@ LayerSizes sizes_of(const GptConfig& c) {
   LayerSizes s{c.d_model,          c.heads,      c.d_ff,     c.dropout,
                NormPlacement::Pre, c.activation, c.norm_eps, c.bias};
   s.activation_dropout = 0;  // nanoGPT has none on the hidden layer
+  s.share_qk = c.share_qk;
   return s;
 }
 
@@ -33,7 +34,8 @@ LayerSizes sizes_of(const GptConfig& c) {
 Gpt::Gpt(const GptConfig& config)
     : config_(checked(config)),
       GLIM_NAMED(wte, config.vocab, config.d_model),
-      GLIM_NAMED(wpe, Positions::Learned, config.d_model, config.dropout, config.context),
+      GLIM_NAMED(wpe, config.positions, config.d_model, config.dropout, config.context,
+                 config.position_base),
       GLIM_NAMED(transformer, config.layers, sizes_of(config_)),
       GLIM_NAMED(lm_head, config.d_model, config.vocab, false) {
   lm_head.weight.tie(wte.weight);

@@ -71,9 +71,9 @@ class NonAutoregressive : public SequenceModel {
                             config_.recompute == Recompute::All);
   Child<Linear> GLIM_NAMED(generator, config_.d_model, config_.tgt_vocab);
   Child<PositionalEncoding> GLIM_NAMED(src_positions, config_.positions, config_.d_model,
-                                       config_.dropout, config_.max_len);
+                                       config_.dropout, config_.max_len, config_.position_base);
   Child<PositionalEncoding> GLIM_NAMED(tgt_positions, config_.positions, config_.d_model,
-                                       config_.dropout, config_.max_len);
+                                       config_.dropout, config_.max_len, config_.position_base);
   ChildPtr<Linear> length_predictor;  // with Predict
 
  private:

@@ -62,7 +62,8 @@ template <>
 inline const ChoiceNames<Positions> kNames<Positions>{{{"sinusoidal", Positions::Sinusoidal},
                                                        {"learned", Positions::Learned},
                                                        {"rotary", Positions::Rotary},
-                                                       {"alibi", Positions::Alibi}}};
+                                                       {"alibi", Positions::Alibi},
+                                                       {"none", Positions::None}}};
 template <>
 inline const ChoiceNames<CellKind> kNames<CellKind>{
     {{"gru", CellKind::Gru}, {"lstm", CellKind::Lstm}, {"rnn", CellKind::Tanh}}};
@@ -71,7 +72,8 @@ inline const ChoiceNames<AttentionScore> kNames<AttentionScore>{
     {{"additive", AttentionScore::Additive},
      {"dot", AttentionScore::Dot},
      {"general", AttentionScore::General},
-     {"concat", AttentionScore::Concat}}};
+     {"concat", AttentionScore::Concat},
+     {"none", AttentionScore::None}}};
 template <>
 inline const ChoiceNames<OutputLength> kNames<OutputLength>{
     {{"predict", OutputLength::Predict}, {"long", OutputLength::Long}}};

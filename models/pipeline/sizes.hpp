@@ -50,6 +50,14 @@ void each_size_of_stack(C& c, const F& f) {
   f("norm_eps", c.norm_eps);
 }
 
+// The positions that are added, and the projections of attention.
+template <class C, class F>
+void each_size_of_order(C& c, const F& f) {
+  f({"positions", kSince}, c.positions);
+  f({"position_base", kSince}, c.position_base);
+  if constexpr (requires { c.share_qk; }) f({"share_qk", kSince}, c.share_qk);
+}
+
 // A field as options and files have it: the name of a choice, and below 0 for "as dropout".
 template <class Field>
 auto stored(const Field& field) {
@@ -87,7 +95,7 @@ void each_size(C& c, const F& f) {
   f("norm", c.norm);
   f("activation", c.activation);
   f("tie", c.tie);
-  f("positions", c.positions);
+  each_size_of_order(c, f);
   f("norm_eps", c.norm_eps);
   f({"copy", kSince}, c.copy);
   f({"final_norm", kSince}, c.final_norm);
@@ -119,6 +127,7 @@ void each_size(C& c, const F& f) {
   f("kernel", c.kernel);
   f("encoder_layers", c.encoder_layers);
   f("decoder_layers", c.decoder_layers);
+  each_size_of_order(c, f);
 }
 
 template <SizesOf<GptConfig> C, class F>
@@ -129,6 +138,7 @@ void each_size(C& c, const F& f) {
   f("bias", c.bias);
   f({"activation", kSince}, c.activation);
   f({"silent", kSince}, c.never_predicted);
+  each_size_of_order(c, f);
 }
 
 template <SizesOf<BertConfig> C, class F>
@@ -138,7 +148,7 @@ void each_size(C& c, const F& f) {
   f("max_len", c.max_len);
   f("norm", c.norm);
   f("activation", c.activation);
-  f("learned_positions", c.learned_positions);
+  each_size_of_order(c, f);
   f("pad", c.pad);
 }
 
@@ -151,6 +161,7 @@ void each_size(C& c, const F& f) {
   f("patch", c.patch);
   f("classes", c.classes);
   f("pooling", c.pooling);
+  each_size_of_order(c, f);
 }
 
 template <class Config>
@@ -164,6 +175,8 @@ template <class Config>
 Config sizes_from_json(const std::string& text, const std::string& where) {
   return read_json(text, to_json(Config{}), where, "model description", [](const auto& j) {
     Config c;
+    if constexpr (std::is_same_v<Config, BertConfig>)  // of older programs
+      if (!j.value("learned_positions", true)) c.positions = Positions::Sinusoidal;
     each_size(c, [&](const Size& size, auto& field) {
       if (size.since && !j.contains(size.name)) return;
       using Kept = Stored<std::remove_cvref_t<decltype(field)>>;

@@ -18,7 +18,7 @@ class CachedRnnDecoder final : public StepDecoder {
     NoGrad no_tape;
     Tensor ids = from_vector(tokens, {static_cast<Index>(tokens.size())});
     Seq2SeqRnn::Readout read = model_.step(model_.embed_target(ids), source_, source_.states);
-    attention_ = read.attention.value();
+    if (read.attention.defined()) attention_ = read.attention.value();
     return model_.answer(read, source_.source).value();
   }
 

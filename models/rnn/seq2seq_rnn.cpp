@@ -17,6 +17,7 @@ const Seq2SeqRnnConfig& checked(const Seq2SeqRnnConfig& c) {
   if (c.attention == AttentionScore::Dot && c.d_model % 2 != 0)
     fail("dot attention gives each direction half of d_model, which must be even, not " +
          std::to_string(c.d_model));
+  if (c.attention == AttentionScore::None && c.copy) fail("a copy is pointed at by attention");
   return c;
 }
 
@@ -26,7 +27,8 @@ Index encoder_hidden(const Seq2SeqRnnConfig& c) {
 }
 Index memory_size(const Seq2SeqRnnConfig& c) { return 2 * encoder_hidden(c); }
 Index decoder_input(const Seq2SeqRnnConfig& c) {
-  return c.d_embed + (c.attention == AttentionScore::Additive ? memory_size(c) : 0);
+  const bool reads = c.attention == AttentionScore::Additive || c.attention == AttentionScore::None;
+  return c.d_embed + (reads ? memory_size(c) : 0);
 }
 
 Tensor lengths_of(const Tensor& ids, Index pad) {
@@ -56,7 +58,10 @@ Seq2SeqRnn::Seq2SeqRnn(const Seq2SeqRnnConfig& config)
       GLIM_NAMED(encoder, config.cell, config.d_embed, encoder_hidden(config),
                  recurrent_options(config, true)),
       GLIM_NAMED(bridge),
-      GLIM_NAMED(attention, config.attention, config.d_model, memory_size(config)),
+      GLIM_NAMED(attention, config.attention == AttentionScore::None
+                                ? nullptr
+                                : std::make_unique<ScoredAttention>(
+                                      config.attention, config.d_model, memory_size(config))),
       GLIM_NAMED(decoder, config.cell, decoder_input(config), config.d_model,
                  recurrent_options(config, false)),
       GLIM_NAMED(generator, config.d_model + memory_size(config) + config.d_embed,
@@ -73,22 +78,24 @@ Seq2SeqRnn::Encoded Seq2SeqRnn::encode(const SourceBatch& source) {
   const Tensor& src = source.ids;
   Tensor lengths = lengths_of(src, config_.pad);
   RecurrentOutput out = encoder(dropout(src_embed(src)), Var(), lengths);
-  return {out.y, attention.project(out.y), not_equal(src, static_cast<double>(config_.pad)),
-          initial_states(out.state), source};
+  Var memory = attention ? out.y : unsqueeze(last_state(out.state, config_.layers - 1, 0), 1);
+  return {memory, attention ? attention->project(memory) : memory,
+          not_equal(src, static_cast<double>(config_.pad)), initial_states(out.state), source};
+}
+
+Var Seq2SeqRnn::last_state(const Var& final, Index layer, Index part) const {
+  const Index he = encoder_hidden(config_);
+  auto of = [&](Index i) { return narrow(select(final, 0, i), 1, part * he, he); };
+  return concatenate({of(2 * layer), of(2 * layer + 1)}, 1);  // (2, B, He) -> (B, 2 He)
 }
 
 std::vector<Var> Seq2SeqRnn::initial_states(const Var& final) {
   std::vector<Var> states;
-  const Index he = encoder_hidden(config_);
   std::size_t next = 0;
   for (Index layer = 0; layer < config_.layers; ++layer) {
-    // h or c of the layer's two directions side by side: (2, B, He) -> (B, 2 He)
-    auto both = [&](Index part) {
-      auto of = [&](Index i) { return narrow(select(final, 0, i), 1, part * he, he); };
-      return concatenate({of(2 * layer), of(2 * layer + 1)}, 1);
-    };
-    Var state = tanh(bridge[next++](both(0)));
-    if (config_.cell == CellKind::Lstm) state = concatenate({state, bridge[next++](both(1))}, 1);
+    Var state = tanh(bridge[next++](last_state(final, layer, 0)));
+    if (config_.cell == CellKind::Lstm)
+      state = concatenate({state, bridge[next++](last_state(final, layer, 1))}, 1);
     states.push_back(state);
   }
   return states;
@@ -114,8 +121,12 @@ Seq2SeqRnn::Readout Seq2SeqRnn::advance(Var gates, const Encoded& source,
   Index batch = gates.size(0);
   Readout read;
   auto look = [&](const Var& query) {
+    if (!attention) {
+      read.context = select(source.memory, 1, 0);
+      return;
+    }
     AttentionResult a =
-        attention.attend(unsqueeze(query, 1), source.keys, source.memory, source.keep);
+        attention->attend(unsqueeze(query, 1), source.keys, source.memory, source.keep);
     read.context = reshape(a.context, {batch, -1});  // (B, 1, 2 He) -> (B, 2 He)
     read.attention = reshape(a.probs, {batch, -1});  // (B, 1, S) -> (B, S)
   };
@@ -145,10 +156,16 @@ Seq2SeqRnn::Readout Seq2SeqRnn::step(const Var& embedded, const Encoded& source,
   return read;
 }
 
-// Luong's decoder without sampling: the attention waits for no step.
+// Without sampling, Luong's attention waits for no step, and the one vector of no attention is there before.
 Seq2SeqRnn::Readout Seq2SeqRnn::decode_at_once(const Var& embedded, const Encoded& source) {
+  if (!attention) {
+    Var context =
+        broadcast_to(source.memory, {embedded.size(0), embedded.size(1), memory_size(config_)});
+    Var y = decoder(concatenate({embedded, context}, -1), stack(source.states, 0)).y;
+    return {y, context, embedded, {}};
+  }
   Var hidden = decoder(embedded, stack(source.states, 0)).y;
-  AttentionResult a = attention.attend(hidden, source.keys, source.memory, source.keep);
+  AttentionResult a = attention->attend(hidden, source.keys, source.memory, source.keep);
   return {hidden, a.context, embedded, a.probs};
 }
 
@@ -189,7 +206,7 @@ Seq2SeqRnn::Readout Seq2SeqRnn::decode(const Tensor& tgt_in, const Encoded& sour
   Var embedded, gates;
   if (sampling == 0) {
     embedded = embed_target(tgt_in);
-    if (!reads_context()) return decode_at_once(embedded, source);
+    if (!attention || !reads_context()) return decode_at_once(embedded, source);
     gates = input_gates(embedded);
   }
   std::vector<Var> states = source.states, hidden, context, attended, inputs;
@@ -206,10 +223,10 @@ Seq2SeqRnn::Readout Seq2SeqRnn::decode(const Tensor& tgt_in, const Encoded& sour
     }
     hidden.push_back(read.hidden);
     context.push_back(read.context);
-    attended.push_back(read.attention);
+    if (attention) attended.push_back(read.attention);
   }
   if (sampling > 0) embedded = stack(inputs, 1);
-  return {stack(hidden, 1), stack(context, 1), embedded, stack(attended, 1)};
+  return {stack(hidden, 1), stack(context, 1), embedded, attention ? stack(attended, 1) : Var()};
 }
 
 Var Seq2SeqRnn::generate(const Readout& r) { return generator(joined(r)); }
@@ -227,7 +244,7 @@ TeacherForced Seq2SeqRnn::teach(const SourceBatch& source, const Tensor& tgt_in,
     out.logits = answer(read, source);
   else
     out.set_logits(generator, joined(read), options.defer_logits);
-  if (options.need_attention) out.attention.push_back(read.attention);
+  if (options.need_attention && attention) out.attention.push_back(read.attention);
   return out;
 }
 

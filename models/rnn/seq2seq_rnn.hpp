@@ -11,6 +11,9 @@
 //
 //   logits_t = generator [state_t; context_t; embed(y_t)]   (B, T, V)
 //
+//   none (Sutskever et al. 2014, Cho et al. 2014): the memory is one vector, whatever the length
+//     context_t = [final →; final ←] of the last layer    state_t = cell([embed(y_t); context_t])
+//
 // He = D, but D/2 with dot, whose keys and queries must have the same size. Dropout falls on both
 // embeddings and between layers. Padding never reaches an encoder state, and no attention goes
 // there: sources are right-padded, their length is that of their last token that is not padding.
@@ -61,7 +64,7 @@ class Seq2SeqRnn : public SequenceModel {
 
   // What decoding reads of the sources.
   struct Encoded {
-    Var memory;               // (B, S, 2 He)
+    Var memory;               // (B, S, 2 He); without attention the last states (B, 1, 2 He)
     Var keys;                 // the attention's keys, computed once
     Tensor keep;              // (B, S)
     std::vector<Var> states;  // of each decoder layer, (B, D), an LSTM's (B, 2 D)
@@ -72,7 +75,7 @@ class Seq2SeqRnn : public SequenceModel {
   // The inputs of the logits: (B, ·) of one step, (B, T, ·) of all.
   struct Readout {
     Var hidden, context, embedded;
-    Var attention;  // (B, S) or (B, T, S)
+    Var attention;  // (B, S) or (B, T, S); undefined without attention
   };
   // One step, which reads embedded (B, E) and advances `states`.
   Readout step(const Var& embedded, const Encoded& source, std::vector<Var>& states);
@@ -90,8 +93,8 @@ class Seq2SeqRnn : public SequenceModel {
 
   Child<Embedding> src_embed, tgt_embed;
   Child<Recurrent> encoder;
-  Child<ModuleList<Linear>> bridge;  // for each decoder layer: h, and an LSTM's c
-  Child<ScoredAttention> attention;
+  Child<ModuleList<Linear>> bridge;     // for each decoder layer: h, and an LSTM's c
+  ChildPtr<ScoredAttention> attention;  // unless config.attention is None
   Child<Recurrent> decoder;
   Child<Linear> generator;
   Child<Dropout> dropout;
@@ -99,7 +102,10 @@ class Seq2SeqRnn : public SequenceModel {
 
  private:
   std::unique_ptr<StepDecoder> new_decoder(const SourceBatch& source) override;
-  bool reads_context() const { return config_.attention == AttentionScore::Additive; }
+  // Whether the context is an input of the step.
+  bool reads_context() const { return !attention || config_.attention == AttentionScore::Additive; }
+  // h (part 0) or an LSTM's c (part 1) of a layer's two directions side by side: (B, 2 He).
+  Var last_state(const Var& final, Index layer, Index part) const;
   std::vector<Var> initial_states(const Var& final);
   Var input_gates(const Var& embedded);
   Readout advance(Var gates, const Encoded& source, std::vector<Var>& states);

@@ -7,6 +7,7 @@ AttentionOptions LayerSizes::attention(Positions relative) const {
   o.dropout = attention_dropout.value_or(dropout);
   o.bias = bias;
   o.positions = relative;
+  o.share_qk = share_qk;
   return o;
 }
 

@@ -33,6 +33,7 @@ struct LayerSizes {
   // On attention probabilities, and on the hidden layer; as dropout unless given.
   std::optional<double> attention_dropout = {}, activation_dropout = {};
   Positions positions = Positions::Sinusoidal;  // Rotary and Alibi are self-attention's
+  bool share_qk = false;                        // one projection for queries and keys
   bool final_norm = false;  // behind post-norm stacks, too, as torch.nn.Transformer has it
 
   AttentionOptions attention(Positions relative = Positions::None) const;

@@ -38,7 +38,8 @@ struct TransformerConfig : LayerSizes {
   Index src_vocab = 0, tgt_vocab = 0;
   Index encoder_layers = 6, decoder_layers = 6;
   Tie tie = Tie::None;
-  Index max_len = 5000;  // of a sequence; learned positions have as many rows
+  Index max_len = 5000;          // of a sequence; learned positions have as many rows
+  double position_base = 10000;  // of the sinusoidal ones
   // Deviation of the initial embeddings; 0: xavier-uniform, as for every other matrix. 1/√D gives a
   // token's vector √D E[token] entries of deviation 1, the size of its position's (Ott et al. 2019).
   double embedding_init = 0;
@@ -97,9 +98,9 @@ class Transformer : public Callable<Transformer, SequenceModel> {
  public:
   // Learned positions are one table a side; the sinusoidal ones have no parameters.
   Child<PositionalEncoding> GLIM_NAMED(src_positions, config_.positions, config_.d_model,
-                                       config_.dropout, config_.max_len);
+                                       config_.dropout, config_.max_len, config_.position_base);
   Child<PositionalEncoding> GLIM_NAMED(tgt_positions, config_.positions, config_.d_model,
-                                       config_.dropout, config_.max_len);
+                                       config_.dropout, config_.max_len, config_.position_base);
   ChildPtr<PointerGenerator> copy;  // with config.copy
 };
 

@@ -18,9 +18,11 @@ const VitConfig& checked(const VitConfig& c) {
 }
 
 LayerSizes sizes_of(const VitConfig& c) {
-  return {
+  LayerSizes s{
       c.d_model,        c.heads,   c.d_ff ? c.d_ff : 4 * c.d_model, c.dropout, NormPlacement::Pre,
       Activation::Gelu, c.norm_eps};
+  s.share_qk = c.share_qk;
+  return s;
 }
 
 }  // namespace
@@ -29,15 +31,15 @@ Vit::Vit(const VitConfig& c)
     : config_(checked(c)),
       GLIM_NAMED(patch_embed, c.channels, c.d_model, c.patch, Conv2dOptions{.stride = c.patch}),
       GLIM_NAMED(class_token, c.pooling == Pooling::First ? zeros({1, 1, c.d_model}) : Tensor()),
-      GLIM_NAMED(positions, Positions::Learned, c.d_model, c.dropout,
-                 c.patches() + class_token.defined()),
+      GLIM_NAMED(positions, c.positions, c.d_model, c.dropout, c.patches() + class_token.defined(),
+                 c.position_base),
       GLIM_NAMED(encoder, c.layers, sizes_of(c)),
       GLIM_NAMED(head, c.d_model, c.classes),
       GLIM_NAMED(pixel_mean, zeros({c.channels})),
       GLIM_NAMED(pixel_deviation, ones({c.channels})) {
   for (const Var& p : parameters())
     if (p.rank() == 2) xavier_uniform_(p.value());
-  normal_(positions.weight.value(), 0, 0.02);
+  if (positions.weight.defined()) normal_(positions.weight.value(), 0, 0.02);
 }
 
 Var Vit::forward(const Var& images) {

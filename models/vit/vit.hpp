@@ -32,6 +32,9 @@ struct VitConfig {
   double dropout = 0.1;
   Pooling pooling = Pooling::First;
   double norm_eps = 1e-6;
+  Positions positions = Positions::Learned;  // or Sinusoidal, of this base, or None
+  double position_base = 10000;
+  bool share_qk = false;  // one projection for queries and keys
 
   Index patches() const { return height / patch * (width / patch); }
 };

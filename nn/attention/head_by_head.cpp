@@ -10,8 +10,9 @@ Var MultiheadAttention::head_by_head(const Var& query, const Var& key, const Var
   Index dh = d_ / h_;
   auto head_part = [&](const Var& x, Part part, Index head) {
     Index first = head * dh;
-    Var bias =
-        options_.bias ? slice(in_proj_bias_, 0, part * d_ + first, part * d_ + first + dh) : Var();
+    Var bias = options_.bias
+                   ? slice(in_proj_bias_, 0, begin(part) + first, begin(part) + first + dh)
+                   : Var();
     return linear(x, slice(weight(part), 0, first, first + dh), bias);  // (B, T, Dh)
   };
   return in_scope([&] {

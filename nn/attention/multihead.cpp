@@ -32,12 +32,12 @@ AttentionOutput MultiheadAttention::project_out(const AttentionResult& a,
 
 // x W_partᵀ + b_part
 Var MultiheadAttention::project(const Var& x, Part part) const {
-  Var bias = options_.bias ? slice(in_proj_bias_, 0, part * d_, (part + 1) * d_) : Var();
+  Var bias = options_.bias ? slice(in_proj_bias_, 0, begin(part), begin(part) + d_) : Var();
   return linear(x, weight(part), bias);
 }
 
 Var MultiheadAttention::weight(Part part) const {
-  if (in_proj_weight.defined()) return slice(in_proj_weight, 0, part * d_, (part + 1) * d_);
+  if (in_proj_weight.defined()) return slice(in_proj_weight, 0, begin(part), begin(part) + d_);
   return part == Query ? q_proj_weight_ : part == Key ? k_proj_weight_ : v_proj_weight_;
 }
 

@@ -7,12 +7,14 @@
 //
 //   in_proj_weight (3D, D), rows of W^Q, W^K, W^V in turn; with kdim or vdim other than D instead
 //   q_proj_weight (D, D), k_proj_weight (D, kdim), v_proj_weight (D, vdim)
-//   in_proj_bias (3D,)   bias_k, bias_v (1, 1, D)   out_proj.weight (D, D)   out_proj.bias (D,)
+//   with share_qk in_proj_weight (2D, D), rows of W^Q = W^K and of W^V: the gradient is the sum of both uses
+//   in_proj_bias (3D,), shared (2D,)   bias_k, bias_v (1, 1, D)   out_proj.weight (D, D)   out_proj.bias (D,)
 //
 // Positions here are the relative ones of nn/attention/relative_positions.hpp: rotary turns the
 // heads of query and key, ALiBi is added to the scores.
 //
-// Errors: ValueError when H does not divide D, for rotary heads of odd width, or dropout outside [0, 1];
+// Errors: ValueError when H does not divide D, for share_qk with a kdim or vdim other than D, for rotary
+// heads of odd width, or dropout outside [0, 1];
 // ShapeError naming the axis that does not fit; keep-masks are bool, biases of the model's dtype.
 #pragma once
 
@@ -35,6 +37,7 @@ struct AttentionOptions {
   // Of self-attention, Rotary or Alibi; the query's and the key's first row are at position 0.
   Positions positions = Positions::None;
   double rotary_base = 10000;
+  bool share_qk = false;  // W^Q is W^K, and their biases; kdim and vdim are D
 };
 
 struct AttentionOutput {
@@ -76,6 +79,8 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
   AttentionOutput forward(const Var& x, const Var& memory, const AttentionRequest& request = {});
 
   enum Part { Query, Key, Value };
+  // Where a part's D rows begin in in_proj_weight and in_proj_bias, and its columns in their product.
+  Index begin(Part part) const { return d_ * (options_.share_qk ? part / Value : part); }
   AttentionOutput attention(const Var& query, const Var& key, const Var& value,
                             const AttentionRequest& request);
   void check(const Var& query, const Var& key, const Var& value) const;

@@ -7,6 +7,8 @@
 namespace glim {
 namespace {
 
+bool one_width(const AttentionOptions& o, Index d) { return o.kdim == d && o.vdim == d; }
+
 AttentionOptions checked(Index d_model, Index heads, AttentionOptions options) {
   if (heads < 1 || d_model < 1 || d_model % heads != 0)
     throw ValueError("attention", std::to_string(heads) + " heads do not divide d_model " +
@@ -16,10 +18,10 @@ AttentionOptions checked(Index d_model, Index heads, AttentionOptions options) {
                      "dropout " + number_text(options.dropout) + " lies outside [0, 1]");
   if (!options.kdim) options.kdim = d_model;
   if (!options.vdim) options.vdim = d_model;
+  if (options.share_qk && !one_width(options, d_model))
+    throw ValueError("attention", "share_qk needs keys and values of the width d_model");
   return options;
 }
-
-bool one_width(const AttentionOptions& o, Index d) { return o.kdim == d && o.vdim == d; }
 
 Tensor xavier_matrix(bool wanted, Index rows, Index columns) {
   if (!wanted) return {};
@@ -38,7 +40,7 @@ MultiheadAttention::MultiheadAttention(Index d_model, Index heads, AttentionOpti
       d_(d_model),
       h_(heads),
       GLIM_NAMED(out_proj, d_, d_, options_.bias),
-      GLIM_NAMED(in_proj_weight, xavier_matrix(one_width(options_, d_), 3 * d_, d_)),
+      GLIM_NAMED(in_proj_weight, xavier_matrix(one_width(options_, d_), begin(Value) + d_, d_)),
       rotary_(*this, "rotary",
               options_.positions == Positions::Rotary
                   ? std::make_unique<RotaryPositions>(d_ / h_, options_.rotary_base)
@@ -48,7 +50,7 @@ MultiheadAttention::MultiheadAttention(Index d_model, Index heads, AttentionOpti
                      xavier_matrix(!in_proj_weight.defined(), d_, *options_.kdim)),
       v_proj_weight_(*this, "v_proj_weight",
                      xavier_matrix(!in_proj_weight.defined(), d_, *options_.vdim)),
-      in_proj_bias_(*this, "in_proj_bias", options_.bias ? zeros({3 * d_}) : Tensor()),
+      in_proj_bias_(*this, "in_proj_bias", options_.bias ? zeros({begin(Value) + d_}) : Tensor()),
       bias_k_(*this, "bias_k", xavier_row(options_.add_bias_kv, d_)),
       bias_v_(*this, "bias_v", xavier_row(options_.add_bias_kv, d_)) {
   if (options_.bias) out_proj.bias.value().fill_(0);

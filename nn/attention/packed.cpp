@@ -7,9 +7,9 @@ AttentionOutput MultiheadAttention::forward(const Var& x, const AttentionRequest
                                             KeyValueCache* cache) {
   if (!options_.batch_first && !cache) return forward(x, x, x, request);
   check(x, x, x);
-  Var packed = project(x, Query, Value);  // (B, T, 3D)
+  Var packed = project(x, Query, Value);  // (B, T, 3D), with share_qk (B, T, 2D)
   if (packs() && !cache) return attend_packed(packed, {}, request);
-  auto part = [&](Part i) { return split_heads(slice(packed, 2, i * d_, (i + 1) * d_)); };
+  auto part = [&](Part i) { return split_heads(slice(packed, 2, begin(i), begin(i) + d_)); };
   const Index offset = cache ? cache->length : 0;
   Var query = rotated(part(Query), offset), key = rotated(part(Key), offset), value = part(Value);
   if (cache) {
@@ -40,7 +40,7 @@ AttentionOutput MultiheadAttention::attend_packed(const Var& x, const Var& memor
 // Of the parts from `first` to `last` by one product: (B, T, parts·D).
 Var MultiheadAttention::project(const Var& x, Part first, Part last) const {
   auto rows = [&](const Var& v) {
-    return first == Query && last == Value ? v : slice(v, 0, first * d_, (last + 1) * d_);
+    return first == Query && last == Value ? v : slice(v, 0, begin(first), begin(last) + d_);
   };
   Var bias = options_.bias ? rows(in_proj_bias_) : Var();
   return linear(x, rows(in_proj_weight), bias);
@@ -48,7 +48,8 @@ Var MultiheadAttention::project(const Var& x, Part first, Part last) const {
 
 // True if nothing comes between the projections and the heads.
 bool MultiheadAttention::packs() const {
-  return in_proj_weight.defined() && !rotary_ && !bias_k_.defined() && !options_.add_zero_attn;
+  return in_proj_weight.defined() && !options_.share_qk && !rotary_ && !bias_k_.defined() &&
+         !options_.add_zero_attn;
 }
 
 }  // namespace glim

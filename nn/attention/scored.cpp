@@ -12,6 +12,7 @@ ScoredAttention::ScoredAttention(AttentionScore score, Index query_size, Index k
     throw ValueError("attention", "a dot product needs queries and keys of one size, not " +
                                       std::to_string(query_size) + " and " +
                                       std::to_string(key_size));
+  if (score == AttentionScore::None) throw ValueError("attention", "'none' is no score");
   if (score == AttentionScore::Dot) return;
   auto linear = [&](std::string_view name, Index in, Index out, bool bias = false) {
     return ChildPtr<Linear>(*this, name, std::make_unique<Linear>(in, out, bias));

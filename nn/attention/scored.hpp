@@ -24,7 +24,8 @@
 
 namespace glim {
 
-enum class AttentionScore { Additive, Dot, General, Concat };
+// None is no attention: a model that has a choice goes without, and a ScoredAttention is a ValueError.
+enum class AttentionScore { Additive, Dot, General, Concat, None };
 
 class ScoredAttention : public Module {
  public:

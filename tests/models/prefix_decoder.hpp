@@ -26,8 +26,10 @@ class PrefixDecoder final : public StepDecoder {
     TeachOptions options;
     options.need_attention = true;
     TeacherForced taught = model_.teach(source_, prefix, options);
-    Tensor last = taught.attention.back().value();  // (B, T, S), or (B, H, T, S): mean of heads
-    attention_ = select((last.rank() == 4 ? mean(last, {1}) : last), 1, -1);
+    if (!taught.attention.empty()) {
+      Tensor last = taught.attention.back().value();  // (B, T, S), or (B, H, T, S): mean of heads
+      attention_ = select((last.rank() == 4 ? mean(last, {1}) : last), 1, -1);
+    }
     return select(taught.logits.value(), 1, -1);
   }
 

@@ -25,6 +25,7 @@ Metadata torch_metadata(const Checkpoint& checkpoint, const SequenceModel& model
   if (is_relative(c.positions))
     refuse("has positions within attention (--positions " + kNames<Positions>.print(c.positions) +
            ")");
+  if (c.share_qk) refuse("has one projection for queries and keys (--share-qk)");
   nlohmann::ordered_json config = {{"d_model", c.d_model},
                                    {"nhead", c.heads},
                                    {"num_encoder_layers", c.encoder_layers},
@@ -49,6 +50,9 @@ Metadata nanogpt_metadata(const Checkpoint& checkpoint, const TextGenerator& m) 
   if (c.d_ff != 4 * c.d_model) refuse("has --d-ff other than 4 times --d-model");
   if (c.activation != Activation::Gelu)
     refuse("has the activation " + std::string(name_of(c.activation)));
+  if (c.positions != Positions::Learned)
+    refuse("has --positions " + kNames<Positions>.print(c.positions));
+  if (c.share_qk) refuse("has one projection for queries and keys (--share-qk)");
   if (c.norm_eps != 1e-5) refuse(fmt::format("has layer norms with ε = {}", c.norm_eps));
   nlohmann::ordered_json config = {
       {"n_layer", c.layers},     {"n_head", c.heads}, {"n_embd", c.d_model},

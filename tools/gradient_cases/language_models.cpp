@@ -36,7 +36,7 @@ void add_bert(std::vector<Case>& cases) {
         c.max_len = 5;
         c.norm = norm;
         c.dropout = dropout;
-        c.learned_positions = learned;
+        c.positions = learned ? Positions::Learned : Positions::Sinusoidal;
         std::string name = std::string(norm == NormPlacement::Pre ? "pre-norm" : "post-norm") +
                            (dropout > 0 ? ", dropout" : "") +
                            (learned ? ", learned positions" : "");

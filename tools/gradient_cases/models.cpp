@@ -7,13 +7,15 @@ namespace glim {
 namespace {
 
 void add(std::vector<Case>& cases, const std::string& name, NormPlacement norm, Tie tie,
-         double dropout, Activation activation, Positions positions) {
+         double dropout, Activation activation, Positions positions, bool share_qk = false) {
   auto c = sized<TransformerConfig>(9, 8, 2, 12, 2);
   c.dropout = dropout;
   c.norm = norm;
   c.tie = tie;
   c.activation = activation;
   c.positions = positions;
+  c.position_base = 100;
+  c.share_qk = share_qk;
   c.max_len = 6;
   Tensor source = ids({3, 4, 5, 6, 7, 8, 0, 0}, {2, 4});  // the second sentence is shorter
   Tensor target_in = ids({1, 3, 4, 1, 5, 0}, {2, 3}), target_out = ids({3, 4, 2, 5, 2, 0}, {6});
@@ -54,6 +56,9 @@ std::vector<Case> model_cases() {
   for (Positions positions : {Positions::Rotary, Positions::Alibi})
     add(cases, positions == Positions::Rotary ? "rotary positions" : "ALiBi", NormPlacement::Pre,
         Tie::Decoder, 0.2, Activation::Gelu, positions);
+  for (bool share_qk : {false, true})
+    add(cases, share_qk ? "shared query and key, no positions" : "no positions", NormPlacement::Pre,
+        Tie::Decoder, 0.2, Activation::Gelu, Positions::None, share_qk);
   append_recurrent_models(cases);
   append_variants(cases);
   return cases;

@@ -17,7 +17,7 @@ void append_recurrent_models(std::vector<Case>& cases) {
     for (auto [score, score_name] :
          {std::pair(AttentionScore::Additive, "additive"), std::pair(AttentionScore::Dot, "dot"),
           std::pair(AttentionScore::General, "general"),
-          std::pair(AttentionScore::Concat, "concat")})
+          std::pair(AttentionScore::Concat, "concat"), std::pair(AttentionScore::None, "none")})
       for (double dropout : {0.0, 0.3}) {
         auto c = sized_recurrent<Seq2SeqRnnConfig>(8, 7, 3, 4);
         c.layers = dropout > 0 ? 2 : 1;

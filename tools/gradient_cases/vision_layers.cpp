@@ -45,6 +45,14 @@ void add_positions(std::vector<Case>& c) {
     add_module<RotaryPositions>(
         c, of_layer("RotaryPositions", "offset " + std::to_string(offset), {2, 2, 3, 4}),
         [offset](RotaryPositions& r, const Var& x) { return mul(r(x, offset), x); }, 4);
+  for (Positions p : {Positions::None, Positions::Rotary})
+    add_module<MultiheadAttention>(
+        c,
+        of_layer("MultiheadAttention",
+                 p == Positions::None ? "shared query and key" : "shared query and key, rotary",
+                 {2, 3, 4}),
+        [](MultiheadAttention& a, const Var& x) { return a(x).y; }, 4, 2,
+        AttentionOptions{.positions = p, .share_qk = true});
   for (Positions p : {Positions::Rotary, Positions::Alibi})
     for (bool causal : {false, true}) {
       const std::string name = p == Positions::Rotary ? "rotary" : "ALiBi";

@@ -153,10 +153,6 @@ std::vector<AttentionView> attention_views(const Capture& c, const Example& exam
       }
     }
   }
-  if (views.empty())
-    throw ValueError("inspect",
-                     "the model has no attention to show (no softmax named probs on its "
-                     "tape); --no-attention shows the backward pass without it");
   return views;
 }
 

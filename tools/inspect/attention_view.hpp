@@ -47,7 +47,7 @@ struct AttentionView {
   std::vector<HeadView> heads;
 };
 
-// All attentions of a pass, in the order of first use of their modules. ValueError when there is none.
+// All attentions of a pass, in the order of first use of their modules. Empty for a model without.
 std::vector<AttentionView> attention_views(const Capture& capture, const Example& example);
 
 // Labels of the rows (all axes but the last) and columns of an attention's node: "head 0 My",

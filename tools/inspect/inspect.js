@@ -91,7 +91,7 @@ const side_name = v => v.side.replace(" ", "-");
 // place: [side, layer, head, map], as #attention/cross/0/0/all.
 function draw_attention(panel, [side, layer, in_front, map]) {
   if (!data.attention.length) {
-    panel.append(make("p", {}, "This model was inspected without attention."));
+    panel.append(make("p", {}, "This model has no attention to show."));
     return;
   }
   const module = make("select", {id: "attention-module", "aria-label": "module"},

@@ -29,7 +29,6 @@ struct Inspection : ExampleText {
 };
 
 struct InspectionOptions {
-  bool attention = true;       // false: a model may have none
   int attribution_steps = 32;  // 0: none
   bool lens = true;
 };

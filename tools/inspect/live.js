@@ -187,7 +187,8 @@ function update() {
 }
 // A fresh model in place of the page's: its sizes.
 const sizes = {norm: ["", "pre", "post"], layers: ["", 1, 2, 3, 4, 6, 8, 12], "d-model": ["", 16, 32, 64, 128, 256],
-  heads: ["", 1, 2, 4, 8], "embedding-init": ["", 0.02, 0.1, 0.3, 1], seed: ["", 1, 2, 3, 4, 5]};
+  heads: ["", 1, 2, 4, 8], positions: ["", "sinusoidal", "learned", "rotary", "alibi", "none"],
+  "position-base": ["", 10, 100, 1000, 10000, 100000, 1000000], "embedding-init": ["", 0.02, 0.1, 0.3, 1], seed: ["", 1, 2, 3, 4, 5]};
 const fresh = new Map(Object.entries(sizes).map(([name, values]) => [name, make("select", {"data-fresh": name,
   "aria-label": name, onchange: e => {
     const value = isNaN(e.target.value) ? e.target.value : Number(e.target.value);

@@ -85,15 +85,16 @@ void bind_attention(nb::module_& m) {
           "__init__",
           [](MultiheadAttention* self, Index d, Index heads, double dropout, bool bias,
              bool add_bias_kv, bool add_zero_attn, std::optional<Index> kdim,
-             std::optional<Index> vdim, bool batch_first, const std::string& positions) {
-            new (self)
-                MultiheadAttention(d, heads,
-                                   {dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim,
-                                    batch_first, kWords<Positions>.parse("positions", positions)});
+             std::optional<Index> vdim, bool batch_first, const std::string& positions,
+             bool share_qk) {
+            new (self) MultiheadAttention(
+                d, heads,
+                {dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first,
+                 kWords<Positions>.parse("positions", positions), 10000, share_qk});
           },
           "embed_dim"_a, "num_heads"_a, "dropout"_a = 0, "bias"_a = true, "add_bias_kv"_a = false,
           "add_zero_attn"_a = false, "kdim"_a = nb::none(), "vdim"_a = nb::none(),
-          "batch_first"_a = true, "positions"_a = "none")
+          "batch_first"_a = true, "positions"_a = "none", "share_qk"_a = false)
       .def(
           "__call__",
           [](MultiheadAttention& a, const Arg& query, const Arg& key, const Arg& value,

@@ -64,9 +64,9 @@ void transformer_config(Keywords& k, TransformerConfig& c) {
       "d_ff", c.d_ff)("dropout", c.dropout)("norm", c.norm)("activation", c.activation)(
       "norm_eps", c.norm_eps)("bias", c.bias)("attention_dropout", c.attention_dropout)(
       "activation_dropout", c.activation_dropout)("positions", c.positions)(
-      "final_norm", c.final_norm)("encoder_layers", c.encoder_layers)(
-      "decoder_layers", c.decoder_layers)("tie", c.tie)("max_len", c.max_len)(
-      "embedding_init", c.embedding_init)("pad", c.pad);
+      "position_base", c.position_base)("share_qk", c.share_qk)("final_norm", c.final_norm)(
+      "encoder_layers", c.encoder_layers)("decoder_layers", c.decoder_layers)("tie", c.tie)(
+      "max_len", c.max_len)("embedding_init", c.embedding_init)("pad", c.pad);
 }
 
 // __init__ of a model with a config: `fill` lists its keywords.
@@ -91,8 +91,8 @@ Var teach(M& s, const Arg& src, const Arg& tgt_in) {
 void bert_config(Keywords& k, BertConfig& c) {
   k("vocab", c.vocab)("max_len", c.max_len)("d_model", c.d_model)("heads", c.heads)(
       "layers", c.layers)("d_ff", c.d_ff)("dropout", c.dropout)("norm", c.norm)(
-      "activation", c.activation)("learned_positions", c.learned_positions)("norm_eps", c.norm_eps)(
-      "pad", c.pad)("init", c.init);
+      "activation", c.activation)("positions", c.positions)("position_base", c.position_base)(
+      "share_qk", c.share_qk)("norm_eps", c.norm_eps)("pad", c.pad)("init", c.init);
 }
 
 }  // namespace

@@ -13,12 +13,6 @@ namespace glim::python {
 template <class E>
 inline const ChoiceNames<E> kWords = kNames<E>;
 template <>
-inline const ChoiceNames<Positions> kWords<Positions>{{{"sinusoidal", Positions::Sinusoidal},
-                                                       {"learned", Positions::Learned},
-                                                       {"rotary", Positions::Rotary},
-                                                       {"alibi", Positions::Alibi},
-                                                       {"none", Positions::None}}};
-template <>
 inline const ChoiceNames<CellKind> kWords<CellKind>{{{"gru", CellKind::Gru},
                                                      {"lstm", CellKind::Lstm},
                                                      {"tanh", CellKind::Tanh},

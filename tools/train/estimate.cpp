@@ -31,13 +31,13 @@ MemoryNeed least_memory(const TrainOptions& o) {
   if (o.kind == "rnn")
     parameters = layers * 2 * d * d + static_cast<double>(o.d_embed);
   else if (o.kind == "conv")
-    parameters = (layers + decoders) * kernel * 2 * d * d + 2 * rows * d;
+    parameters = (layers + decoders) * kernel * 2 * d * d;
   else
     parameters = layers * (attention + feed_forward);
   if (translates) parameters += decoders * (2 * attention + feed_forward);
-  bool chosen = translates || o.kind == "bert";  // where --positions decides
-  if (o.kind == "gpt" || (chosen && o.positions == "learned")) parameters += rows * d;
-  double table = chosen && o.positions == "sinusoidal" ? rows * d : 0;
+  const double rows_of_positions = o.kind == "rnn" || o.kind == "vit" ? 0 : rows * d;
+  if (o.positions == "learned") parameters += rows_of_positions;
+  double table = o.positions == "sinusoidal" ? rows_of_positions : 0;
   double element = o.precision == "float64" ? 8 : 4;
   double copies = o.optimizer == "sgd" ? 2 : 4;
   MemoryNeed need;

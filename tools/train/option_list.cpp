@@ -76,6 +76,9 @@ void reject_unknown(const TrainOptions& o) {
   for (const TrainOption& t : train_options())
     if (!t.is_of(o.kind) && !t.same(o, defaults))
       throw ValueError("--" + t.name, not_an_option_of(o.kind, t.kinds));
+  if (o.positions != "sinusoidal" && o.position_base != defaults.position_base)
+    throw ValueError("--position-base",
+                     "is that of --positions sinusoidal; --positions " + o.positions + " has none");
 }
 
 }  // namespace glim

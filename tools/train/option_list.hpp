@@ -55,7 +55,7 @@ bool lists(const std::string& list, const std::string& name);
 // "is no option of --kind gpt; it belongs to --kind rnn".
 std::string not_an_option_of(const std::string& kind, const std::string& owners);
 
-// ValueError if an option that options.kind does not have differs from its default: it would be ignored.
+// ValueError if an option that options.kind or its positions do not have differs from its default: it would be ignored.
 void reject_unknown(const TrainOptions& options);
 
 }  // namespace glim

@@ -110,13 +110,18 @@ OPTION(std::string, tie, "none", "weights shared by embeddings and generator",
        .choices = kNames<Tie>.names(), .kinds = kAttentive + ", gpt, bert, classifier",
        .fresh = true)
 OPTION(std::string, positions, "sinusoidal", "how a model knows a token's position",
-       .choices = kNames<Positions>.names(), .kinds = kAttentive + ", gpt, bert, classifier",
-       .fresh = true)
+       .choices = kNames<Positions>.names(),
+       .kinds = kAttentive + ", conv, gpt, bert, classifier, vit", .fresh = true)
+OPTION(double, position_base, 10000, "base of --positions sinusoidal", .range = kAboveZero,
+       .kinds = kAttentive + ", conv, gpt, bert, classifier, vit", .fresh = true)
+OPTION(bool, share_qk, false, "one projection for the queries and the keys of an attention",
+       .kinds = kAttentive + ", gpt, bert, classifier, vit", .fresh = true)
 OPTION(Index, d_embed, 256, "width of a recurrent model's embeddings", .range = kPositive,
        .kinds = "rnn")
 OPTION(std::string, cell, "gru", "cell of a recurrent model", .choices = kNames<CellKind>.names(),
        .kinds = "rnn", .fresh = true)
-OPTION(std::string, attention, "additive", "attention of a recurrent model",
+OPTION(std::string, attention, "additive",
+       "attention of a recurrent model (none: the encoder's last state is all that is read)",
        .choices = kNames<AttentionScore>.names(), .kinds = "rnn", .fresh = true)
 OPTION(Index, patch, 7, "side of the square patches of an image", .range = kPositive,
        .kinds = "vit", .usual = "vit", .fresh = true)

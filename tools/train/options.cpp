@@ -88,6 +88,8 @@ TrainOptions TrainOptions::from_json(const std::string& text, const std::string&
     each_option(o, [&](const TrainOption& t, auto& field) {
       if (j.contains(t.key)) j.at(t.key).get_to(field);
     });
+    if (!j.contains("position_base") && (o.kind == "conv" || o.kind == "vit"))
+      o.positions = "learned";  // which older programs did not ask
     if (!j.contains("noam_factor")) read_as_older(o, j.contains("valid_share"));
     check_values(o);
     return o;

@@ -78,7 +78,7 @@ TEST_CASE("BERT: every parameter receives a gradient, the same bits with any num
       seed(5);
       BertConfig c = small(NormPlacement::Pre);
       c.dropout = 0.2;
-      c.learned_positions = !sinusoidal;
+      if (sinusoidal) c.positions = Positions::Sinusoidal;
       SequenceClassifier model(c, 3, Pooling::First);
       CHECK(model.state_dict().count("bert.positions.weight") == (sinusoidal ? 0 : 1));
       Tape tape;

@@ -15,7 +15,8 @@ using namespace glim;
 namespace {
 
 constexpr AttentionScore kScores[] = {AttentionScore::Additive, AttentionScore::Dot,
-                                      AttentionScore::General, AttentionScore::Concat};
+                                      AttentionScore::General, AttentionScore::Concat,
+                                      AttentionScore::None};
 
 Seq2SeqRnnConfig small(AttentionScore score = AttentionScore::Additive,
                        CellKind cell = CellKind::Gru, Index layers = 1) {
@@ -134,6 +135,7 @@ TEST_CASE("no future token and no padding reaches the logits", "[seq2seq_rnn]") 
 
 TEST_CASE("attention of the model sums to 1 over real source tokens", "[seq2seq_rnn]") {
   for (AttentionScore score : kScores) {
+    if (score == AttentionScore::None) continue;
     seed(5);
     Seq2SeqRnn model(small(score));
     TeachOptions o;
@@ -243,6 +245,34 @@ TEST_CASE("every parameter of a recurrent model receives a gradient", "[seq2seq_
         CHECK(max(abs(p.grad())).item() > 0);
       }
     }
+}
+
+TEST_CASE("without attention the decoder reads one vector, however long the source",
+          "[seq2seq_rnn]") {
+  for (CellKind cell : {CellKind::Gru, CellKind::Lstm}) {
+    seed(13);
+    Seq2SeqRnn model(small(AttentionScore::None, cell, 2));
+    model.eval();
+    const Seq2SeqRnn::Encoded encoded = model.encode(kSource);
+    REQUIRE(encoded.memory.shape() == Shape{2, 1, 12});
+    // The last layer's states: forwards after the last token, backwards after the first.
+    const Tensor all = model.encoder(model.src_embed(kSource), Var(), ids({5, 3}, {2})).y.value();
+    const Tensor of_second = select(encoded.memory.value(), 0, 1);
+    CHECK(close(narrow(of_second, 1, 0, 6), narrow(select(narrow(all, 1, 2, 1), 0, 1), 1, 0, 6)));
+    CHECK(close(narrow(of_second, 1, 6, 6), narrow(select(narrow(all, 1, 0, 1), 0, 1), 1, 6, 6)));
+    const Seq2SeqRnn::Readout read = model.decode(kTarget, encoded);
+    for (Index t = 0; t < 4; ++t)
+      CHECK(same_bits(narrow(read.context.value(), 1, t, 1), encoded.memory.value()));
+    TeachOptions o;
+    o.need_attention = true;
+    CHECK(model.teach(kSource, kTarget, o).attention.empty());
+    o.sampling = 0.5;
+    CHECK(model.teach(kSource, kTarget, o).logits.shape() == Shape{2, 4, 10});
+    for (auto& [name, p] : model.named_parameters()) CHECK_FALSE(name.starts_with("attention."));
+  }
+  Seq2SeqRnnConfig c = small(AttentionScore::None);
+  c.copy = true;
+  CHECK_THROWS_AS(Seq2SeqRnn(c), ValueError);
 }
 
 TEST_CASE("recurrent models refuse what makes none", "[seq2seq_rnn]") {

@@ -8,14 +8,16 @@ using namespace glim::small_transformer;
 
 TEST_CASE("cached decoding equals decoding the whole prefix", "[transformer][cache]") {
   seed(3);
-  for (Positions positions :
-       {Positions::Sinusoidal, Positions::Learned, Positions::Rotary, Positions::Alibi}) {
+  for (Positions positions : {Positions::Sinusoidal, Positions::Learned, Positions::Rotary,
+                              Positions::Alibi, Positions::None}) {
     NormPlacement norm = positions == Positions::Learned || positions == Positions::Alibi
                              ? NormPlacement::Post
                              : NormPlacement::Pre;
     TransformerConfig c = small_config();
     c.norm = norm;
     c.positions = positions;
+    c.position_base = 50;
+    c.share_qk = positions != Positions::Sinusoidal;
     c.dropout = 0.3;  // off in eval
     Transformer model(c);
     evaluate_in_float64(model);

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "autograd/op_form.hpp"
+#include "models/pipeline/choices.hpp"
 #include "nn/attention/mask.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
@@ -60,6 +61,34 @@ TEST_CASE("loss and gradients equal PyTorch's by name", "[transformer][reference
       check_gradients(ref, "", model, tolerance, relative_difference);
     });
   }
+}
+
+TEST_CASE("without positions the encoder does not know the order", "[transformer][positions]") {
+  const Tensor sentence = ids({3, 4, 5, 6, 7}, {1, 5}), other = ids({7, 4, 6, 3, 5}, {1, 5}),
+               order = ids({4, 1, 3, 0, 2}, {5});
+  for (Positions positions : {Positions::None, Positions::Sinusoidal, Positions::Learned,
+                              Positions::Rotary, Positions::Alibi}) {
+    INFO(kNames<Positions>.print(positions));
+    seed(4);
+    TransformerConfig c = small_config();
+    c.positions = positions;
+    Transformer model(c);
+    evaluate_in_float64(model);
+    const Tensor one = index_select(model.encode(sentence).value(), 1, order),
+                 two = model.encode(other).value();
+    CHECK((norm_of(sub(one, two)) < 1e-12) == (positions == Positions::None));
+  }
+}
+
+TEST_CASE("the sinusoids have the base asked for", "[transformer][positions]") {
+  TransformerConfig c = small_config();
+  c.position_base = 100;
+  Transformer model(c);
+  evaluate_in_float64(model);
+  const Tensor nothing = zeros({1, 4, 16}, DType::Float64),
+               table = sinusoidal_positions(0, 4, 16, 100, DType::Float64);
+  for (auto* p : {&model.src_positions, &model.tgt_positions})
+    CHECK(same_bits(select((*p)(Var(nothing)).value(), 0, 0), table));
 }
 
 TEST_CASE("initial embeddings have the deviation asked for", "[transformer]") {

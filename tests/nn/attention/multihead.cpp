@@ -273,6 +273,46 @@ TEST_CASE("score gradients: rows sum to 0, masked entries are exactly 0", "[atte
   CHECK(max(abs(masked)).item() == 0);
 }
 
+TEST_CASE("a shared query and key is one matrix used twice", "[attention]") {
+  const Tensor x = normal({2, 5, 8}, 0, 1, {3, 5}, DType::Float64);
+  const Tensor dy = normal({2, 5, 8}, 0, 1, {3, 6}, DType::Float64);
+  for (Positions positions : {Positions::None, Positions::Rotary}) {
+    seed(2);
+    MultiheadAttention shared(8, 2, {.positions = positions, .share_qk = true}),
+        apart(8, 2, {.positions = positions});
+    shared.to(DType::Float64);
+    apart.to(DType::Float64);
+    StateDict weights = shared.state_dict();
+    for (const char* name : {"in_proj_weight", "in_proj_bias"}) {
+      Tensor both = weights.at(name);  // [QK, V]
+      REQUIRE(both.size(0) == 16);
+      weights[name] = concatenate(
+          std::vector<Tensor>{narrow(both, 0, 0, 8), narrow(both, 0, 0, 8), narrow(both, 0, 8, 8)},
+          0);
+    }
+    apart.load_state_dict(weights);
+    std::map<std::string, Tensor> gradients[2];
+    Tensor y[2];
+    for (int i : {0, 1}) {
+      MultiheadAttention& a = i == 0 ? shared : apart;
+      Tape tape;
+      y[i] = (i == 0 ? a(Var(x)) : a(Var(x), Var(x), Var(x))).y.value();
+      tape.backward(a(Var(x)).y, dy);
+      for (auto& [name, p] : a.named_parameters()) gradients[i][name] = p.grad();
+    }
+    CHECK(norm_between(y[0], y[1]) < 1e-13);
+    CHECK(norm_between(shared.head_by_head(Var(x), Var(x), Var(x)).value(), y[0]) < 1e-13);
+    CHECK(norm_between(shared(Var(x), Var(x)).y.value(), y[0]) < 1e-13);
+    for (const char* name : {"in_proj_weight", "in_proj_bias"}) {
+      const Tensor one = gradients[0].at(name), three = gradients[1].at(name);
+      CHECK(norm_between(narrow(one, 0, 0, 8),
+                         add(narrow(three, 0, 0, 8), narrow(three, 0, 8, 8))) < 1e-12);
+      CHECK(norm_between(narrow(one, 0, 8, 8), narrow(three, 0, 16, 8)) < 1e-12);
+    }
+  }
+  CHECK_THROWS_AS(MultiheadAttention(8, 2, {.kdim = 4, .share_qk = true}), ValueError);
+}
+
 TEST_CASE("identical tokens give no gradient to query and key weights", "[attention]") {
   seed(2);
   MultiheadAttention mha(8, 2);

@@ -25,8 +25,7 @@ struct InspectArguments {
   ExampleOptions example;
   std::string out = "inspect";
   std::vector<std::string> svg, png;
-  bool live = false, no_attention = false, no_tensors = false, pictures = false, data = false,
-       overwrite = false;
+  bool live = false, no_tensors = false, pictures = false, data = false, overwrite = false;
   int steps = 32;
   std::string run;
   Index step = 0;
@@ -156,7 +155,6 @@ void run_inspect(const Command& command, InspectArguments& a) {
   const auto made = make_example(a.example);
   Example& example = *made;
   InspectionOptions options;
-  options.attention = !a.no_attention;
   options.attribution_steps = a.steps;
   DocumentOptions document;
   if (a.live) document.live = live_part(command, a, example);
@@ -221,7 +219,6 @@ Command inspect_command() {
   c.option("list-pictures", &a->pictures, "print the names of all pictures and stop");
   c.option("attribution-steps", &a->steps,
            "points of the integrated gradients (0: no attributions)", Range{0, 10'000});
-  c.option("no-attention", &a->no_attention, "for a model that has none");
   c.option("no-tensors", &a->no_tensors, "leave out activations and gradients");
   c.option("max-mb", &a->most_mb, "largest size of a file",
            {.least = 0, .most = 1e9, .above = true});

@@ -78,13 +78,12 @@ Index drop_unknown(SentenceSet& set) {
 void check_encoder(const TrainOptions& o) {
   reject_unknown(o);
   if (o.max_length < 3) throw ValueError("--max-length", "<s>, a token and </s> need 3 at least");
-  one_of("positions", o.positions, {"sinusoidal", "learned"});
+  one_of("positions", o.positions, {"sinusoidal", "learned", "none"});
 }
 
 BertConfig bert_config(const TrainOptions& o, Index tokens) {
   auto c = sizes_of<BertConfig>(o);
   c.vocab = tokens + 1;  // and [MASK]
-  c.learned_positions = parse_choice<Positions>("positions", o.positions) == Positions::Learned;
   return c;
 }
 

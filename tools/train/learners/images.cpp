@@ -23,6 +23,7 @@ namespace {
 
 void check_images(const TrainOptions& o) {
   reject_unknown(o);
+  one_of("positions", o.positions, {"learned", "sinusoidal", "none"});
   auto fail = [](const char* option, const std::string& problem) {
     throw ValueError(std::string("--") + option, problem);
   };

@@ -27,7 +27,7 @@ void check_language(const TrainOptions& o) {
   one_of("norm", o.norm, {"pre"});
   one_of("activation", o.activation, {"gelu", "gelu-tanh"});
   one_of("tie", o.tie, {"decoder"});
-  one_of("positions", o.positions, {"learned"});
+  one_of("positions", o.positions, {"learned", "sinusoidal", "none"});
 }
 
 std::string joined(const std::vector<std::string>& lines) {

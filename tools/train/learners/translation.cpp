@@ -25,6 +25,10 @@ void finish(const TrainOptions& o, Seq2SeqRnnConfig& c) {
     throw ValueError("--d-model",
                      "with --attention dot each direction has half of it: it must be even, not " +
                          std::to_string(o.d_model));
+  if (c.attention != AttentionScore::None) return;
+  if (c.copy) throw ValueError("--copy", "points by attention, which --attention none leaves out");
+  if (o.guided_attention > 0)
+    throw ValueError("--guided-attention", "has no attention to guide with --attention none");
 }
 
 template <class Model, class Config>
@@ -42,6 +46,7 @@ std::unique_ptr<SequenceModel> of_options(const TrainOptions& o, Index src_vocab
 std::unique_ptr<SequenceModel> new_sequence_model(const TrainOptions& o, Index src_vocab,
                                                   Index tgt_vocab) {
   reject_unknown(o);
+  if (o.kind == "conv") one_of("positions", o.positions, {"learned", "sinusoidal", "none"});
   const auto build = o.kind == "rnn"    ? of_options<Seq2SeqRnn, Seq2SeqRnnConfig>
                      : o.kind == "conv" ? of_options<ConvSeq2Seq, ConvSeq2SeqConfig>
                      : o.kind == "non-autoregressive"

@@ -13,9 +13,10 @@ attending=(train --task copy --examples 60 --max-length 12 --layers 1 --d-model 
 # --- the same commands ---
 for kernel in 1 2 5; do translates "kernel-$kernel" "$glim" "${copy[@]}" --kernel $kernel --epochs 1; done
 translates sampled "$glim" "${copy[@]}" --epochs 1 --scheduled-sampling 0.5 --sampling-steps 2 --guided-attention 1
-for positions in sinusoidal learned rotary alibi; do
-  translates $positions "$glim" "${attending[@]}" --positions $positions
+for positions in sinusoidal learned rotary alibi none; do
+  translates $positions "$glim" "${attending[@]}" --positions $positions --share-qk
 done
+translates unordered "$glim" "${copy[@]}" --epochs 1 --positions none
 
 # --- resumed = never stopped ---
 resumes "$glim" "${copy[@]}"
@@ -26,7 +27,7 @@ refuse "heads of a convolution" "--heads.*--kind conv" "$glim" "${copy[@]}" --he
 refuse "rotary positions of a convolution" "--positions.*--kind conv" "$glim" "${copy[@]}" --positions rotary --out fresh
 refuse "kernel of a Transformer" '--kernel.*conv' "$glim" "${attending[@]}" --kernel 5 --out fresh
 refuse "another kernel on resume" 'kernel' "$glim" train --resume --kernel 5 --progress none --out kernel-1
-refuse "unknown positions" 'positions.*sinusoidal, learned, rotary, alibi' "$glim" "${attending[@]}" --positions relative --out fresh
+refuse "unknown positions" 'positions.*sinusoidal, learned, rotary, alibi, none' "$glim" "${attending[@]}" --positions relative --out fresh
 refuse "rotary heads of odd width" 'width of a head, 5' "$glim" train --task copy --d-model 10 --heads 2 \
   --positions rotary --progress none --out fresh
 report "no folder is left by what was refused" "$([ -e fresh ] && ls fresh)"
