@@ -53,9 +53,10 @@ std::vector<Classified> Classifier::classify(const std::vector<std::string>& sen
 }
 
 ImageClassifier::ImageClassifier(const ModelFile& m) {
-  DescribedVit d = described_vit(m);
+  DescribedImageModel d = described_image_model(m);
   labels_ = std::move(d.labels);
-  model_ = loaded_model<Vit>(m, d.config);
+  load_weights(*d.model, m);
+  model_ = std::move(d.model);
 }
 
 std::vector<Classified> ImageClassifier::classify(const Tensor& images) const {

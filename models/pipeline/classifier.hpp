@@ -1,4 +1,4 @@
-// A label and the probability of each label, for sentences (kind classifier) and for images (kind vit).
+// A label and the probability of each label, for sentences (kind classifier) and for images (kinds vit and cnn).
 //
 //   const Classifier classifier("model");              // a folder of glim train, or one of its files
 //   Classified c = classifier("a fine film");
@@ -19,7 +19,7 @@
 #include "models/pipeline/labels.hpp"
 #include "models/pipeline/model_file.hpp"
 #include "models/tokenizers/tokenizer.hpp"
-#include "models/vit/vit.hpp"
+#include "models/vit/image_model.hpp"
 
 namespace glim {
 
@@ -59,18 +59,18 @@ class ImageClassifier {
   // `path`: the folder of a model, or one of its files.
   explicit ImageClassifier(const std::string& path) : ImageClassifier(read_model(path)) {}
   explicit ImageClassifier(const ModelFile& file);
-  ImageClassifier(Labels labels, std::shared_ptr<Vit> model)
+  ImageClassifier(Labels labels, std::shared_ptr<ImageModel> model)
       : labels_(std::move(labels)), model_(std::move(model)) {}
 
   // One for each image: (N, C, H, W), pixels from 0 to 1.
   std::vector<Classified> classify(const Tensor& images) const;
 
   const Labels& labels() const { return labels_; }
-  const std::shared_ptr<Vit>& model() const { return model_; }
+  const std::shared_ptr<ImageModel>& model() const { return model_; }
 
  private:
   Labels labels_;
-  std::shared_ptr<Vit> model_;
+  std::shared_ptr<ImageModel> model_;
 };
 
 }  // namespace glim

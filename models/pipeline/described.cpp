@@ -87,14 +87,30 @@ DescribedClassifier described_classifier(const ModelFile& m) {
   return d;
 }
 
-DescribedVit described_vit(const ModelFile& m) {
-  m.require_kind("vit", "classify images");
-  DescribedVit d{sizes_from_json<VitConfig>(m.described("model"), m.file),
-                 Labels::from_json(m.described("labels"), m.file)};
-  if (d.labels.size() != d.config.classes)
-    throw FileError(m.file, "has " + std::to_string(d.labels.size()) + " labels, its model " +
-                                std::to_string(d.config.classes) + " classes");
+DescribedImageModel described_image_model(const ModelFile& m) {
+  if (m.kind != "vit" && m.kind != "cnn")
+    throw FileError(m.file,
+                    "holds a model of kind '" + m.kind +
+                        "', which does not classify images; use one of kind 'vit' or 'cnn'");
+  const std::string& sizes = m.described("model");
+  DescribedImageModel d;
+  d.labels = Labels::from_json(m.described("labels"), m.file);
+  auto take = [&](auto config, auto* like) {
+    if (d.labels.size() != config.classes)
+      throw FileError(m.file, "has " + std::to_string(d.labels.size()) + " labels, its model " +
+                                  std::to_string(config.classes) + " classes");
+    d.model = described_model<std::remove_pointer_t<decltype(like)>>(m.weights, m.file, config);
+  };
+  if (m.kind == "cnn")
+    take(sizes_from_json<CnnConfig>(sizes, m.file), static_cast<Cnn*>(nullptr));
+  else
+    take(sizes_from_json<VitConfig>(sizes, m.file), static_cast<Vit*>(nullptr));
   return d;
+}
+
+std::string sizes_json(const ImageModel& model) {
+  const auto* cnn = dynamic_cast<const Cnn*>(&model);
+  return cnn ? to_json(cnn->config()) : to_json(dynamic_cast<const Vit&>(model).config());
 }
 
 double room_for(const StateDict& weights) {

@@ -45,11 +45,13 @@ struct DescribedClassifier {
 };
 DescribedClassifier described_classifier(const ModelFile& file);
 
-struct DescribedVit {
-  VitConfig config;
+// A classifier of images, without its weights.
+struct DescribedImageModel {
+  std::unique_ptr<ImageModel> model;
   Labels labels;
 };
-DescribedVit described_vit(const ModelFile& file);
+DescribedImageModel described_image_model(const ModelFile& file);
+std::string sizes_json(const ImageModel& model);
 
 // More than a model of these weights takes while it is built, its table of positions aside.
 double room_for(const StateDict& weights);

@@ -10,6 +10,7 @@
 #include <string>
 #include <type_traits>
 
+#include "models/cnn/cnn.hpp"
 #include "models/conv/conv_seq2seq.hpp"
 #include "models/gpt/gpt.hpp"
 #include "models/pipeline/choices.hpp"
@@ -152,14 +153,29 @@ void each_size(C& c, const F& f) {
   f("pad", c.pad);
 }
 
-template <SizesOf<VitConfig> C, class F>
-void each_size(C& c, const F& f) {
-  each_size_of_stack(c, f);
+// Of every classifier of images.
+template <class C, class F>
+void each_size_of_images(C& c, const F& f) {
   f("channels", c.channels);
   f("height", c.height);
   f("width", c.width);
-  f("patch", c.patch);
   f("classes", c.classes);
+}
+
+template <SizesOf<CnnConfig> C, class F>
+void each_size(C& c, const F& f) {
+  each_size_of_images(c, f);
+  f("d_model", c.d_model);
+  f("layers", c.layers);
+  f("kernel", c.kernel);
+  f("dropout", c.dropout);
+}
+
+template <SizesOf<VitConfig> C, class F>
+void each_size(C& c, const F& f) {
+  each_size_of_images(c, f);
+  each_size_of_stack(c, f);
+  f("patch", c.patch);
   f("pooling", c.pooling);
   each_size_of_order(c, f);
 }

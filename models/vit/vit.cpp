@@ -7,8 +7,6 @@ namespace {
 
 const VitConfig& checked(const VitConfig& c) {
   auto fail = [](const std::string& problem) { throw ValueError("vit", problem); };
-  if (c.channels < 1 || c.height < 1 || c.width < 1) fail("an image has no pixels");
-  if (c.classes < 2) fail("there must be at least two classes");
   if (c.patch < 1 || c.height % c.patch != 0 || c.width % c.patch != 0)
     fail("patches of " + std::to_string(c.patch) + " x " + std::to_string(c.patch) +
          " do not tile an image of " + std::to_string(c.height) + " x " + std::to_string(c.width));
@@ -28,36 +26,26 @@ LayerSizes sizes_of(const VitConfig& c) {
 }  // namespace
 
 Vit::Vit(const VitConfig& c)
-    : config_(checked(c)),
+    : ImageModel("vit", c),
+      config_(checked(c)),
       GLIM_NAMED(patch_embed, c.channels, c.d_model, c.patch, Conv2dOptions{.stride = c.patch}),
       GLIM_NAMED(class_token, c.pooling == Pooling::First ? zeros({1, 1, c.d_model}) : Tensor()),
       GLIM_NAMED(positions, c.positions, c.d_model, c.dropout, c.patches() + class_token.defined(),
                  c.position_base),
       GLIM_NAMED(encoder, c.layers, sizes_of(c)),
-      GLIM_NAMED(head, c.d_model, c.classes),
-      GLIM_NAMED(pixel_mean, zeros({c.channels})),
-      GLIM_NAMED(pixel_deviation, ones({c.channels})) {
+      GLIM_NAMED(head, c.d_model, c.classes) {
   for (const Var& p : parameters())
     if (p.rank() == 2) xavier_uniform_(p.value());
   if (positions.weight.defined()) normal_(positions.weight.value(), 0, 0.02);
 }
 
-Var Vit::forward(const Var& images) {
+Var Vit::classify(const Var& pixels) {
   const VitConfig& c = config_;
-  if (images.rank() != 4 || images.size(1) != c.channels || images.size(2) != c.height ||
-      images.size(3) != c.width)
-    throw ShapeError("vit",
-                     "images must be (B, " + std::to_string(c.channels) + ", " +
-                         std::to_string(c.height) + ", " + std::to_string(c.width) + ")",
-                     {{"images", images}});
-  Shape along{c.channels, 1, 1};
-  Var centered = images - reshape(pixel_mean.to(images.dtype()), along);
-  Var pixels = centered / reshape(pixel_deviation.to(images.dtype()), along);
   // (B, D, H/P, W/P) -> (B, H/P, W/P, D) -> (B, N, D)
   Var tokens =
-      reshape(permute(patch_embed(pixels), {0, 2, 3, 1}), {images.size(0), c.patches(), c.d_model});
+      reshape(permute(patch_embed(pixels), {0, 2, 3, 1}), {pixels.size(0), c.patches(), c.d_model});
   if (class_token.defined())
-    tokens = concatenate({broadcast_to(class_token, {images.size(0), 1, c.d_model}), tokens}, 1);
+    tokens = concatenate({broadcast_to(class_token, {pixels.size(0), 1, c.d_model}), tokens}, 1);
   Var z = encoder(positions(tokens));
   return head(class_token.defined() ? select(z, 1, 0) : mean(z, {1}));
 }

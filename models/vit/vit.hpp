@@ -8,25 +8,23 @@
 //
 //   images (B, C, H, W) -> patches (B, N, D), N = H W / P² -> logits (B, classes)
 //
-// E is a convolution whose windows do not overlap: kernel and stride P. Pixels are first brought to
-// mean 0 and deviation 1 by pixel_mean and pixel_deviation (C,): part of the model, not trained.
+// E is a convolution whose windows do not overlap: kernel and stride P.
 //
 // Matrices start Xavier-uniform, positions N(0, 0.02), the class token 0. Layers have the names of
 // torch.nn.TransformerEncoder.
 //
-// Errors: ValueError for sizes that make no model (patches that do not tile the image); ShapeError
-// unless images are (B, C, H, W) of these sizes.
+// Errors: those of models/vit/image_model.hpp; ValueError for patches that do not tile the image.
 #pragma once
 
 #include "models/transformer/layers.hpp"
+#include "models/vit/image_model.hpp"
 #include "nn/attention/positions.hpp"
 #include "nn/vision/conv.hpp"
 
 namespace glim {
 
-struct VitConfig {
-  Index channels = 1, height = 28, width = 28;
-  Index patch = 7, classes = 10;
+struct VitConfig : ImageSizes {
+  Index patch = 7;
   Index d_model = 64, heads = 4, layers = 4;
   Index d_ff = 0;  // 0: 4 D
   double dropout = 0.1;
@@ -39,7 +37,7 @@ struct VitConfig {
   Index patches() const { return height / patch * (width / patch); }
 };
 
-class Vit : public Layer {
+class Vit : public ImageModel {
   VitConfig config_;
 
  public:
@@ -51,10 +49,9 @@ class Vit : public Layer {
   Child<PositionalEncoding> positions;
   Child<Encoder> encoder;
   Child<Linear> head;
-  Buffer pixel_mean, pixel_deviation;
 
  private:
-  Var forward(const Var& images) override;  // (B, C, H, W) -> (B, classes)
+  Var classify(const Var& pixels) override;
 };
 
 }  // namespace glim

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "models/bert/bert.hpp"
+#include "models/cnn/cnn.hpp"
 #include "models/conv/conv_seq2seq.hpp"
 #include "models/gpt/gpt.hpp"
 #include "models/non_autoregressive/non_autoregressive.hpp"
@@ -95,6 +96,9 @@ TEST_CASE("every kind of model has the bits that Python's package has", "[models
   vit.height = vit.width = 14;
   const Tensor images = normal({2, 1, 14, 14}, 0, 1, {5, 0});
   record("vit", vit, static_cast<Vit*>(nullptr), [&](Vit& m) { return m(images); });
+  CnnConfig cnn = small<CnnConfig>();
+  cnn.height = cnn.width = 14;
+  record("cnn", cnn, static_cast<Cnn*>(nullptr), [&](Cnn& m) { return m(images); });
   Seq2SeqRnnConfig rnn = small<Seq2SeqRnnConfig>();
   rnn.d_embed = 8;
   rnn.cell = CellKind::Lstm;
@@ -103,6 +107,7 @@ TEST_CASE("every kind of model has the bits that Python's package has", "[models
   record("non-autoregressive", small<NonAutoregressiveConfig>(),
          static_cast<NonAutoregressive*>(nullptr), teach);
   use_gemm_engine(before);
+  for (const auto& [kind, hash] : got) UNSCOPED_INFO(kind << " " << hash);
   CHECK(got == expected());
 }
 

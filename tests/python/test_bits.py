@@ -16,6 +16,7 @@ KINDS = {
     "gpt": (lambda: glim.Gpt(vocab=9, context=8, layers=1, **SMALL), [IDS]),
     "bert": (lambda: glim.Bert(vocab=9, layers=1, **SMALL), [IDS]),
     "vit": (lambda: glim.Vit(height=14, width=14, layers=1, **SMALL), [IMAGES]),
+    "cnn": (lambda: glim.Cnn(height=14, width=14, layers=1, d_model=16), [IMAGES]),
     "rnn": (lambda: glim.Seq2SeqRnn(**PAIR, d_embed=8, d_model=16, cell="lstm"), [IDS, IDS]),
     "conv": (lambda: glim.ConvSeq2Seq(**PAIR, **STACKS, d_model=16), [IDS, IDS]),
     "non-autoregressive": (lambda: glim.NonAutoregressive(**PAIR, **STACKS, **SMALL), [IDS, IDS]),

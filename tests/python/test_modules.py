@@ -179,6 +179,7 @@ MODELS = {
     "mlm": lambda: glim.MaskedLanguageModel(vocab=9, layers=1, **SMALL)(IDS, np.array([1, 3])),
     "classifier": lambda: glim.SequenceClassifier(3, "mean", vocab=9, layers=1, **SMALL)(IDS),
     "vit": lambda: glim.Vit(height=14, width=14, layers=1, **SMALL)(glim.normal((2, 1, 14, 14))),
+    "cnn": lambda: glim.Cnn(height=14, width=14, layers=1, d_model=16)(glim.normal((2, 1, 14, 14))),
     "rnn": lambda: glim.Seq2SeqRnn(src_vocab=9, tgt_vocab=8, d_embed=8, d_model=16, cell="lstm")(IDS, IDS),
     "conv": lambda: glim.ConvSeq2Seq(src_vocab=9, tgt_vocab=8, d_model=16)(IDS, IDS),
     "non-autoregressive": lambda: glim.NonAutoregressive(src_vocab=9, tgt_vocab=9, encoder_layers=1, decoder_layers=1, **SMALL)(IDS, IDS),

@@ -1,4 +1,5 @@
 // The Vision Transformer, convolutions with attention, and quadratic attention: every parameter's gradient and x's.
+#include "models/cnn/cnn.hpp"
 #include "models/conv/attention.hpp"
 #include "models/conv/conv_seq2seq.hpp"
 #include "models/vit/vit.hpp"
@@ -25,6 +26,20 @@ void append_vision_models(std::vector<Case>& cases) {
       };
       add_module<Vit>(cases, {.op = "vit", .name = name, .seed = 6, .x = {3, 2, 6, 4}}, loss, c);
     }
+  for (Index kernel : {1, 3}) {
+    CnnConfig c{{2, 6, 4, 3}, 4, 2, kernel, kernel == 1 ? 0.2 : 0};
+    add_module<Cnn>(
+        cases,
+        {.op = "cnn",
+         .name = "kernel " + std::to_string(kernel),
+         .seed = 6,
+         .kinks = true,
+         .x = {3, 2, 6, 4}},
+        [](Cnn& cnn, const Var& x) {
+          return cross_entropy(cnn(x), tensor({2, 0, 1}, DType::Int64));
+        },
+        c);
+  }
   for (Index kernel : {2, 3})
     for (double dropout : {0.0, 0.2}) {
       auto c = sized_convolution<ConvSeq2SeqConfig>(7, 6, 4, kernel);

@@ -7,6 +7,7 @@
 #include "autograd/op_form.hpp"
 #include "models/pipeline/described.hpp"
 #include "models/tokenizers/by_vocabulary.hpp"
+#include "nn/vision/batch_norm.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
@@ -30,6 +31,7 @@ const ExampleKind kOthers[] = {
     {"bert", read_masked, {"sentence", "hide"}},
     {"classifier", read_labelled_sentence, {"sentence", "label"}},
     {"vit", read_image, {"image", "label", "paint"}},
+    {"cnn", read_image, {"image", "label", "paint"}},
 };
 
 const ExampleKind& kind_of_example(const std::string& kind) {
@@ -37,6 +39,12 @@ const ExampleKind& kind_of_example(const std::string& kind) {
   for (const ExampleKind& k : kOthers)
     if (k.kind == kind) return k;
   throw ValueError("--kind", "'" + kind + "' is not one of " + inspected_kinds());
+}
+
+// One example is no batch to measure.
+void keep_statistics(Module& module) {
+  if (dynamic_cast<BatchNorm*>(&module)) module.eval();
+  for (const auto& [name, child] : module.children()) keep_statistics(*child);
 }
 
 }  // namespace
@@ -86,6 +94,7 @@ Var Example::loss() {
   ChangedForward changed(changes_);
   if (changes_.dropout) {
     model().train();
+    keep_statistics(model());
     seed(0);
   }
   const Index targets = std::ssize(target_out_ids);

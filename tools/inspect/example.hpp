@@ -11,7 +11,7 @@
 //   gpt                        a text, but for its last token        the same, but for its first
 //   bert                       a sentence, some of its tokens hidden the hidden ones
 //   classifier                 a sentence                            its class
-//   vit                        an image, in patches                  its class
+//   vit, cnn                   an image                              its class
 //
 // Parts that are not given come from the task, or from a trained model's answer. A fresh model has no sensible answer.
 // Its target is the task's translation, or class "1" of a classifier's two and a vit's ten. A batch holds this one

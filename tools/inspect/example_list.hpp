@@ -22,10 +22,11 @@ void each_example_option(Options& o, const F& f) {
     "tokens of the sentence that a bert has to guess, <s> being token 0: 3, or 3=cat to "
     "show cat there (without: the middle one)");
   f(Nothing, "label", o.label,
-    "the class to look at, of a classifier or a vit (without: a trained model's own answer, a "
+    "the class to look at, of a classifier, a vit or a cnn (without: a trained model's own answer, "
+    "a "
     "fresh one's 1)");
   f(Nothing, "image", o.image,
-    "image for a vit: FILE.png, or FILE:N for image N of an IDX file, from 0 on (fresh: "
+    "image for a vit or a cnn: FILE.png, or FILE:N for image N of an IDX file, from 0 on (fresh: "
     "a drawn 1)");
   f(Nothing, "pixels", o.pixels, nullptr);
   f(Nothing, "size", o.size, nullptr);

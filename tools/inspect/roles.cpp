@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "models/bert/bert.hpp"
+#include "models/cnn/cnn.hpp"
 #include "models/conv/conv_seq2seq.hpp"
 #include "models/gpt/gpt.hpp"
 #include "models/non_autoregressive/non_autoregressive.hpp"
@@ -51,6 +52,7 @@ void add_members(const Module& module, RolesOfModules& roles) {
   if_is<EncoderLayer>(module, layer);
   if_is<DecoderLayer>(module, layer);
   if_is<GatedConvolution>(module, [&](const auto& m) { set(m, Role::Layer); });
+  if_is<CnnLayer>(module, [&](const auto& m) { set(m, Role::Layer); });
   if_is<MultiheadAttention>(module, [&](const auto& m) { set(m.out_proj, Role::Adds); });
   auto translator = [&](const auto& m) {
     set(m.src_embed, Role::Source);

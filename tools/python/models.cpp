@@ -3,6 +3,7 @@
 #include <set>
 
 #include "models/bert/bert.hpp"
+#include "models/cnn/cnn.hpp"
 #include "models/conv/conv_seq2seq.hpp"
 #include "models/gpt/gpt.hpp"
 #include "models/non_autoregressive/non_autoregressive.hpp"
@@ -166,8 +167,16 @@ void bind_models(nb::module_& m) {
       .def("__init__", from_keywords<Vit, VitConfig>("Vit", [](Keywords& k, VitConfig& c) {
              k("channels", c.channels)("height", c.height)("width", c.width)("patch", c.patch)(
                  "classes", c.classes)("d_model", c.d_model)("heads", c.heads)("layers", c.layers)(
-                 "d_ff", c.d_ff)("dropout", c.dropout)("pooling", c.pooling)("norm_eps",
-                                                                             c.norm_eps);
+                 "d_ff", c.d_ff)("dropout", c.dropout)("pooling", c.pooling)(
+                 "norm_eps", c.norm_eps)("positions", c.positions)(
+                 "position_base", c.position_base)("share_qk", c.share_qk);
+           }));
+  layer<Cnn>(m, "Cnn",
+             "Logits (B, classes) of images (B, C, H, W). Arguments: channels, height, width, "
+             "classes, d_model, layers, kernel, dropout")
+      .def("__init__", from_keywords<Cnn, CnnConfig>("Cnn", [](Keywords& k, CnnConfig& c) {
+             k("channels", c.channels)("height", c.height)("width", c.width)("classes", c.classes)(
+                 "d_model", c.d_model)("layers", c.layers)("kernel", c.kernel)("dropout", c.dropout);
            }));
   module<Seq2SeqRnn>(
       m, "Seq2SeqRnn",

@@ -32,10 +32,13 @@ MemoryNeed least_memory(const TrainOptions& o) {
     parameters = layers * 2 * d * d + static_cast<double>(o.d_embed);
   else if (o.kind == "conv")
     parameters = (layers + decoders) * kernel * 2 * d * d;
+  else if (o.kind == "cnn")
+    parameters = (layers - 1) * kernel * kernel * d * d;
   else
     parameters = layers * (attention + feed_forward);
   if (translates) parameters += decoders * (2 * attention + feed_forward);
-  const double rows_of_positions = o.kind == "rnn" || o.kind == "vit" ? 0 : rows * d;
+  const double rows_of_positions =
+      o.kind == "rnn" || o.kind == "vit" || o.kind == "cnn" ? 0 : rows * d;
   if (o.positions == "learned") parameters += rows_of_positions;
   double table = o.positions == "sinusoidal" ? rows_of_positions : 0;
   double element = o.precision == "float64" ? 8 : 4;

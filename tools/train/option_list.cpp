@@ -16,7 +16,8 @@ std::vector<TrainOption> make_table() {
   const std::vector<std::string> kTokenizers = {"word", "char", "mixed", "sentencepiece-bpe",
                                                 "sentencepiece-unigram"};
   const std::string kSequence = "transformer, rnn, conv, non-autoregressive",
-                    kAttentive = "transformer, non-autoregressive", kEvery = kind_names();
+                    kAttentive = "transformer, non-autoregressive", kImages = "vit, cnn",
+                    kEvery = kind_names();
   std::vector<std::string> kind_list;
   for (const Kind& k : kinds()) kind_list.push_back(k.name);
   const char* group = nullptr;

@@ -40,19 +40,19 @@ OPTION(std::string, labelled, "",
        .kinds = "classifier", .usual = "classifier")
 OPTION(std::string, valid_labelled, "", "such a file to validate on", .kinds = "classifier",
        .usual = "classifier")
-OPTION(std::string, images, "", "IDX file of training images, plain or gzipped", .kinds = "vit",
-       .usual = "vit")
-OPTION(std::string, labels, "", "IDX file of their labels", .kinds = "vit", .usual = "vit")
-OPTION(std::string, valid_images, "", "IDX file of images to validate on", .kinds = "vit")
-OPTION(std::string, valid_labels, "", "IDX file of their labels", .kinds = "vit")
+OPTION(std::string, images, "", "IDX file of training images, plain or gzipped", .kinds = kImages,
+       .usual = kImages)
+OPTION(std::string, labels, "", "IDX file of their labels", .kinds = kImages, .usual = kImages)
+OPTION(std::string, valid_images, "", "IDX file of images to validate on", .kinds = kImages)
+OPTION(std::string, valid_labels, "", "IDX file of their labels", .kinds = kImages)
 OPTION(std::string, image_folder, "",
-       "instead of --images: folder with a folder of PNGs for each class", .kinds = "vit",
-       .usual = "vit")
-OPTION(std::string, valid_image_folder, "", "such a folder to validate on", .kinds = "vit")
+       "instead of --images: folder with a folder of PNGs for each class", .kinds = kImages,
+       .usual = kImages)
+OPTION(std::string, valid_image_folder, "", "such a folder to validate on", .kinds = kImages)
 OPTION(Index, train_first, 0, "train only on this many first images (0: all others)",
-       .range = kCount, .kinds = "vit")
+       .range = kCount, .kinds = kImages)
 OPTION(Index, valid_last, 0, "validate on this many last images, which are not trained on",
-       .range = kCount, .kinds = "vit")
+       .range = kCount, .kinds = kImages)
 OPTION(std::string, init_from, "",
        "folder of a model to begin with, of the same kind (or a bert, for a classifier)",
        .usual = "classifier")
@@ -85,7 +85,8 @@ OPTION(double, word_dropout, 0, "share of tokens hidden in training", .range = k
        .kinds = "classifier")
 
 GROUP("Model")
-OPTION(Index, layers, 3, "encoder layers", .range = kPositive, .usual = kEvery, .fresh = true)
+OPTION(Index, layers, 3, "layers, of two sides the encoder's", .range = kPositive, .usual = kEvery,
+       .fresh = true)
 OPTION(Index, decoder_layers, 0, "decoder layers (0: as many as --layers)", .range = kCount,
        .kinds = "transformer, conv, non-autoregressive", .fresh = true)
 OPTION(Index, d_model, 256, "width D", .range = kPositive, .usual = kEvery, .fresh = true)
@@ -125,8 +126,9 @@ OPTION(std::string, attention, "additive",
        .choices = kNames<AttentionScore>.names(), .kinds = "rnn", .fresh = true)
 OPTION(Index, patch, 7, "side of the square patches of an image", .range = kPositive,
        .kinds = "vit", .usual = "vit", .fresh = true)
-OPTION(Index, kernel, 3, "positions that a layer of a convolutional model sees", .range = kPositive,
-       .kinds = "conv", .fresh = true)
+OPTION(Index, kernel, 3,
+       "positions that a layer of a convolutional model sees, of images along each side",
+       .range = kPositive, .kinds = "conv, cnn", .fresh = true)
 OPTION(bool, copy, false, "copy words of the source: a pointer mixed with the generator",
        .kinds = "transformer, rnn", .fresh = true)
 OPTION(std::string, length, "predict",
@@ -147,7 +149,7 @@ OPTION(std::string, recompute, "none", "layers that backward runs again to save 
 
 GROUP("Training")
 OPTION(Index, epochs, 10, "passes over the training data (0: 5 to 100, by its amount)",
-       .range = kCount, .usual = kSequence + ", bert, classifier, vit", .resumes = true)
+       .range = kCount, .usual = kSequence + ", bert, classifier, " + kImages, .resumes = true)
 OPTION(Index, max_steps, 0, "largest number of updates (0: no limit)", .range = kCount,
        .usual = "gpt", .resumes = true)
 OPTION(Index, batch_tokens, 4096, "largest number of padded tokens in a batch (0: no limit)",
@@ -162,9 +164,9 @@ OPTION(Index, shards, 1, "parts of a batch, which processes share; a power of tw
 OPTION(double, label_smoothing, 0.1, "ε: probability given to the other tokens", .range = kShare,
        .from_start = FromStart::Default)
 OPTION(double, shift, 0, "largest shift of training images, in pixels", .range = {0, 1e6},
-       .kinds = "vit")
+       .kinds = kImages)
 OPTION(double, rotation, 0, "largest rotation of training images, in degrees", .range = {0, 180},
-       .kinds = "vit")
+       .kinds = kImages)
 OPTION(double, guided_attention, 0, "weight of the penalty on attention off the diagonal (0: none)",
        .range = kNotNegative, .kinds = kSequence)
 OPTION(double, guided_width, 0.2,

@@ -145,7 +145,7 @@ void check(const TrainOptions& o) {
   check_rounded(o);
   reject_unknown(o);
   check_vocabulary(o);
-  if (o.kind != "rnn" && o.kind != "conv" && o.d_model % o.heads != 0)
+  if (train_option("heads").is_of(o.kind) && o.d_model % o.heads != 0)
     fail("heads",
          std::to_string(o.heads) + " heads do not divide d_model " + std::to_string(o.d_model));
   if (!std::has_single_bit(static_cast<std::uint64_t>(o.shards)) || o.shards > kMostShards)

@@ -60,10 +60,10 @@ void require_same(const StateDict& a, const StateDict& b) {
 
 void read_json_bytes(std::string_view bytes) {
   const std::string text(bytes);
-  for (auto* read :
-       {stored<TrainState>, stored<TrainOptions>, stored<Labels>, tokenizer, settings,
-        sizes<TransformerConfig>, sizes<NonAutoregressiveConfig>, sizes<Seq2SeqRnnConfig>,
-        sizes<ConvSeq2SeqConfig>, sizes<GptConfig>, sizes<BertConfig>, sizes<VitConfig>})
+  for (auto* read : {stored<TrainState>, stored<TrainOptions>, stored<Labels>, tokenizer, settings,
+                     sizes<TransformerConfig>, sizes<NonAutoregressiveConfig>,
+                     sizes<Seq2SeqRnnConfig>, sizes<ConvSeq2SeqConfig>, sizes<GptConfig>,
+                     sizes<BertConfig>, sizes<VitConfig>, sizes<CnnConfig>})
     attempt(read, text);
 }
 
@@ -89,7 +89,7 @@ void read_model_bytes(std::string_view bytes) {
     load_bert(path);
   else if (kind == "classifier")
     Classifier{path};
-  else if (kind == "vit")
+  else if (kind == "vit" || kind == "cnn")
     ImageClassifier{path};
   else
     Translator{path};

@@ -39,7 +39,8 @@ TEST_CASE("a fresh model of each kind reads an example of its task, never its ow
     ExampleOptions o;
     o.init = true;
     o.fresh.kind = kind.name;
-    if (kind.name == "classifier" || kind.name == "vit") o.fresh.task = "files";
+    if (kind.name == "classifier" || kind.name == "vit" || kind.name == "cnn")
+      o.fresh.task = "files";
     apply_preset(o.fresh, [](const char* name) { return name == std::string("task"); });
     const auto made = make_example(o);
     Example& example = *made;

@@ -17,9 +17,9 @@ namespace {
 void run_classify(const ClassifyArguments& a) {
   const ModelFile model = read_model(a.model);
   if (model.kind == "classifier") return classify_sentences(a, model);
-  if (model.kind == "vit") return classify_images(a, model);
+  if (model.kind == "vit" || model.kind == "cnn") return classify_images(a, model);
   throw FileError(model.file, "holds a model of kind '" + model.kind +
-                                  "', which does not classify; use one of classifier, vit");
+                                  "', which does not classify; use one of classifier, vit, cnn");
 }
 
 }  // namespace
@@ -95,12 +95,13 @@ Command classify_command() {
            "standard input)");
   c.option("columns", &a->columns, "its columns, as NAME,NAME (sentence,label)");
   c.option("truncate", &a->truncate, "cut sentences beyond the model's maximum");
-  c.option("images", &a->images, "IDX file of images to classify (vit)");
+  c.option("images", &a->images, "IDX file of images to classify (vit, cnn)");
   c.option("labels", &a->labels, "IDX file of their labels: measure the accuracy on them");
   c.option("image-folder", &a->image_folder,
-           "folder with a folder of PNGs for each class: measure the accuracy on them (vit)");
+           "folder with a folder of PNGs for each class: measure the accuracy on them (vit, cnn)");
   c.option("json", &a->json, "print a JSON object for each input");
-  c.argument("files", &a->files, "PNG files (vit); without any, standard input gives their names");
+  c.argument("files", &a->files,
+             "PNG files (vit, cnn); without any, standard input gives their names");
   c.run = [a](Command&) { run_classify(*a); };
   return c;
 }

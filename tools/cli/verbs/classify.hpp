@@ -22,7 +22,7 @@ struct ClassifyArguments {
 // Sentences from standard input, or accuracy over sentence<TAB>label lines (kind `classifier`).
 void classify_sentences(const ClassifyArguments& a, const ModelFile& model);
 
-// PNG files or IDX images, or accuracy over labelled ones (kind `vit`).
+// PNG files or IDX images, or accuracy over labelled ones (kinds `vit` and `cnn`).
 void classify_images(const ClassifyArguments& a, const ModelFile& model);
 
 // Prints what was found of one input: "1<TAB>0=0.0312 1=0.9688", and behind a further tab the name of a file;

@@ -1,4 +1,4 @@
-// glim classify with a model of kind `vit`.
+// glim classify with a model of kind `vit` or `cnn`.
 //
 // PNG files are named as arguments or, one a line, on standard input; or the images of an IDX file.
 // One line out for each: the label, a tab, every label's probability, and for files a tab and the name. A file that
@@ -20,36 +20,37 @@ namespace glim {
 namespace {
 
 // The class found for each image of the set.
-std::vector<Classified> classify_all(const ImageClassifier& vit, const ImageSet& set) {
-  require_size(set, vit.model()->config());
+std::vector<Classified> classify_all(const ImageClassifier& classifier, const ImageSet& set) {
+  require_size(set, classifier.model()->sizes());
   std::vector<Classified> all;
   for (Index i = 0; i < set.size(); i += 256) {
     std::vector<Index> rows(static_cast<std::size_t>(std::min<Index>(256, set.size() - i)));
     std::iota(rows.begin(), rows.end(), i);
-    for (Classified& c : vit.classify(images_at(set, rows))) all.push_back(std::move(c));
+    for (Classified& c : classifier.classify(images_at(set, rows))) all.push_back(std::move(c));
   }
   return all;
 }
 
-void measure_labelled(const ClassifyArguments& a, const ImageClassifier& vit, const ImageSet& set) {
-  const std::vector<Index> truth = label_numbers(set, vit.labels());
-  print_accuracy(a, vit.labels(), truth, classify_all(vit, set));
+void measure_labelled(const ClassifyArguments& a, const ImageClassifier& classifier,
+                      const ImageSet& set) {
+  const std::vector<Index> truth = label_numbers(set, classifier.labels());
+  print_accuracy(a, classifier.labels(), truth, classify_all(classifier, set));
 }
 
 // False for a file that cannot be read.
-bool classify_file(const ClassifyArguments& a, const ImageClassifier& vit,
+bool classify_file(const ClassifyArguments& a, const ImageClassifier& classifier,
                    const std::string& file) {
   auto find = [&] {
-    const VitConfig& c = vit.model()->config();
+    const ImageSizes& c = classifier.model()->sizes();
     ImageSet one;
     one.name = file;
     one.channels = c.channels;
     one.height = c.height;
     one.width = c.width;
     append_png(one, file);
-    return vit.classify(images_at(one, {0}))[0];
+    return classifier.classify(images_at(one, {0}))[0];
   };
-  return classify_one(a, vit.labels(), find, {{"file", file}}, file);
+  return classify_one(a, classifier.labels(), find, {{"file", file}}, file);
 }
 
 }  // namespace
@@ -65,29 +66,30 @@ void classify_images(const ClassifyArguments& a, const ModelFile& model) {
     throw ValueError("classify", "takes only one of PNG files, --images and --image-folder");
   if (!a.labels.empty() && a.images.empty())
     throw ValueError("--labels", "needs the --images that it labels");
-  const ImageClassifier vit(model);
-  const VitConfig& c = vit.model()->config();
+  const ImageClassifier classifier(model);
+  const ImageSizes& c = classifier.model()->sizes();
   if (!a.image_folder.empty()) {
     ImageSet like;
     like.channels = c.channels;
     like.height = c.height;
     like.width = c.width;
-    for (Index i = 0; i < vit.labels().size(); ++i) like.classes.push_back(vit.labels().name(i));
-    return measure_labelled(a, vit, read_png_folders(a.image_folder, &like));
+    for (Index i = 0; i < classifier.labels().size(); ++i)
+      like.classes.push_back(classifier.labels().name(i));
+    return measure_labelled(a, classifier, read_png_folders(a.image_folder, &like));
   }
   if (!a.images.empty()) {
     ImageSet set = read_idx_images(a.images, a.labels);
-    if (!a.labels.empty()) return measure_labelled(a, vit, set);
-    const std::vector<Classified> found = classify_all(vit, set);
+    if (!a.labels.empty()) return measure_labelled(a, classifier, set);
+    const std::vector<Classified> found = classify_all(classifier, set);
     for (std::size_t row = 0; row < found.size(); ++row)
-      print_result(a, vit.labels(), found[row], {{"image", row}});
+      print_result(a, classifier.labels(), found[row], {{"image", row}});
     return;
   }
   bool all = true;
-  for (const std::string& file : a.files) all = classify_file(a, vit, file) && all;
+  for (const std::string& file : a.files) all = classify_file(a, classifier, file) && all;
   std::string line;
   while (a.files.empty() && next_line(std::cin, line))
-    if (!line.empty()) all = classify_file(a, vit, line) && all;
+    if (!line.empty()) all = classify_file(a, classifier, line) && all;
   if (!all) throw Exit(1);
 }
 

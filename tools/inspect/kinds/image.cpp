@@ -1,8 +1,9 @@
-// An image and its class, of a vit. The image is a leaf of the tape, "image" (1, C, H, W), pixels in [0, 1]: so its
-// pixels have gradients. "3,4=0.5" paints one before. A fresh vit has the size of the image and the classes 0 to 9.
+// An image and its class, of a vit or a cnn. The image is a leaf of the tape, "image" (1, C, H, W), pixels in [0, 1]: so its
+// pixels have gradients. "3,4=0.5" paints one before. A fresh model has the size of the image and the classes 0 to 9.
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/vit/vit.hpp"
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
 #include "tools/common/number.hpp"
@@ -37,7 +38,7 @@ ImageSet drawn_one() {
 
 // FILE.png, or FILE:N of an IDX file: that image, and of an IDX file those that follow it, ten in all. Of a trained
 // model's size, or of their own.
-ImageSet read_images(const std::string& name, const VitConfig* trained) {
+ImageSet read_images(const std::string& name, const ImageSizes* trained) {
   if (name.ends_with(".png") || name.ends_with(".PNG")) {
     const PngHeader its = read_png_header(name);
     ImageSet set = trained ? no_images(trained->channels, trained->height, trained->width)
@@ -61,10 +62,10 @@ ImageSet read_images(const std::string& name, const VitConfig* trained) {
   return all;
 }
 
-ImageSet images_of(const ExampleOptions& o, const VitConfig* trained) {
+ImageSet images_of(const ExampleOptions& o, const ImageSizes* trained) {
   if (o.pixels.empty()) {
     if (!o.image.empty()) return read_images(o.image, trained);
-    if (trained) throw ValueError("--image", "a vit needs an image to look at");
+    if (trained) throw ValueError("--image", "a model of images needs one to look at");
     return drawn_one();
   }
   if (o.size.size() != 3) throw ValueError("--size", "is (channels, height, width)");
@@ -77,17 +78,11 @@ ImageSet images_of(const ExampleOptions& o, const VitConfig* trained) {
   return set;
 }
 
-ImageClassifier fresh_vit(const TrainOptions& o, const ImageSet& images) {
-  reject_unknown(o);
+ImageClassifier fresh_classifier_of(const ImageSet& images, const TrainOptions& o) {
   seed(static_cast<std::uint64_t>(o.seed));
-  auto c = sizes_of<VitConfig>(o);
-  c.channels = images.channels;
-  c.height = images.height;
-  c.width = images.width;
-  require_tiles(c);
   std::vector<std::string> digits;
-  for (Index i = 0; i < c.classes; ++i) digits.push_back(std::to_string(i));
-  return {Labels::of(digits, "--labels"), std::make_shared<Vit>(c)};
+  for (Index i = 0; i < ImageSizes{}.classes; ++i) digits.push_back(std::to_string(i));
+  return {Labels::of(digits, "--labels"), new_image_model(o, images, std::ssize(digits))};
 }
 
 // "ROW,COLUMN=VALUE" or "CHANNEL,ROW,COLUMN=VALUE" into image (1, C, H, W).
@@ -120,20 +115,22 @@ void read_image(Example& e, const ExampleOptions& options) {
     loaded.emplace(checkpoint);
     e.label_smoothing = checkpoint.options.label_smoothing;
   }
-  e.images = images_of(options, options.init ? nullptr : &loaded->model()->config());
-  if (options.init) loaded.emplace(fresh_vit(options.fresh, e.images));
-  const std::shared_ptr<Vit> vit = loaded->model();
-  if (options.float64) vit->to(DType::Float64);
-  const VitConfig& c = vit->config();
+  e.images = images_of(options, options.init ? nullptr : &loaded->model()->sizes());
+  if (options.init) loaded.emplace(fresh_classifier_of(e.images, options.fresh));
+  const std::shared_ptr<ImageModel> model = loaded->model();
+  if (options.float64) model->to(DType::Float64);
   e.source_text = options.image.empty() ? "a drawn 1" : options.image;
-  Tensor pixels = images_at(e.images, {0}).to(vit->pixel_mean.dtype());
+  Tensor pixels = images_at(e.images, {0}).to(model->pixel_mean.dtype());
   for (const std::string& text : options.paint) paint(pixels, text);
-  if (c.pooling == Pooling::First) e.source.push_back("class");
-  for (Index i = 0; i < c.height / c.patch; ++i)
-    for (Index k = 0; k < c.width / c.patch; ++k)
-      e.source.push_back(fmt::format("patch {},{}", i, k));
-  e.module = vit;
-  e.logits = [vit, image = Var::leaf(pixels, "image")] { return (*vit)(image); };
+  if (const auto* vit = dynamic_cast<const Vit*>(model.get())) {
+    const VitConfig& c = vit->config();
+    if (c.pooling == Pooling::First) e.source.push_back("class");
+    for (Index i = 0; i < c.height / c.patch; ++i)
+      for (Index k = 0; k < c.width / c.patch; ++k)
+        e.source.push_back(fmt::format("patch {},{}", i, k));
+  }
+  e.module = model;
+  e.logits = [model, image = Var::leaf(pixels, "image")] { return (*model)(image); };
   ask_label(e, options, loaded->labels());
 }
 

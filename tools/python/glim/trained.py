@@ -79,7 +79,7 @@ class Model:
     def classify(self, what, *, truncate=False):
         """(label, {label: probability}) of a sentence, or of an image (C, H, W) with values from 0 to 1; of a list of
         sentences or images (N, C, H, W), a list."""
-        if self.kind == "vit":
+        if self.kind in ("vit", "cnn"):
             import numpy as np
 
             images = np.asarray(what, dtype=np.float32)

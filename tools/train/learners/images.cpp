@@ -22,8 +22,6 @@ namespace glim {
 namespace {
 
 void check_images(const TrainOptions& o) {
-  reject_unknown(o);
-  one_of("positions", o.positions, {"learned", "sinusoidal", "none"});
   auto fail = [](const char* option, const std::string& problem) {
     throw ValueError(std::string("--") + option, problem);
   };
@@ -33,7 +31,10 @@ void check_images(const TrainOptions& o) {
   if (!folder && (o.images.empty() || o.labels.empty()))
     fail(o.images.empty() ? "images" : "labels",
          "is needed, an IDX file (or --image-folder, with a folder of PNG files for each class)");
-  if (o.task != "files") fail("task", "--kind vit learns from images alone: leave out --task");
+  if (o.task != "files")
+    fail("task", "--kind " + o.kind + " learns from images alone: leave out --task");
+  if (o.kind == "cnn" && o.shards > 1)
+    fail("shards", "--kind cnn normalises over whole batches: leave out --shards");
   if (folder && !(o.valid_images.empty() && o.valid_labels.empty()))
     fail("valid-images", "goes with --images; --valid-image-folder goes with --image-folder");
   if (!folder && !o.valid_image_folder.empty())
@@ -51,8 +52,7 @@ void check_images(const TrainOptions& o) {
     fail("batch-tokens", "counts tokens; the images of a batch are --batch-sentences");
 }
 
-}  // namespace
-
+// ValueError unless the patches tile the image; it names a patch that does.
 void require_tiles(const VitConfig& c) {
   Index common = std::gcd(c.height, c.width), fits = std::min<Index>(8, common);
   if (common % c.patch == 0) return;
@@ -63,7 +63,36 @@ void require_tiles(const VitConfig& c) {
                   c.height, c.width, fits));
 }
 
-void require_size(const ImageSet& set, const VitConfig& c) {
+void require_halvings(const CnnConfig& c) {
+  if (c.kernel % 2 == 0)
+    throw ValueError("--kernel", fmt::format("must be odd for images, not {}", c.kernel));
+  if (c.layers > most_halvings(c))
+    throw ValueError("--layers",
+                     fmt::format("images of {} x {} are too small for {}, each of which halves "
+                                 "them: {} at most",
+                                 c.height, c.width, counted(c.layers, "layer"), most_halvings(c)));
+}
+
+}  // namespace
+
+std::unique_ptr<ImageModel> new_image_model(const TrainOptions& o, const ImageSet& set,
+                                            Index classes) {
+  reject_unknown(o);
+  const ImageSizes sizes{set.channels, set.height, set.width, classes};
+  if (o.kind == "cnn") {
+    auto c = sizes_of<CnnConfig>(o);
+    static_cast<ImageSizes&>(c) = sizes;
+    require_halvings(c);
+    return std::make_unique<Cnn>(c);
+  }
+  one_of("positions", o.positions, {"learned", "sinusoidal", "none"});
+  auto c = sizes_of<VitConfig>(o);
+  static_cast<ImageSizes&>(c) = sizes;
+  require_tiles(c);
+  return std::make_unique<Vit>(c);
+}
+
+void require_size(const ImageSet& set, const ImageSizes& c) {
   if (set.channels != c.channels || set.height != c.height || set.width != c.width)
     throw FileError(set.name,
                     fmt::format("holds images of {} x {} with {} channel{}; the model "
@@ -105,26 +134,18 @@ class ImageLearner final : public Learner {
     check_images(o);
     read_images();
     choose_by_amount(std::ssize(train_.rows));
-    VitConfig config;
     if (from) {
-      DescribedVit d = described_vit(*from);
-      config = d.config;
+      DescribedImageModel d = described_image_model(*from);
+      model_ = std::move(d.model);
       labels_ = d.labels;
     } else {
       require_every_class(*train_.set);
       labels_ = Labels::of(train_.set->classes, train_.set->name);
-      config = sizes_of<VitConfig>(o);
-      config.channels = train_.set->channels;
-      config.height = train_.set->height;
-      config.width = train_.set->width;
-      config.classes = labels_.size();
-      require_tiles(config);
+      model_ = new_image_model(o, *train_.set, labels_.size());
     }
-    model_ = from ? described_model<Vit>(from->weights, from->file, config)
-                  : std::make_unique<Vit>(config);
     for (Part* p : {&train_, &valid_})
       if (p->set) {
-        require_size(*p->set, config);
+        require_size(*p->set, model_->sizes());
         p->numbers = label_numbers(*p->set, labels_);
       }
     measure_pixels();
@@ -132,7 +153,7 @@ class ImageLearner final : public Learner {
 
   Module& model() override { return *model_; }
   std::map<std::string, std::string> description() const override {
-    return {{"model", to_json(model_->config())}, {"labels", labels_.to_json()}};
+    return {{"model", sizes_json(*model_)}, {"labels", labels_.to_json()}};
   }
 
   std::string fingerprint() const override {
@@ -155,8 +176,9 @@ class ImageLearner final : public Learner {
     add_choices(lines);
     if (set.left_out > 0)
       lines.push_back(fmt::format("  left out: {}, not PNG", counted(set.left_out, "file")));
-    lines.push_back(fmt::format("  patches of {0} x {0}: {1} per image", model_->config().patch,
-                                model_->config().patches()));
+    if (const auto* vit = dynamic_cast<const Vit*>(model_.get()))
+      lines.push_back(fmt::format("  patches of {0} x {0}: {1} per image", vit->config().patch,
+                                  vit->config().patches()));
     return lines;
   }
 
@@ -305,7 +327,7 @@ class ImageLearner final : public Learner {
 
   Part train_, valid_;
   Labels labels_;
-  std::unique_ptr<Vit> model_;
+  std::unique_ptr<ImageModel> model_;
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Learning to classify images: the kind `vit` (models/vit/vit.hpp), from IDX files or folders of PNGs.
+// Learning to classify images: the kinds `vit` (models/vit/vit.hpp) and `cnn` (models/cnn/cnn.hpp), from IDX files or
+// folders of PNGs.
 //
 //   loss = Σ KL(q ‖ p) over the images, q the label, smoothed
 //
@@ -19,9 +20,11 @@
 namespace glim {
 
 // FileError unless the images are of this size.
-void require_size(const ImageSet& set, const VitConfig& config);
-// ValueError unless the patches tile the image; it names a patch that does.
-void require_tiles(const VitConfig& config);
+void require_size(const ImageSet& set, const ImageSizes& sizes);
+// A new model of the kind that the options name for images as those of the set. ValueError naming the option, and a
+// value that fits, for patches that do not tile the image, and for an image that cannot be halved that often.
+std::unique_ptr<ImageModel> new_image_model(const TrainOptions& options, const ImageSet& set,
+                                            Index classes);
 // Numbers of the model's labels for the set's own. FileError for a class that the model does not have.
 std::vector<Index> label_numbers(const ImageSet& set, const Labels& labels);
 

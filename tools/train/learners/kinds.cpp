@@ -27,6 +27,8 @@ const std::vector<Kind>& kinds() {
        make_masked_learner},
       {"vit", "an image as a sequence of patches, a label for it (Dosovitskiy et al. 2021)",
        make_image_learner},
+      {"cnn", "convolutions, batch norm and pooling, a label for an image (LeCun et al. 1998)",
+       make_image_learner},
       {"classifier", "encoder only, a label for a sentence", make_classification_learner},
   };
   return list;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# images.sh GLIM MAKE_IMAGES: models of kind vit through glim train and glim classify, from IDX files
+# images.sh GLIM MAKE_IMAGES: models of kinds vit and cnn through glim train and glim classify, from IDX files
 # and from folders of PNGs. They learn, resume to the bit, and say what they see; whatever is wrong
 # with an image, a label or an option is one line.
 set -uo pipefail
@@ -20,6 +20,12 @@ report "learns from IDX files" "$([ "$(right log)" -ge 38 ] || tail -3 log)"
 "$glim" "${vit[@]}" "${folders[@]}" --valid-last 40 --epochs 40 --pooling first --out by-folder >log 2>&1
 report "learns from folders of PNGs" "$([ "$(right log)" -ge 38 ] || tail -3 log)"
 
+"$glim" train --kind cnn --layers 2 --d-model 16 --batch-sentences 16 --warmup 5 --rate 5e-3 --progress none "${idx[@]}" \
+  --valid-last 40 --epochs 20 --shift 0.5 --out by-cnn >log 2>&1
+report "learns by convolutions" "$([ "$(right log)" -ge 38 ] || tail -3 log)"
+"$glim" classify --model by-cnn --images images.idx --labels labels.idx >log 2>&1
+report "and classifies by them" "$(grep -q '^accuracy 0.9[5-9]\|^accuracy 1' log || cat log)"
+
 # --- under the microscope (a build without pages has none) ---
 if "$glim" inspect --help >/dev/null 2>&1; then
   "$glim" inspect --model by-idx --image images.idx.gz:5 --data --out look >log 2>&1
@@ -39,8 +45,14 @@ assert all(row[k] == old[k] for row, old in zip(rows, was) for k in range(8) if 
 ' 2>&1 || cat log)"
   printf 'where\n' | "$glim" step --model by-folder --image folders/2/0.png --label 1 >log 2>&1
   report "and steps back to them" "$(grep -q 'target: 1' log || cat log)"
+  "$glim" inspect --model by-cnn --image images.idx:5 --data --dropout --out cnn-look >log 2>&1
+  report "so they have in a cnn" "$(python3 -c '
+import json
+data = json.load(open("cnn-look/inspect.json"))
+assert not data["attention"] and any(x for row in data["image"]["gradient"][0] for x in row)
+' 2>&1 || cat log)"
   look=("$glim" inspect --out other --model by-idx)
-  refuse "no image" '--image: a vit needs an image' "${look[@]}"
+  refuse "no image" '--image: a model of images needs one' "${look[@]}"
   refuse "an image that there is not" '--image: images.idx has the images 0 to 239' "${look[@]}" --image images.idx:240
   refuse "no number of an image" '--image: takes FILE.png, or FILE:N' "${look[@]}" --image images.idx
   refuse "an image of another size" "wide.png" "${look[@]}" --image wide.png
@@ -89,6 +101,13 @@ cp images.idx.gz labels.idx one; cp images.idx.gz labels.idx two; cp images.idx.
 (cd three && OMP_NUM_THREADS=5 "$glim" "${run[@]}" >log 2>&1)
 report "a resumed run ends in the same bits" \
   "$([ "$(tensors one/model/last.safetensors)" = "$(tensors two/model/last.safetensors)" ] || tail -1 two/log)"
+(mkdir cnn && cd cnn && cp ../images.idx.gz ../labels.idx . &&
+  cnn=(train --kind cnn "${idx[@]}" --layers 2 --d-model 8 --batch-sentences 16 --schedule constant --train-first 100
+       --epochs 3 --dropout 0.3 --shift 1 --progress none)
+  "$glim" "${cnn[@]}" --out one && OMP_NUM_THREADS=5 "$glim" "${cnn[@]}" --max-steps 10 --out two &&
+  "$glim" train --resume --max-steps 0 --progress none --out two) >log 2>&1
+report "and of convolutions, with their running statistics" \
+  "$([ "$(tensors cnn/one/last.safetensors)" = "$(tensors cnn/two/last.safetensors)" ] || tail -1 log)"
 report "the same bits for any number of threads" \
   "$([ "$(tensors one/model/last.safetensors)" = "$(tensors three/model/last.safetensors)" ] || tail -1 three/log)"
 head -c 58 labels.idx >two/labels.idx; head -c 190 /dev/zero >>two/labels.idx
@@ -146,6 +165,12 @@ option "pooling of no kind" '--pooling.*first, mean' "${idx[@]}" --pooling last
 option "tied weights" "--tie.*vit" "${idx[@]}" --tie decoder
 option "batches counted in tokens" '--batch-tokens' "${idx[@]}" --batch-tokens 100
 refuse "patches that do not tile" 'patches of 3 x 3 do not tile' "$glim" train --kind vit "${idx[@]}" --patch 3 --progress none --out fresh
+small() { refuse "$1" "$2" "$glim" train --kind cnn "${idx[@]}" "${@:3}" --progress none --out fresh; }
+small "images too small for the layers" '--layers: images of 8 x 8 are too small for 4 layers.*: 3 at most' --layers 4
+small "an even kernel" '--kernel: must be odd for images, not 2' --kernel 2
+small "parts of a batch" '--shards: --kind cnn normalises over whole batches' --shards 2
+small "patches of a cnn" '--patch: is no option of --kind cnn; it belongs to --kind vit' --patch 4
+small "positions of a cnn" '--positions: is no option of --kind cnn' --positions none
 refuse "no patch" '--patch' "$glim" train --kind vit "${idx[@]}" --patch 0 --progress none --out fresh
 refuse "images for a Transformer" "--images.*vit" "$glim" train --images images.idx --progress none --out fresh
 report "no folder is left by what was refused" "$([ -e fresh ] && ls fresh)"
