@@ -71,6 +71,15 @@ Var MaskedLanguageModel::forward(const Tensor& ids, const Tensor& chosen) {
   return generator(norm(gelu(transform(picked))));
 }
 
+TokenClassifier::TokenClassifier(const BertConfig& config, Index classes)
+    : GLIM_NAMED(bert, config),
+      GLIM_NAMED(dropout, config.dropout),
+      GLIM_NAMED(classifier, config.d_model, two_or_more(classes)) {
+  initialise(*this, config.init);
+}
+
+Var TokenClassifier::forward(const Tensor& ids) { return classifier(dropout(bert(ids))); }
+
 SequenceClassifier::SequenceClassifier(const BertConfig& config, Index classes, Pooling pooling)
     : GLIM_NAMED(bert, config),
       GLIM_NAMED(pooler, pooling == Pooling::First

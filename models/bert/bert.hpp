@@ -3,12 +3,13 @@
 //   x = Dropout(LN(embed[ids] + PE))                  ids (B, S) -> x (B, S, D)
 //   hidden = encoder(x)                               (B, S, D); no position attends to padding
 //
-// Two heads:
+// Three heads:
 //
 //   masked tokens    logits_m = LN(gelu(W h_m + c)) embedᵀ + b      for each chosen position m
 //   classification   logits = W_c Dropout(pooled) + b_c             (B, C)
 //                    pooled = tanh(W_p h_0 + b_p), h_0 the first token's, as in BERT,
 //                    or the mean of the h_t that are not padding
+//   labels           logits_t = W_c Dropout(h_t) + b_c              for each token (B, S, C)
 //
 // Pre-training (section 3.1): 15 % of the tokens of each sentence are chosen, to be predicted from the
 // rest. Of the chosen ones 80 % become [MASK], 10 % a random token, and 10 % stay as they are. [MASK]
@@ -79,6 +80,20 @@ class MaskedLanguageModel : public Callable<MaskedLanguageModel> {
   friend Callable;
   // Logits (M, V) of the positions `chosen` (M,) among the B·S of ids, row by row.
   Var forward(const Tensor& ids, const Tensor& chosen);
+};
+
+class TokenClassifier : public Callable<TokenClassifier> {
+ public:
+  // ValueError for fewer than 2 classes.
+  TokenClassifier(const BertConfig& config, Index classes);
+
+  Child<Bert> bert;
+  Child<Dropout> dropout;
+  Child<Linear> classifier;
+
+ private:
+  friend Callable;
+  Var forward(const Tensor& ids);  // (B, S) -> logits (B, S, C)
 };
 
 class SequenceClassifier : public Callable<SequenceClassifier> {

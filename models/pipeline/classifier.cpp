@@ -9,9 +9,7 @@
 #include "tensor/ops/reduce.hpp"
 
 namespace glim {
-namespace {
 
-// Of each row of logits (N, C).
 std::vector<Classified> classified(const Tensor& logits) {
   Tensor probs = softmax(logits).to(DType::Float64).contiguous();
   std::vector<Classified> found;
@@ -19,8 +17,6 @@ std::vector<Classified> classified(const Tensor& logits) {
     found.push_back({best, select(probs, 0, std::ssize(found)).to_vector<double>()});
   return found;
 }
-
-}  // namespace
 
 Classifier::Classifier(const ModelFile& m) {
   DescribedClassifier d = described_classifier(m);

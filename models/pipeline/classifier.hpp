@@ -29,6 +29,9 @@ struct Classified {
   std::vector<double> probs;  // by class
 };
 
+// Of each row of logits (N, C).
+std::vector<Classified> classified(const Tensor& logits);
+
 class Classifier {
  public:
   // `path`: the folder of a model, or one of its files.

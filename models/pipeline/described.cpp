@@ -78,8 +78,9 @@ std::pair<BertConfig, TokenizerPtr> described_encoder(const ModelFile& m) {
   return {config, described_tokenizer(m, config.vocab - 1)};
 }
 
-DescribedClassifier described_classifier(const ModelFile& m) {
-  m.require_kind("classifier", "classify sentences");
+DescribedClassifier described_classifier(const ModelFile& m, const std::string& kind,
+                                         const std::string& lacks) {
+  m.require_kind(kind, lacks);
   DescribedClassifier d;
   std::tie(d.config, d.tokenizer) = described_encoder(m);
   d.labels = Labels::from_json(m.described("labels"), m.file);

@@ -43,7 +43,10 @@ struct DescribedClassifier {
   Labels labels;
   Pooling pooling = Pooling::Mean;
 };
-DescribedClassifier described_classifier(const ModelFile& file);
+// Of kind classifier or tagger; `lacks` is what a model of another kind does not do.
+DescribedClassifier described_classifier(const ModelFile& file,
+                                         const std::string& kind = "classifier",
+                                         const std::string& lacks = "classify sentences");
 
 // A classifier of images, without its weights.
 struct DescribedImageModel {

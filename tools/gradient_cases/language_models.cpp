@@ -48,6 +48,12 @@ void add_bert(std::vector<Case>& cases) {
         auto classes = [=](SequenceClassifier& model, const Var&) {
           return cross_entropy(model(text), ids({2, 0}, {2}));
         };
+        auto tokens = [=](TokenClassifier& model, const Var&) {
+          return cross_entropy(reshape(model(text), {10, 3}),
+                               ids({2, 0, 1, 1, 0, 2, 1, 0, 0, 1}, {10}));
+        };
+        add_module<TokenClassifier>(cases, {.op = "token classifier", .name = name, .seed = 8},
+                                    tokens, c, 3);
         for (Pooling pooling : {Pooling::First, Pooling::Mean})
           add_module<SequenceClassifier>(
               cases,

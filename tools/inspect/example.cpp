@@ -30,6 +30,7 @@ const ExampleKind kOthers[] = {
     {"gpt", read_text, {"sentence"}},
     {"bert", read_masked, {"sentence", "hide"}},
     {"classifier", read_labelled_sentence, {"sentence", "label"}},
+    {"tagger", read_tagged_sentence, {"sentence", "label"}},
     {"vit", read_image, {"image", "label", "paint"}},
     {"cnn", read_image, {"image", "label", "paint"}},
 };

@@ -11,6 +11,7 @@
 //   gpt                        a text, but for its last token        the same, but for its first
 //   bert                       a sentence, some of its tokens hidden the hidden ones
 //   classifier                 a sentence                            its class
+//   tagger                     a sentence                            the class of each token
 //   vit, cnn                   an image                              its class
 //
 // Parts that are not given come from the task, or from a trained model's answer. A fresh model has no sensible answer.
@@ -88,6 +89,7 @@ void read_pair(Example& example, const ExampleOptions& options);
 void read_text(Example& example, const ExampleOptions& options);
 void read_masked(Example& example, const ExampleOptions& options);
 void read_labelled_sentence(Example& example, const ExampleOptions& options);
+void read_tagged_sentence(Example& example, const ExampleOptions& options);
 void read_image(Example& example, const ExampleOptions& options);
 
 std::string inspected_kinds();  // "transformer, rnn, ..."

@@ -22,9 +22,9 @@ void each_example_option(Options& o, const F& f) {
     "tokens of the sentence that a bert has to guess, <s> being token 0: 3, or 3=cat to "
     "show cat there (without: the middle one)");
   f(Nothing, "label", o.label,
-    "the class to look at, of a classifier, a vit or a cnn (without: a trained model's own answer, "
-    "a "
-    "fresh one's 1)");
+    "the class to look at, of a classifier, a vit or a cnn, or the class of each token, of a "
+    "tagger "
+    "(without: a trained model's own answer, a fresh one's 1)");
   f(Nothing, "image", o.image,
     "image for a vit or a cnn: FILE.png, or FILE:N for image N of an IDX file, from 0 on (fresh: "
     "a drawn 1)");

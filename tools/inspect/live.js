@@ -346,7 +346,7 @@ function panel(draw_inspection) {
       images ? make("label", {}, "a click on a pixel (Tokens) paints it ", brush) : "",
       pairs ? text("live-translation", "translation", "translation") : "",
       still.kind === "bert" ? make("label", {}, "hidden tokens, from 1 on ", hide) : "",
-      ["classifier", "vit", "cnn"].includes(still.kind) ? make("label", {}, "class ", label) : ""),
+      ["classifier", "tagger", "vit", "cnn"].includes(still.kind) ? make("label", {}, "class ", label) : ""),
     make("div", {class: "controls"},
       make("label", {}, "label smoothing ε ", smoothing), make("label", {}, dropout, " dropout")),
     make("div", {class: "controls"}, make("label", {}, "remove ", part)),

@@ -6,6 +6,7 @@
 
 #include "models/pipeline/classifier.hpp"
 #include "models/pipeline/scorer.hpp"
+#include "models/pipeline/tagger.hpp"
 #include "models/pipeline/text_generator.hpp"
 #include "models/pipeline/translator.hpp"
 #include "tools/python/arrays.hpp"
@@ -91,6 +92,17 @@ void bind_pipeline(nb::module_& m) {
             return as_dict(c.labels(), [&] { return c.classify(sentences, truncate); });
           },
           "sentences"_a, nb::kw_only(), "truncate"_a);
+  nb::class_<Tagger>(m, "Tagger")
+      .def(nb::init<const std::string&>(), "path"_a)
+      .def(
+          "tag",
+          [](const Tagger& t, const std::vector<std::string>& tokens, bool truncate) {
+            std::vector<std::string> found;
+            for (const Classified& c : t.tag(tokens, truncate))
+              found.push_back(t.labels().name(c.label));
+            return found;
+          },
+          Free(), "tokens"_a, nb::kw_only(), "truncate"_a);
   nb::class_<ImageClassifier>(m, "ImageClassifier")
       .def(nb::init<const std::string&>(), "path"_a)
       .def(

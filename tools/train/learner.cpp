@@ -48,6 +48,7 @@ void Learner::choose_by_amount(Index examples) {
 void Learner::add_choices(std::vector<std::string>& lines) const {
   for (const std::string* line : {&held_out_, &chosen_})
     if (!line->empty()) lines.push_back(*line);
+  lines.insert(lines.end(), notes_.begin(), notes_.end());
 }
 
 Var classes_loss(const Var& logits, const Tensor& target, double label_smoothing, Index pad,

@@ -72,6 +72,7 @@ class Learner {
   virtual std::string fingerprint() const = 0;
   // Lines that describe the data.
   virtual std::vector<std::string> summary() const = 0;
+  void add_note(const std::string& line) { notes_.push_back(line); }  // to the summary
 
   // Draws the batches of an epoch; returns their number (0: there are no such data). A training batch is divided
   // into options.shards parts. Below, `batch` is the number of a part: the parts of batch b have the numbers
@@ -130,7 +131,7 @@ class Learner {
   static std::vector<Rows> in_batches(const Rows& rows, Index size);
   // Chooses the options that depend on the number of training examples (presets.hpp).
   void choose_by_amount(Index examples);
-  // Adds what was held out, and what was chosen, to a summary.
+  // Adds what was held out, what was chosen and the notes to a summary.
   void add_choices(std::vector<std::string>& lines) const;
 
   TrainOptions options_;
@@ -138,6 +139,7 @@ class Learner {
 
  private:
   std::string chosen_;
+  std::vector<std::string> notes_;
   std::array<std::vector<Rows>, 2> batches_;  // of the current epochs, by split
 };
 

@@ -17,7 +17,7 @@ std::vector<TrainOption> make_table() {
                                                 "sentencepiece-unigram"};
   const std::string kSequence = "transformer, rnn, conv, non-autoregressive",
                     kAttentive = "transformer, non-autoregressive", kImages = "vit, cnn",
-                    kEvery = kind_names();
+                    kText = kSequence + ", gpt, bert, classifier, tagger", kEvery = kind_names();
   std::vector<std::string> kind_list;
   for (const Kind& k : kinds()) kind_list.push_back(k.name);
   const char* group = nullptr;

@@ -170,6 +170,10 @@ void check(const TrainOptions& o) {
     fail("rate", fmt::format("is the peak learning rate, and {} is too large for one: the factor "
                              "of --schedule noam is --noam-factor {}",
                              o.rate, o.rate));
+  if (o.freeze_embeddings && o.embeddings.empty())
+    fail("freeze-embeddings", "needs --embeddings FILE: nothing else is worth keeping");
+  if (!o.embeddings.empty() && !o.init_from.empty())
+    fail("embeddings", "begin a new model; " + o.init_from + " has its own");
   if (o.out.empty()) fail("out", "needs a folder");
 }
 

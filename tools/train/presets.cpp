@@ -54,8 +54,7 @@ void infer_task(TrainOptions& o, const Given& given, const Took& took) {
   for (const TrainOption& t : train_options())
     if (t.decides && t.name != "kind" && because.empty() && given(t.name.c_str()))
       because = "since --" + t.name + " is given";
-  if (o.kind == "classifier" || o.kind == "vit" || o.kind == "cnn")
-    because = "all that --kind " + o.kind + " has";
+  if (lists("classifier, tagger, vit, cnn", o.kind)) because = "all that --kind " + o.kind + " has";
   if (because.empty()) return;
   o.task = "files";
   took("task", because);

@@ -16,11 +16,12 @@ std::unique_ptr<Checkpoint> starting_model(TrainOptions& o,
   *start = load_checkpoint(o.init_from);
   Checkpoint& c = *start;
   if (!given("kind")) o.kind = c.kind;
-  if (o.kind == "classifier" && c.kind == "bert") return nullptr;
+  const bool labels = o.kind == "classifier" || o.kind == "tagger";
+  if (labels && c.kind == "bert") return nullptr;
   if (o.kind != c.kind)
     throw FileError(c.file,
                     fmt::format("holds a model of kind '{}'; --init-from needs one of kind '{}'{}",
-                                c.kind, o.kind, o.kind == "classifier" ? " or 'bert'" : ""));
+                                c.kind, o.kind, labels ? " or 'bert'" : ""));
   auto model = parse_json(c.described("model"), false);
   for (const TrainOption& t : train_options()) {
     if (t.from_start == FromStart::Free) continue;

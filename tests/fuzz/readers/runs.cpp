@@ -1,8 +1,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "models/pipeline/classifier.hpp"
 #include "models/pipeline/sizes.hpp"
+#include "models/pipeline/tagger.hpp"
 #include "models/pipeline/text_generator.hpp"
 #include "models/pipeline/translator.hpp"
 #include "tensor/error.hpp"
@@ -89,6 +89,8 @@ void read_model_bytes(std::string_view bytes) {
     load_bert(path);
   else if (kind == "classifier")
     Classifier{path};
+  else if (kind == "tagger")
+    Tagger{path};
   else if (kind == "vit" || kind == "cnn")
     ImageClassifier{path};
   else

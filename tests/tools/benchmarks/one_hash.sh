@@ -36,5 +36,7 @@ trained conv 64d07bc2a50a1104 --kind conv "${pairs[@]}" --layers 2
 trained non-autoregressive b23e75eaa40d5d99 --kind non-autoregressive "${pairs[@]}" "${layers[@]}"
 trained classifier ea94e3eb08fb9e6f --kind classifier --labelled labelled --valid-share 0 --batch-sentences 16 "${layers[@]}"
 trained vit f7f3b1d173889e76 --kind vit --images images.idx.gz --labels labels.idx --patch 4 --valid-share 0 --batch-sentences 16 "${layers[@]}"
+for i in {1..60}; do printf 'day\tB-T\n%d\tI-T\nis\tO\nfair\tO\n\n' "$i"; done >tagged
+trained tagger 787182fc296a09cf --kind tagger --labelled tagged --valid-share 0 --batch-sentences 16 "${layers[@]}"
 trained cnn f556cf6e5e0402aa --kind cnn --images images.idx.gz --labels labels.idx --layers 2 --valid-share 0 --batch-sentences 16
 summary

@@ -104,6 +104,10 @@ def main(glim, root, make_images, *_):  # under sanitizers ~[slow] comes last
         check("translate", 2, "translate", "--model", "m", text="3 4\n" + "3 " * 300, status=1)
         measured = "classify --labelled, --labels or --image-folder"
         check(measured, 1, "classify", "--model", "c", "--labelled", "labelled")
+        pathlib.Path("tagged").write_text("Bob\tB-PER\nmet\tO\n\nAda\tB-PER\n" * 3)
+        train("t", "--kind", "tagger", "--labelled", "tagged")
+        check("classify with a tagger", 3, "classify", "--model", "t", text="Bob met\n\n" + "Bob " * 300, status=1)
+        check(measured, 1, "classify", "--model", "t", "--labelled", "tagged")
         subprocess.run([make_images, "."], check=True, stdout=subprocess.DEVNULL)
         train("v", "--kind", "vit", "--images", "images.idx", "--labels", "labels.idx", "--patch", "4")
         images = json.loads(json.dumps(run("classify", "--model", "v", "--images", "images.idx").stdout)).count("\n")

@@ -17,9 +17,11 @@ namespace {
 void run_classify(const ClassifyArguments& a) {
   const ModelFile model = read_model(a.model);
   if (model.kind == "classifier") return classify_sentences(a, model);
+  if (model.kind == "tagger") return classify_tokens(a, model);
   if (model.kind == "vit" || model.kind == "cnn") return classify_images(a, model);
-  throw FileError(model.file, "holds a model of kind '" + model.kind +
-                                  "', which does not classify; use one of classifier, vit, cnn");
+  throw FileError(model.file,
+                  "holds a model of kind '" + model.kind +
+                      "', which does not classify; use one of classifier, tagger, vit, cnn");
 }
 
 }  // namespace
@@ -64,7 +66,8 @@ bool classify_one(const ClassifyArguments& a, const Labels& labels,
 }
 
 void print_accuracy(const ClassifyArguments& a, const Labels& labels,
-                    const std::vector<Index>& truth, const std::vector<Classified>& found) {
+                    const std::vector<Index>& truth, const std::vector<Classified>& found,
+                    const SpanCounts* spans) {
   Index all_right = 0;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   std::string classes;
@@ -78,21 +81,27 @@ void print_accuracy(const ClassifyArguments& a, const Labels& labels,
   }
   const Index total = std::ssize(truth);
   double share = static_cast<double>(all_right) / static_cast<double>(std::max<Index>(total, 1));
-  if (a.json)
-    return print_json({{"accuracy", share},
-                       {"right", all_right},
-                       {"total", total},
-                       {"classes", std::move(list)}});
+  if (a.json) {
+    nlohmann::ordered_json all = {
+        {"accuracy", share}, {"right", all_right}, {"total", total}, {"classes", std::move(list)}};
+    if (spans)
+      all["spans"] = {{"f1", spans->f1()},         {"precision", spans->precision()},
+                      {"recall", spans->recall()}, {"right", spans->right},
+                      {"found", spans->found},     {"total", spans->wanted}};
+    return print_json(all);
+  }
   print_line(fmt::format("accuracy {:.4f} ({} of {})", share, all_right, total) + classes);
+  if (spans) print_line(spans->describe());
 }
 
 Command classify_command() {
   Command c("classify", "label each line of standard input, or each image, with probabilities");
   auto a = std::make_shared<ClassifyArguments>();
   c.option("model", &a->model, "folder of a model, or one of its files");
-  c.option("labelled", &a->labelled,
-           "file of sentence<TAB>label lines, CSV or JSON lines: measure the accuracy on them (-: "
-           "standard input)");
+  c.option(
+      "labelled", &a->labelled,
+      "file of sentence<TAB>label lines, CSV or JSON lines (tagger: TOKEN<TAB>LABEL lines, CoNLL "
+      "or JSON lines): measure the accuracy on them (-: standard input)");
   c.option("columns", &a->columns, "its columns, as NAME,NAME (sentence,label)");
   c.option("truncate", &a->truncate, "cut sentences beyond the model's maximum");
   c.option("images", &a->images, "IDX file of images to classify (vit, cnn)");

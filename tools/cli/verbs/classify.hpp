@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/pipeline/classifier.hpp"
+#include "models/pipeline/tagger.hpp"
 
 namespace glim {
 
@@ -21,6 +22,9 @@ struct ClassifyArguments {
 
 // Sentences from standard input, or accuracy over sentence<TAB>label lines (kind `classifier`).
 void classify_sentences(const ClassifyArguments& a, const ModelFile& model);
+
+// The tokens of sentences from standard input, or accuracy over labelled ones (kind `tagger`).
+void classify_tokens(const ClassifyArguments& a, const ModelFile& model);
 
 // PNG files or IDX images, or accuracy over labelled ones (kinds `vit` and `cnn`).
 void classify_images(const ClassifyArguments& a, const ModelFile& model);
@@ -37,8 +41,9 @@ bool classify_one(const ClassifyArguments& a, const Labels& labels,
                   nlohmann::ordered_json input, const std::string& file = {});
 
 // How often the predicted label is right, in all and by class: "accuracy 0.8073 (704 of 872)", then a line a class; with
-// --json an object.
+// --json an object. Behind them the spans, if there are any.
 void print_accuracy(const ClassifyArguments& a, const Labels& labels,
-                    const std::vector<Index>& truth, const std::vector<Classified>& found);
+                    const std::vector<Index>& truth, const std::vector<Classified>& found,
+                    const SpanCounts* spans = nullptr);
 
 }  // namespace glim

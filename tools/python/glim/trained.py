@@ -78,7 +78,12 @@ class Model:
 
     def classify(self, what, *, truncate=False):
         """(label, {label: probability}) of a sentence, or of an image (C, H, W) with values from 0 to 1; of a list of
-        sentences or images (N, C, H, W), a list."""
+        sentences or images (N, C, H, W), a list. Of kind tagger: [(token, label), ...] of a sentence."""
+        if self.kind == "tagger":
+            tag = self._part(_glim.Tagger).tag
+            sentences = [s.split() for s in ([what] if isinstance(what, str) else what)]
+            found = [list(zip(tokens, tag(tokens, truncate=truncate))) for tokens in sentences]
+            return found[0] if isinstance(what, str) else found
         if self.kind in ("vit", "cnn"):
             import numpy as np
 

@@ -87,6 +87,13 @@ BertConfig bert_config(const TrainOptions& o, Index tokens) {
   return c;
 }
 
+void load_encoder(Bert& encoder, const ModelFile& pretrained) {
+  StateDict weights;
+  for (auto& [name, value] : pretrained.weights)
+    if (name.rfind("bert.", 0) == 0) weights[name.substr(5)] = value;
+  load_state(encoder, weights, pretrained.file);
+}
+
 LoadedBert load_bert(const std::string& path) {
   const Checkpoint c = load_checkpoint(path);
   c.require_kind("bert", "predict hidden tokens");

@@ -20,6 +20,9 @@ namespace glim {
 void check_encoder(const TrainOptions& o);
 BertConfig bert_config(const TrainOptions& o, Index tokens);
 
+// Gives the encoder the weights of a pre-trained one (kind bert).
+void load_encoder(Bert& encoder, const ModelFile& pretrained);
+
 // A masked-language model, in eval(), and the options it was trained with. FileError naming the file, also for a
 // model of another kind.
 struct LoadedBert {

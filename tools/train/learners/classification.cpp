@@ -66,7 +66,7 @@ class ClassificationLearner final : public SentenceLearner {
                  ? std::make_unique<SequenceClassifier>(config, labels_.size(), pooling)
                  : described_model<SequenceClassifier>(described.weights, described.file, config,
                                                        labels_.size(), pooling);
-    if (!started_from_.empty()) start_from(start.weights);
+    if (!started_from_.empty()) load_encoder(model_->bert, start);
     auto take = [&](const ParallelCorpus& from_file, SentenceSet& to) {
       std::vector<Index> numbers = label_numbers(from_file, labels_);
       for (std::size_t i = 0; i < numbers.size(); ++i)
@@ -112,22 +112,11 @@ class ClassificationLearner final : public SentenceLearner {
     Tensor ids = padded_ids(pairs(split), rows);
     std::vector<Index> numbers;
     for (Index row : rows) numbers.push_back(pairs(split)[static_cast<std::size_t>(row)].target[0]);
-    if (split == Split::Train && model_->training() && options_.word_dropout > 0) {
-      Tensor token = greater_equal(ids, scalar(static_cast<double>(kSpecialTokens), DType::Int64));
-      Tensor hidden =
-          logical_and(token, bernoulli(ids.shape(), options_.word_dropout, generator().next()));
-      ids = where(hidden, scalar(static_cast<double>(kUnk), DType::Int64), ids);
-    }
+    if (split == Split::Train && model_->training() && options_.word_dropout > 0)
+      ids = with_words_dropped(ids, options_.word_dropout);
     Var logits = (*model_)(ids);  // (B, C)
     return classes_loss(logits, from_vector(numbers, {std::ssize(numbers)}),
                         options_.label_smoothing, -1, sums);
-  }
-
-  void start_from(const StateDict& pretrained) {
-    StateDict encoder;
-    for (auto& [name, value] : pretrained)
-      if (name.rfind("bert.", 0) == 0) encoder[name.substr(5)] = value;
-    load_state(model_->bert, encoder, started_from_);
   }
 
   Labels labels_;

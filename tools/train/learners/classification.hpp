@@ -2,9 +2,6 @@
 // pre-trained encoder.
 //
 //   loss = Σ KL(q ‖ p) over the sentences, q the label, smoothed
-//
-// Word dropout replaces each token of a training sentence by <unk> with this probability: a label must not
-// depend on one word (Iyyer et al. 2015, section 3.1 "word dropout").
 #pragma once
 
 #include <memory>

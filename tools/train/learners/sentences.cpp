@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include "models/pipeline/padded.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/random.hpp"
 #include "tools/common/counted.hpp"
 
 namespace glim {
@@ -19,6 +21,12 @@ void SentenceSet::add(const Tokenizer& tokenizer, const std::string& sentence, I
 
 Tensor padded_ids(const std::vector<TokenPair>& pairs, const std::vector<std::int64_t>& rows) {
   return make_batch(pairs, rows).source;
+}
+
+Tensor with_words_dropped(const Tensor& ids, double share) {
+  Tensor token = greater_equal(ids, scalar(static_cast<double>(kSpecialTokens), DType::Int64));
+  Tensor hidden = logical_and(token, bernoulli(ids.shape(), share, generator().next()));
+  return where(hidden, scalar(static_cast<double>(kUnk), DType::Int64), ids);
 }
 
 std::vector<std::string> SentenceLearner::summary() const {

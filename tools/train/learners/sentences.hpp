@@ -27,6 +27,10 @@ struct SentenceSet {
 // (B, S) ids of these sentences, in order, padded.
 Tensor padded_ids(const std::vector<TokenPair>& pairs, const std::vector<std::int64_t>& rows);
 
+// Each token is <unk> with this probability: a label must not depend on one word (Iyyer et al. 2015, section 3.1 "word
+// dropout").
+Tensor with_words_dropped(const Tensor& ids, double share);
+
 // A learner of sentences, each a row.
 class SentenceLearner : public Learner {
  public:

@@ -60,7 +60,7 @@ printf 'break encoder*self_attn.probs\ncontinue\ndiff\nset . scale 2\ndiff\n' | 
 check "diff agrees, and finds what was doubled" [ "$(grep -c WRONG out)" = 1 ]
 
 # --- models of other kinds ---
-for kind in rnn conv non-autoregressive gpt bert classifier vit cnn; do
+for kind in rnn conv non-autoregressive gpt bert classifier tagger vit cnn; do
   printf 'next 3\nformula\ncontinue\n' | timeout 600 "$glim" step --fresh --kind $kind --d-model 16 --layers 1 >out 2>err
   check "$kind" [ $? = 0 ]
   check "$kind: the pass ends" grep -q '^the pass is over' out

@@ -1,0 +1,86 @@
+// glim classify with a model of kind `tagger`.
+//
+// A sentence a line in gives TOKEN<TAB>LABEL lines and a blank one, as --labelled reads them; with --json an object a
+// sentence. A line that is empty or cannot be read, which is reported, gives the blank line alone; the exit status then
+// is 1.
+#include <fmt/format.h>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "models/tokenizers/utf8.hpp"
+#include "tensor/error.hpp"
+#include "tools/cli/verbs/classify.hpp"
+#include "tools/cli/verbs/verbs.hpp"
+#include "tools/data/corpus/corpus.hpp"
+#include "tools/train/learners/tagging.hpp"
+
+namespace glim {
+namespace {
+
+std::vector<std::string> names_of(const Labels& labels, const std::vector<Classified>& found) {
+  std::vector<std::string> names;
+  for (const Classified& c : found) names.push_back(labels.name(c.label));
+  return names;
+}
+
+void measure_labelled(const ClassifyArguments& a, const Tagger& tagger) {
+  const TaggedData data = read_tagged(a.labelled);
+  const auto numbers = label_numbers(data, tagger.labels());
+  std::vector<Index> truth;
+  std::vector<Classified> found;
+  SpanCounts spans;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const TaggedSentence& s = data.sentences[i];
+    const auto own = tagger.tag(s.tokens, a.truncate, fmt::format("{}:{}", data.name, s.line));
+    const auto count = std::ssize(own);
+    spans.add(names_of(tagger.labels(), own), {s.labels.begin(), s.labels.begin() + count});
+    truth.insert(truth.end(), numbers[i].begin(), numbers[i].begin() + count);
+    found.insert(found.end(), own.begin(), own.end());
+  }
+  print_accuracy(a, tagger.labels(), truth, found,
+                 tagger.labels().find("O") < 0 ? nullptr : &spans);
+}
+
+}  // namespace
+
+void classify_tokens(const ClassifyArguments& a, const ModelFile& model) {
+  if (!(a.images.empty() && a.labels.empty() && a.image_folder.empty() && a.files.empty()))
+    throw ValueError("classify",
+                     "images are for models of kind 'vit' or 'cnn'; this one reads sentences");
+  if (!a.columns.empty())
+    throw ValueError("--columns",
+                     "is for models of kind 'classifier'; a tagger reads the first and the last");
+  const Tagger tagger(model);
+  if (!a.labelled.empty()) return measure_labelled(a, tagger);
+  std::string line;
+  bool all = true;
+  for (Index number = 1; next_line(std::cin, line); ++number) {
+    if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
+    const std::string name = "standard input:" + std::to_string(number);
+    std::vector<std::string> tokens, labels;
+    nlohmann::ordered_json object = {{"line", number}};
+    try {
+      require_length(name, line);
+      if (auto bad = first_invalid_utf8(line))
+        throw FileError(name, describe_invalid_utf8(line, *bad));
+      for (std::string_view token : split_spaces(line)) tokens.emplace_back(token);
+      if (!tokens.empty()) labels = names_of(tagger.labels(), tagger.tag(tokens, a.truncate, name));
+    } catch (const FileError& e) {
+      report_error(e.one_line());
+      object["error"] = e.problem();
+      all = false;
+    }
+    tokens.resize(labels.size());
+    if (a.json) {
+      object["tokens"] = tokens;
+      object["labels"] = labels;
+      print_json(object);
+      continue;
+    }
+    for (std::size_t t = 0; t < labels.size(); ++t) print_line(tokens[t] + "\t" + labels[t]);
+    print_line("");
+  }
+  if (!all) throw Exit(1);
+}
+
+}  // namespace glim

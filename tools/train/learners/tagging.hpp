@@ -1,0 +1,34 @@
+// Learning a label for each token: the kind `tagger` (models/bert/bert.hpp), from scratch or from a pre-trained encoder.
+//
+//   loss = Σ KL(q ‖ p) over the tokens, q the label, smoothed
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/train/checkpoint.hpp"
+#include "tools/train/learner.hpp"
+
+namespace glim {
+
+struct TaggedSentence {
+  std::vector<std::string> tokens, labels;  // as many
+  Index line = 0;                           // where it begins, counted from 1
+};
+struct TaggedData {
+  std::string name;
+  std::vector<TaggedSentence> sentences;  // none is empty
+  Index empty = 0, first_empty = 0;       // left out, and the line of the first
+};
+
+// A token and its label a line, divided by tabs or spaces, and a blank line behind each sentence. Of more columns the
+// first and the last count (CoNLL). Or JSON lines, {"tokens": ["Ada", …], "labels": ["B-PER", …]}. FileError with file
+// and line for a line with another number of columns than the first, and for tokens without as many labels.
+TaggedData read_tagged(const std::string& path);
+// FileError with file and line for a label that is not one of `labels`.
+std::vector<std::vector<Index>> label_numbers(const TaggedData& data, const Labels& labels);
+
+std::unique_ptr<Learner> make_tagging_learner(const TrainOptions& options, const Checkpoint* from);
+
+}  // namespace glim
