@@ -5,11 +5,9 @@
 #include <cmath>
 
 #include "nn/loss.hpp"
-#include "optim/adam.hpp"
-#include "optim/clip.hpp"
-#include "optim/schedule.hpp"
 #include "tools/data/corpus/batches.hpp"
 #include "tools/study/measures.hpp"
+#include "tools/study/sequences.hpp"
 
 namespace glim::rollout_study {
 
@@ -55,28 +53,23 @@ SequenceClassifier agreement_classifier(Index layers) {
   return SequenceClassifier(c, 2, Pooling::First);
 }
 
-void train_on_agreement(SequenceClassifier& model, Index steps, Index batch) {
-  Adam adam(model.named_parameters(), {.rate = 1e-3, .beta2 = 0.98});
-  Schedule schedule = cosine_schedule(1e-3, steps / 10, steps + 1);
-  for (Index step = 1; step <= steps; ++step) {
-    std::vector<AgreementSentence> sentences;
-    for (Index i = 0; i < batch; ++i) sentences.push_back(agreement_sentence(generator().next()));
-    std::vector<const std::vector<Index>*> rows;
-    std::vector<Index> numbers;
-    for (const AgreementSentence& s : sentences) {
-      rows.push_back(&s.ids);
-      numbers.push_back(s.number);
-    }
-    Tensor ids = padded_rows(rows, false, false);
-    {
-      Tape tape;
-      tape.backward(cross_entropy(model(ids), from_vector(numbers, {batch})));
-    }
-    clip_gradient_norm(model.named_parameters(), 1);
-    adam.set_rate(schedule.rate(step));
-    adam.step();
-    adam.zero_grad();
+AgreementBatch agreement_batch(Index count) {
+  std::vector<AgreementSentence> sentences;
+  for (Index i = 0; i < count; ++i) sentences.push_back(agreement_sentence(generator().next()));
+  std::vector<const std::vector<Index>*> rows;
+  std::vector<Index> numbers;
+  for (const AgreementSentence& s : sentences) {
+    rows.push_back(&s.ids);
+    numbers.push_back(s.number);
   }
+  return {padded_rows(rows, false, false), from_vector(numbers, {count})};
+}
+
+void train_on_agreement(SequenceClassifier& model, Index steps, Index batch) {
+  train(model, steps, 1e-3, [&](Index) {
+    const AgreementBatch sentences = agreement_batch(batch);
+    return cross_entropy(model(sentences.ids), sentences.numbers);
+  });
 }
 
 }  // namespace glim::rollout_study

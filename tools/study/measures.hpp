@@ -5,9 +5,13 @@
 #include <vector>
 
 #include "models/bert/bert.hpp"
+#include "models/decoding/sequence_model.hpp"
 #include "nn/attention/multihead.hpp"
+#include "nn/layer_norm.hpp"
 #include "nn/residual.hpp"
+#include "nn/vision/batch_norm.hpp"
 #include "tensor/random.hpp"
+#include "tools/data/corpus/corpus.hpp"
 #include "tools/study/features.hpp"
 #include "tools/study/study.hpp"
 
@@ -154,10 +158,78 @@ struct AgreementSentence {
   Index number = 0;  // 0 singular, 1 plural
 };
 AgreementSentence agreement_sentence(RandomKey key);
+struct AgreementBatch {
+  Tensor ids, numbers;  // (B, T) padded, (B,)
+};
+AgreementBatch agreement_batch(Index count);  // of fresh sentences
 SequenceClassifier agreement_classifier(Index layers);
 // By fresh sentences, each step `batch` of them.
 void train_on_agreement(SequenceClassifier& model, Index steps, Index batch);
 
 }  // namespace rollout_study
+
+namespace length {
+
+Measurement measure(std::uint64_t seed, bool small);
+
+}  // namespace length
+
+namespace fixed_or_learned {
+
+Measurement measure(std::uint64_t seed, bool small);
+// How far the means of two samples are apart, in deviations of one draw.
+double distance_in_deviations(const std::vector<double>& a, const std::vector<double>& b);
+
+}  // namespace fixed_or_learned
+
+namespace heads {
+
+Measurement measure(std::uint64_t seed, bool small);
+// Of probabilities (B, H, T, S): by head, the mean distance between a query and the keys that it attends to.
+std::vector<double> head_distances(const Tensor& probs);
+
+}  // namespace heads
+
+namespace norms {
+
+Measurement measure(std::uint64_t seed, bool small);
+// Layer norm or batch norm of x (B, T, D), over D or over B and T.
+class Norm : public Layer {
+ public:
+  Norm(Index width, bool batch);
+
+ private:
+  Var forward(const Var& x) override;
+  ChildPtr<LayerNorm> layer_;
+  ChildPtr<BatchNorm> batch_;
+};
+// How far the numbers of a sentence move in training when the other sentence of its batch is replaced, and when
+// both are padded to twice their length.
+struct Moved {
+  double by_neighbour = 0, by_padding = 0;
+};
+Moved moved(bool batch);
+
+}  // namespace norms
+
+namespace exposure {
+
+Measurement measure(std::uint64_t seed, bool small);
+// The share of wrong tokens at each step, of greedy outputs for pairs of one length. At step `wrong` all of them are made
+// wrong, if there is such a step.
+std::vector<double> errors_by_step(SequenceModel& model, const std::vector<TokenPair>& pairs,
+                                   std::size_t wrong);
+// Of the steps behind this one.
+double mean_after(const std::vector<double>& errors, std::size_t step);
+
+}  // namespace exposure
+
+namespace bf16 {
+
+Measurement measure(std::uint64_t seed, bool small);
+// The nearest number with this many stored bits of precision, ties to even: 7 for bfloat16, 23 for float32.
+float rounded(float x, int bits);
+
+}  // namespace bf16
 
 }  // namespace glim

@@ -24,6 +24,12 @@ const std::map<std::string, Measurement (*)(std::uint64_t, bool)> kMeasures = {
     {"dependence", dependence::measure},
     {"label-smoothing", label_smoothing::measure},
     {"rollout", rollout_study::measure},
+    {"length", length::measure},
+    {"fixed-or-learned", fixed_or_learned::measure},
+    {"heads", heads::measure},
+    {"norms", norms::measure},
+    {"exposure", exposure::measure},
+    {"bf16", bf16::measure},
 };
 
 std::string joined(const Words& words, std::size_t from) {

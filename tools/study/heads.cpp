@@ -1,0 +1,94 @@
+// heads: whether h heads cost what one costs, and look at different distances.
+//
+// Vaswani et al. 2017 (arXiv 1706.03762), section 3.2.2: with heads of width d/h "the total computational cost is similar
+// to that of single-head attention with full dimensionality". Cost is counted: parameters, and the multiplications of
+// all products of a forward pass. The time of an update is in the picture alone, because it is another in every run.
+//
+// The tutorials: heads look at different things, some near, some far. The distance of a head is
+//
+//   mean over queries i of Σ_j A_ij |i - j|
+//
+// and the spread of an attention is the deviation of its heads' distances. Fresh weights are the comparison.
+#include "autograd/op_form.hpp"
+#include "tensor/clock.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tools/study/measures.hpp"
+#include "tools/study/sequences.hpp"
+#include "tools/study/statistics.hpp"
+
+namespace glim::heads {
+
+std::vector<double> head_distances(const Tensor& probs) {
+  const Index queries = probs.size(-2), keys = probs.size(-1);
+  std::vector<double> apart;
+  for (Index i = 0; i < queries; ++i)
+    for (Index j = 0; j < keys; ++j) apart.push_back(static_cast<double>(std::abs(i - j)));
+  const Tensor distance = from_vector(apart, {queries, keys}).to(probs.dtype());
+  return mean(sum(mul(probs, distance), {-1}), {0, 2}).to(DType::Float64).to_vector<double>();
+}
+
+namespace {
+
+// Multiplications of the products on a tape: for each element of a result one for each element of a row.
+struct CountProducts final : Observer {
+  void computed(const Formula& op, const Tensor& y) override {
+    if (op.op == "matmul") results = y.numel();
+  }
+  void read(int, const Var& operand) override {  // the first operand of a product
+    if (results == 0) return;
+    total += static_cast<double>(results * operand.size(-1));
+    results = 0;
+  }
+  Index results = 0;
+  double total = 0;
+};
+
+// Of a forward pass: multiplications, and the mean spread of the attentions.
+std::pair<double, double> forward_pass(Transformer& model, const std::vector<TokenPair>& pairs) {
+  UseForm use(OpForm::Explicit);
+  CountProducts products;
+  Tape tape;
+  tape.observe(products);
+  tape.watch("*probs");
+  pair_loss(model, batch_of(pairs));
+  std::vector<double> spreads;
+  for (const Watched& w : tape.watched()) spreads.push_back(deviation_of(head_distances(w.value)));
+  return {products.total, mean_of(spreads)};
+}
+
+}  // namespace
+
+Measurement measure(std::uint64_t seed, bool small) {
+  const Index steps = small ? 5 : 600, length = 10, sentences = small ? 4 : 100;
+  const auto pairs = symbol_pairs(SymbolTask::Reverse, length, length, sentences, {seed, kHeldOut});
+  Measurement m;
+  double parameters = 0, products = 0;
+  for (Index heads : {1, 2, 4, 8}) {
+    generator().set_state(seed, 0);
+    TransformerConfig c = symbol_transformer();
+    c.heads = heads;
+    Transformer model(c);
+    double weights = 0;
+    for (const Var& p : model.parameters()) weights += static_cast<double>(p.numel());
+    const auto [cost, fresh] = forward_pass(model, pairs);
+    if (heads == 1) parameters = weights, products = cost;
+    const double start = seconds_now();
+    train_on(model, SymbolTask::Reverse, 1, length, steps);
+    const auto x = static_cast<double>(heads);
+    m.curve("time", "seconds", x, (seconds_now() - start) / static_cast<double>(steps));
+    const std::string of = std::to_string(heads);
+    m.values["loss_" + of] = nll_of(model, pairs);
+    m.curve("loss", "reverse", x, m.values["loss_" + of]);
+    if (heads == 1) continue;
+    const double trained = forward_pass(model, pairs).second;
+    m.values["spread_" + of] = trained / fresh;
+    m.curve("spread", "fresh", x, fresh);
+    m.curve("spread", "trained", x, trained);
+    m.values["parameters"] = weights / parameters;
+    m.values["products"] = cost / products;
+  }
+  return m;
+}
+
+}  // namespace glim::heads

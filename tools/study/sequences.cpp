@@ -1,0 +1,113 @@
+#include "tools/study/sequences.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "nn/loss.hpp"
+#include "optim/adam.hpp"
+#include "optim/clip.hpp"
+#include "optim/schedule.hpp"
+
+namespace glim {
+
+std::vector<TokenPair> symbol_pairs(SymbolTask task, Index shortest, Index longest, Index count,
+                                    RandomKey key) {
+  std::uint64_t draws = 0;
+  auto below = [&](Index n) {
+    return static_cast<Index>(uniform_at(key, draws++) * static_cast<double>(n));
+  };
+  std::vector<TokenPair> pairs;
+  for (Index i = 0; i < count; ++i) {
+    std::vector<Index> x(static_cast<std::size_t>(shortest + below(longest - shortest + 1)));
+    for (Index& s : x) s = below(kSymbols);
+    std::vector<Index> y = x;
+    if (task == SymbolTask::Reverse) std::ranges::reverse(y);
+    if (task == SymbolTask::Sum)
+      std::partial_sum(x.begin(), x.end(), y.begin(),
+                       [](Index a, Index b) { return (a + b) % kSymbols; });
+    for (auto* side : {&x, &y})
+      for (Index& s : *side) s += kSpecialTokens;
+    pairs.push_back({x, y});
+  }
+  return pairs;
+}
+
+Batch batch_of(const std::vector<TokenPair>& pairs) {
+  std::vector<Index> all(pairs.size());
+  std::iota(all.begin(), all.end(), Index{0});
+  return make_batch(pairs, all);
+}
+
+TransformerConfig symbol_transformer() {
+  TransformerConfig c;
+  c.src_vocab = c.tgt_vocab = kSymbolVocabulary;
+  c.d_model = 32;
+  c.heads = 4;
+  c.d_ff = 64;
+  c.encoder_layers = c.decoder_layers = 2;
+  c.dropout = 0;
+  c.norm = NormPlacement::Pre;
+  c.embedding_init = 1 / std::sqrt(32.0);
+  c.max_len = 128;
+  return c;
+}
+
+void train(Module& model, Index steps, double rate, const std::function<Var(Index step)>& loss,
+           Backward how) {
+  model.train();
+  const NamedParameters parameters = model.named_parameters();
+  Adam adam(parameters, {.rate = rate, .beta2 = 0.98});
+  const Schedule schedule = cosine_schedule(rate, steps / 10, steps + 1);
+  for (Index step = 1; step <= steps; ++step) {
+    {
+      Tape tape;
+      tape.backward(loss(step), how);
+    }
+    clip_gradient_norm(parameters, 1);
+    adam.set_rate(schedule.rate(step));
+    adam.step();
+    adam.zero_grad();
+  }
+  model.eval();
+}
+
+Var pair_loss(SequenceModel& model, const Batch& b, double sampling) {
+  const TeachOptions options{.sampling = sampling};
+  return cross_entropy(model.teach(b.source, b.target_in, options).logits, b.target_out,
+                       {.ignore_index = kPad});
+}
+
+void train_on(SequenceModel& model, SymbolTask task, Index shortest, Index longest, Index steps,
+              double rate) {
+  train(model, steps, rate, [&](Index) {
+    return pair_loss(model,
+                     batch_of(symbol_pairs(task, shortest, longest, 32, generator().next())));
+  });
+}
+
+std::vector<std::vector<Index>> greedy(SequenceModel& model, const std::vector<TokenPair>& pairs) {
+  std::vector<Index> limits;
+  for (const TokenPair& p : pairs) limits.push_back(std::ssize(p.target));
+  std::vector<std::vector<Index>> outputs;
+  for (const auto& found : model.generate_sequences(batch_of(pairs).source, limits, {}))
+    outputs.push_back(found.at(0).tokens);
+  return outputs;
+}
+
+double token_accuracy(SequenceModel& model, const std::vector<TokenPair>& pairs) {
+  const auto outputs = greedy(model, pairs);
+  double right = 0, all = 0;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const std::vector<Index>&wanted = pairs[i].target, &got = outputs[i];
+    for (std::size_t t = 0; t < wanted.size(); ++t) right += t < got.size() && got[t] == wanted[t];
+    all += static_cast<double>(wanted.size());
+  }
+  return right / all;
+}
+
+double nll_of(SequenceModel& model, const std::vector<TokenPair>& pairs) {
+  return pair_loss(model, batch_of(pairs)).item();
+}
+
+}  // namespace glim
