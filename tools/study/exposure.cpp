@@ -40,7 +40,7 @@ double mean_after(const std::vector<double>& errors, std::size_t step) {
 Measurement measure(std::uint64_t seed, bool small) {
   constexpr Index kLength = 10;
   constexpr std::size_t kWrong = 2;
-  const Index steps = small ? 5 : 1000, sentences = small ? 4 : 200;
+  const Index steps = small ? 5 : 1500, sentences = small ? 4 : 200;
   Measurement m;
   for (bool sums : {false, true})
     for (double most : {0.0, 0.5}) {

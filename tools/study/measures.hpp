@@ -7,6 +7,7 @@
 #include "models/bert/bert.hpp"
 #include "models/decoding/sequence_model.hpp"
 #include "nn/attention/multihead.hpp"
+#include "nn/attention/positions.hpp"
 #include "nn/layer_norm.hpp"
 #include "nn/residual.hpp"
 #include "nn/vision/batch_norm.hpp"
@@ -231,5 +232,48 @@ Measurement measure(std::uint64_t seed, bool small);
 float rounded(float x, int bits);
 
 }  // namespace bf16
+
+namespace order {
+
+Measurement measure(std::uint64_t seed, bool small);
+// How far the encoding of a permuted sentence of different words is from the permuted encoding, largest element, or from
+// one mean to the other. Of fresh weights in float64.
+double moved_by_permutation(Positions positions, const std::vector<Index>& order, bool as_mean);
+
+}  // namespace order
+
+namespace base {
+
+Measurement measure(std::uint64_t seed, bool small);
+// PE(p)·PE(p + apart)/(width/2): 1 for the same position.
+double similarity(Index apart, double base, Index width);
+
+}  // namespace base
+
+namespace query_is_key {
+
+Measurement measure(std::uint64_t seed, bool small);
+// Of probabilities (..., T, T): the mean A_ii.
+double diagonal_mass(const Tensor& probs);
+
+}  // namespace query_is_key
+
+namespace bottleneck {
+
+Measurement measure(std::uint64_t seed, bool small);
+// "vector", "attention" or "transformer".
+std::unique_ptr<SequenceModel> model_of(const std::string& name);
+
+}  // namespace bottleneck
+
+namespace hunger {
+
+Measurement measure(std::uint64_t seed, bool small);
+struct Digits {
+  Tensor images, classes;  // (N, 1, 20, 20), (N,)
+};
+Digits draw_digits(Index count, RandomKey key);
+
+}  // namespace hunger
 
 }  // namespace glim

@@ -6,8 +6,7 @@
 // The tutorials ask why a Transformer has layer norm (Ba et al. 2016, arXiv 1607.06450, section 1: batch norm "is not
 // obvious how to apply" to sentences of unequal length). First on one tensor: what becomes of a sentence when it is
 // padded, and when its neighbour in the batch changes. Then two encoders of the same form are trained in batches of four
-// sentences of 6 to 17 words, to say whether the hidden verb is singular or plural (agreement.cpp).
-#include "nn/attention/mask.hpp"
+// sentences of unequal length (agreement.cpp).
 #include "nn/attention/multihead.hpp"
 #include "nn/attention/positions.hpp"
 #include "nn/embedding.hpp"

@@ -30,6 +30,11 @@ const std::map<std::string, Measurement (*)(std::uint64_t, bool)> kMeasures = {
     {"norms", norms::measure},
     {"exposure", exposure::measure},
     {"bf16", bf16::measure},
+    {"order", order::measure},
+    {"base", base::measure},
+    {"query-is-key", query_is_key::measure},
+    {"bottleneck", bottleneck::measure},
+    {"hunger", hunger::measure},
 };
 
 std::string joined(const Words& words, std::size_t from) {
