@@ -44,8 +44,9 @@ struct CountProducts final : Observer {
   double total = 0;
 };
 
-// Of a forward pass: multiplications, and the mean spread of the attentions.
-std::pair<double, double> forward_pass(Transformer& model, const std::vector<TokenPair>& pairs) {
+}  // namespace
+
+ForwardPass forward_pass(Transformer& model, const std::vector<TokenPair>& pairs) {
   UseForm use(OpForm::Explicit);
   CountProducts products;
   Tape tape;
@@ -56,8 +57,6 @@ std::pair<double, double> forward_pass(Transformer& model, const std::vector<Tok
   for (const Watched& w : tape.watched()) spreads.push_back(deviation_of(head_distances(w.value)));
   return {products.total, mean_of(spreads)};
 }
-
-}  // namespace
 
 Measurement measure(std::uint64_t seed, bool small) {
   const Index steps = small ? 5 : 600, length = 10, sentences = small ? 4 : 100;
@@ -81,7 +80,7 @@ Measurement measure(std::uint64_t seed, bool small) {
     m.values["loss_" + of] = nll_of(model, pairs);
     m.curve("loss", "reverse", x, m.values["loss_" + of]);
     if (heads == 1) continue;
-    const double trained = forward_pass(model, pairs).second;
+    const double trained = forward_pass(model, pairs).spread;
     m.values["spread_" + of] = trained / fresh;
     m.curve("spread", "fresh", x, fresh);
     m.curve("spread", "trained", x, trained);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/bert/bert.hpp"
-#include "models/decoding/sequence_model.hpp"
+#include "models/transformer/transformer.hpp"
 #include "nn/attention/multihead.hpp"
 #include "nn/attention/positions.hpp"
 #include "nn/layer_norm.hpp"
@@ -188,6 +188,12 @@ namespace heads {
 Measurement measure(std::uint64_t seed, bool small);
 // Of probabilities (B, H, T, S): by head, the mean distance between a query and the keys that it attends to.
 std::vector<double> head_distances(const Tensor& probs);
+// Of a forward pass: the multiplications of all products, and the deviation of the heads' distances, the mean of all
+// attentions.
+struct ForwardPass {
+  double products = 0, spread = 0;
+};
+ForwardPass forward_pass(Transformer& model, const std::vector<TokenPair>& pairs);
 
 }  // namespace heads
 

@@ -1,0 +1,247 @@
+// The studies of what tutorials say: their tasks, what they measure with on cases with a known answer, and that their
+// criteria refuse what a wrong set-up gives.
+#include <cmath>
+#include <limits>
+
+#include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tests/catch.hpp"
+#include "tools/study/measures.hpp"
+#include "tools/study/sequences.hpp"
+#include "tools/study/study.hpp"
+
+namespace test_symbols {
+
+using namespace glim;
+namespace {
+
+bool holds(const char* study, const std::string& key, double value) {
+  for (const Criterion& c : study_of(study).criteria)
+    if (c.key == key) return c.holds(value);
+  throw ValueError("criterion", key);
+}
+
+// Writes what a rule says: the next token, from the source and the token before.
+class Rule final : public SequenceModel {
+ public:
+  using Next = Index (*)(const std::vector<Index>& source, std::size_t step, Index before);
+  explicit Rule(Next next) : SequenceModel("rule", symbol_transformer()), next_(next) { eval(); }
+  TeacherForced teach(const SourceBatch&, const Tensor&, const TeachOptions&) override {
+    throw StateError("rule", "is not taught");
+  }
+
+ private:
+  struct Steps final : StepDecoder {
+    Tensor step(const std::vector<Index>& tokens) override {
+      Tensor logits = zeros({std::ssize(tokens), kSymbolVocabulary});
+      for (Index i = 0; i < std::ssize(tokens); ++i) {
+        const Index token =
+            next(select(source, 0, i).to_vector<Index>(), at, tokens[std::size_t(i)]);
+        logits.data<float>()[i * kSymbolVocabulary + token] = 1;
+      }
+      ++at;
+      return logits;
+    }
+    void select_rows(const std::vector<Index>& rows) override {
+      source = index_select(source, 0, from_vector(rows, {std::ssize(rows)}));
+    }
+    Tensor source;
+    Next next;
+    std::size_t at = 0;
+  };
+  std::unique_ptr<StepDecoder> new_decoder(const SourceBatch& source) override {
+    auto steps = std::make_unique<Steps>();
+    steps->source = source.ids;
+    steps->next = next_;
+    return steps;
+  }
+  Next next_;
+};
+
+Index copied(const std::vector<Index>& source, std::size_t step, Index) { return source[step]; }
+Index added(const std::vector<Index>& source, std::size_t step, Index before) {
+  const Index sum = step == 0 ? 0 : before - kSpecialTokens;
+  return kSpecialTokens + (sum + source[step] - kSpecialTokens) % kSymbols;
+}
+
+}  // namespace
+
+TEST_CASE("tasks of symbols are what they say", "[study]") {
+  const auto pairs = symbol_pairs(SymbolTask::Copy, 2, 5, 200, {1, 1});
+  const auto back = symbol_pairs(SymbolTask::Reverse, 2, 5, 200, {1, 1});
+  const auto sums = symbol_pairs(SymbolTask::Sum, 2, 5, 200, {1, 1});
+  std::size_t shortest = 99, longest = 0;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const auto& x = pairs[i].source;
+    shortest = std::min(shortest, x.size()), longest = std::max(longest, x.size());
+    CHECK(pairs[i].target == x);
+    CHECK(back[i].target == std::vector<Index>(x.rbegin(), x.rend()));
+    Index sum = 0;
+    for (std::size_t t = 0; t < x.size(); ++t) {
+      sum += x[t] - kSpecialTokens;
+      CHECK(sums[i].target[t] == kSpecialTokens + sum % kSymbols);
+      CHECK(x[t] >= kSpecialTokens);
+      CHECK(x[t] < kSymbolVocabulary);
+    }
+  }
+  CHECK(shortest == 2);
+  CHECK(longest == 5);
+  Rule copy(copied), sum(added);
+  CHECK(token_accuracy(copy, pairs) == 1);
+  CHECK(token_accuracy(sum, sums) == 1);
+  CHECK(token_accuracy(copy, sums) < 0.5);
+}
+
+TEST_CASE("order: an encoder with positions is refused for one without", "[study]") {
+  seed(21);
+  for (bool as_mean : {false, true}) {
+    const std::string key = as_mean ? "mean_" : "moved_";
+    const double with = order::moved_by_permutation(Positions::Sinusoidal, {2, 1, 0}, as_mean),
+                 without = order::moved_by_permutation(Positions::None, {2, 1, 0}, as_mean);
+    CHECK(holds("order", key + "without", without));
+    CHECK_FALSE(holds("order", key + "without", with));
+    CHECK(holds("order", key + "with", with));
+    CHECK_FALSE(holds("order", key + "with", without));
+  }
+  CHECK_FALSE(holds("order", "first_without", 0.95));
+  CHECK_FALSE(holds("order", "reverse_without", 0.95));
+  CHECK_FALSE(holds("order", "gpt_without", 0.5));
+}
+
+TEST_CASE("length: a model that has learned nothing is refused", "[study]") {
+  seed(22);
+  Transformer fresh(symbol_transformer());
+  fresh.eval();
+  const double guess = token_accuracy(fresh, symbol_pairs(SymbolTask::Copy, 10, 10, 20, {22, 1}));
+  for (const char* key : {"copy_trained", "reverse_trained", "copy_next", "reverse_next",
+                          "copy_double", "reverse_double"})
+    CHECK_FALSE(holds("length", key, guess));
+}
+
+TEST_CASE("fixed-or-learned: means that are farther apart than draws are refused", "[study]") {
+  using fixed_or_learned::distance_in_deviations;
+  CHECK(distance_in_deviations({1, 2, 3}, {3, 2, 1}) == 0);
+  CHECK(distance_in_deviations({1, 2, 3}, {2.5, 3.5, 4.5}) == Approx(1.5));
+  for (const char* key : {"copy", "reverse", "sum"}) {
+    CHECK(holds("fixed-or-learned", key, distance_in_deviations({1, 2, 3}, {2.5, 3.5, 4.5})));
+    CHECK_FALSE(holds("fixed-or-learned", key, distance_in_deviations({1, 2, 3}, {4, 5, 6.1})));
+    CHECK_FALSE(holds("fixed-or-learned", key, distance_in_deviations({1, 1}, {1, 1})));  // 0/0
+  }
+}
+
+TEST_CASE("base: the inner product is that of the table, and a base that is behind is refused",
+          "[study]") {
+  CHECK(base::similarity(0, 10000, 32) == Approx(1));
+  CHECK(base::similarity(7, 1, 32) == Approx(std::cos(7)));  // one wavelength
+  const Tensor table = sinusoidal_positions(0, 9, 8, 100, DType::Float64);
+  CHECK(base::similarity(5, 100, 8) == Approx(dot(select(table, 0, 3), select(table, 0, 8)) / 4));
+  for (const char* key : {"behind", "smaller", "larger"}) CHECK_FALSE(holds("base", key, 0.06));
+}
+
+TEST_CASE("query-is-key: attention that sees all alike is refused for the identity", "[study]") {
+  using query_is_key::diagonal_mass;
+  const double uniform_rows = diagonal_mass(full({2, 4, 5, 5}, 0.2));
+  CHECK(diagonal_mass(eye(5)) == Approx(1));
+  CHECK(uniform_rows == Approx(0.2));
+  CHECK(holds("query-is-key", "trained_shared", diagonal_mass(eye(5))));
+  CHECK_FALSE(holds("query-is-key", "trained_shared", uniform_rows));
+  CHECK_FALSE(holds("query-is-key", "trained_apart", diagonal_mass(eye(5))));
+  CHECK_FALSE(holds("query-is-key", "fresh", 1));
+  CHECK_FALSE(holds("query-is-key", "worse", 1));
+}
+
+TEST_CASE("heads: a wider model is refused, and heads that look at the same distance", "[study]") {
+  CHECK(heads::head_distances(reshape(eye(4), {1, 1, 4, 4})) == std::vector<double>{0});
+  CHECK(heads::head_distances(full({2, 1, 3, 3}, 1.0 / 3, DType::Float64)).at(0) ==
+        Approx(8.0 / 9));
+  seed(23);
+  const auto pairs = symbol_pairs(SymbolTask::Copy, 5, 5, 3, {23, 1});
+  auto cost = [&](Index heads, Index width) {
+    TransformerConfig c = symbol_transformer();
+    c.heads = heads;
+    c.d_model = width;
+    Transformer model(c);
+    return heads::forward_pass(model, pairs).products;
+  };
+  CHECK(holds("heads", "products", cost(8, 32) / cost(1, 32)));
+  CHECK_FALSE(holds("heads", "products", cost(8, 64) / cost(1, 32)));
+  CHECK_FALSE(holds("heads", "spread_4", 1));
+  // By hand: x Wᵀ of 3 sentences of 6 tokens. Each side has 2 layers; the decoder's attention is twofold.
+  const double rows = 18, d = 32, linear = rows * d * d, scores = 2 * rows * 6 * d;
+  CHECK(cost(4, 32) == 2 * (3 * (4 * linear + scores) + 2 * (2 * rows * d * 64)) +
+                           rows * d * double(kSymbolVocabulary));
+}
+
+TEST_CASE("norms: either norm is refused for the other", "[study]") {
+  seed(24);
+  const norms::Moved layer = norms::moved(false), batch = norms::moved(true);
+  CHECK(holds("norms", "layer_neighbour", layer.by_neighbour));
+  CHECK(holds("norms", "layer_padding", layer.by_padding));
+  CHECK(holds("norms", "batch_neighbour", batch.by_neighbour));
+  CHECK(holds("norms", "batch_padding", batch.by_padding));
+  CHECK_FALSE(holds("norms", "layer_neighbour", batch.by_neighbour));
+  CHECK_FALSE(holds("norms", "layer_padding", batch.by_padding));
+  CHECK_FALSE(holds("norms", "batch_neighbour", layer.by_neighbour));
+  CHECK_FALSE(holds("norms", "batch_padding", layer.by_padding));
+  CHECK_FALSE(holds("norms", "difference", 0));
+}
+
+TEST_CASE("bottleneck: a model that loses nothing is refused, and one that has learned nothing",
+          "[study]") {
+  CHECK_FALSE(holds("bottleneck", "vector", 0));
+  for (const char* name : {"vector", "attention", "transformer"}) {
+    seed(25);
+    const auto model = bottleneck::model_of(name);
+    model->eval();
+    const double guess = token_accuracy(*model, symbol_pairs(SymbolTask::Copy, 8, 8, 20, {25, 1}));
+    CHECK_FALSE(holds("bottleneck", "vector_short", guess));
+    CHECK_FALSE(holds("bottleneck", "attention_long", guess));
+    CHECK_FALSE(holds("bottleneck", "transformer_long", guess));
+  }
+}
+
+TEST_CASE("hunger: digits differ, and equal models are refused", "[study]") {
+  const hunger::Digits a = hunger::draw_digits(40, {26, 1}), b = hunger::draw_digits(40, {26, 4});
+  CHECK(same_bits(a.images, hunger::draw_digits(40, {26, 1}).images));
+  CHECK_FALSE(same_bits(a.images, b.images));
+  CHECK(a.images.shape() == Shape{40, 1, 20, 20});
+  CHECK(max(a.classes.to(DType::Float64)).item() == 9);
+  CHECK_FALSE(holds("hunger", "few", 0));
+  CHECK_FALSE(holds("hunger", "left", 1));
+}
+
+TEST_CASE("exposure: steps that need the source alone are refused for spoilt ones", "[study]") {
+  using namespace exposure;
+  Rule copy(copied), sum(added);
+  const auto same = symbol_pairs(SymbolTask::Copy, 6, 6, 10, {27, 1}),
+             sums = symbol_pairs(SymbolTask::Sum, 6, 6, 10, {27, 1});
+  CHECK(errors_by_step(copy, same, 2) == std::vector<double>{0, 0, 1, 0, 0, 0});
+  CHECK(errors_by_step(sum, sums, 2) == std::vector<double>{0, 0, 1, 1, 1, 1});
+  CHECK(errors_by_step(sum, sums, 99) == std::vector<double>(6, 0));
+  CHECK(mean_after({1, 1, 0, 0.5, 1}, 2) == 0.75);
+  CHECK(holds("exposure", "sum", mean_after(errors_by_step(sum, sums, 2), 2)));
+  CHECK_FALSE(holds("exposure", "sum", mean_after(errors_by_step(copy, same, 2), 2)));
+  CHECK_FALSE(holds("exposure", "sum_sampling", mean_after(errors_by_step(sum, sums, 2), 2)));
+  CHECK_FALSE(holds("exposure", "sum_alone", 0.5));
+}
+
+TEST_CASE("bf16: numbers are rounded to the nearest, ties to even", "[study]") {
+  using bf16::rounded;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  CHECK(rounded(1 + 0x1p-8F, 7) == 1);                // a tie: to the even neighbour below
+  CHECK(rounded(1 + 3 * 0x1p-8F, 7) == 1 + 0x1p-6F);  // and above
+  CHECK(rounded(1 + 0x1p-8F + 0x1p-20F, 7) == 1 + 0x1p-7F);
+  CHECK(rounded(-3.14159265F, 7) == -3.140625F);
+  CHECK(rounded(3.14159265F, 23) == 3.14159265F);
+  CHECK(rounded(0.1F, 10) == 0.0999755859375F);  // as IEEE half
+  CHECK(rounded(std::numeric_limits<float>::max(), 7) == kInfinity);
+  CHECK(rounded(-kInfinity, 7) == -kInfinity);
+  CHECK(std::isnan(rounded(std::nanf(""), 7)));
+  CHECK_FALSE(holds("bf16", "worse", 0.06));
+  CHECK_FALSE(holds("bf16", "first", 0.9));
+  CHECK_FALSE(holds("bf16", "first", std::nan("")));  // nothing was rounded
+}
+
+}  // namespace test_symbols
