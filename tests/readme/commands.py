@@ -17,7 +17,7 @@ Words after `sh` and `console` say when a block is typed:
 
 A picture with `<!-- made by: COMMAND -->` in the line below is the file of that name that COMMAND writes. A table below
 `<!-- table: COMMAND -->` has the cells of the one that COMMAND prints with the same first word; below
-`<!-- slow table: COMMAND; last run DATE -->` it is made with --slow.
+`<!-- slow table: COMMAND; last run DATE -->` it is made with --slow, and so is a picture with `slow made by`.
 
 A page in Chinese, NAME.zh.md, has the blocks of its English page (translations.py), so it is typed only when named.
 
@@ -42,7 +42,7 @@ from transcripts import as_markdown, differs, lines_of, reprinted
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"^```(sh|console|python|perl)\b([^\n]*)\n(.*?)^```\n(?:Last run: [^\n]*\n)?", re.M | re.S)
-PICTURE = re.compile(r"^!\[.*?\]\(([^)]*)\)\n<!-- made by: (.*?) -->$", re.M | re.S)
+PICTURE = re.compile(r"^!\[.*?\]\(([^)]*)\)\n<!-- (slow )?made by: (.*?) -->$", re.M | re.S)
 TABLE = re.compile(r"^<!-- (slow )?table: ([^;>]*?)(?:; last run ([^>]*?))? -->\n((?:\|.*\n)+)", re.M)
 INPUT = "(glim) "
 FOLDERS = ["tensor", "autograd", "nn", "optim", "models", "tests", "tools"]
@@ -236,7 +236,9 @@ class Page:
         return f"<!-- {slow or ''}table: {command}{date} -->\n{made}"
 
     def picture(self, found):
-        path, command = (ROOT / self.name).parent / found[1], found[2]
+        path, command = (ROOT / self.name).parent / found[1], found[3]
+        if found[2] and not self.options.slow:  # the table of this command counts it
+            return
         status, _, errors = self.results.get(command) or self.run(command)
         made = sorted(p for p in self.folder.rglob(path.name) if not p.is_symlink())
         if status or not made:

@@ -96,7 +96,7 @@ def wrong_in_commands(text, options):
     prose = FENCED.sub("", text)
     for line in UNFENCED.findall(prose):
         yield f"a command needs a block that is opened by ```sh, ```console or ```text: {line.strip()}"
-    typed = re.findall(r"<!-- (?:(?:slow )?table|made by): (.*?)-->", text)
+    typed = re.findall(r"<!-- (?:slow )?(?:table|made by): (.*?)-->", text)
     typed += [re.sub(r"\\\n", " ", code) for kind, _, code in CODE.findall(text) if kind in TYPED]
     for verb, rest in COMMAND.findall("\n".join(typed + re.findall(r"`[^`]*`", prose))):
         for option in OPTION.findall(rest) if verb in options else []:
