@@ -1,4 +1,4 @@
-// Seven slips in the tutorials this project started from. Each test computes the formula, computes
+// Seven slips in the tutorials this project started from, and a claim about masks. Each test computes the formula, computes
 // the slip beside it, and shows what the slip does.
 #include "tests/models/seed_errors.hpp"
 
@@ -162,6 +162,30 @@ TEST_CASE("why 1/√d_k: without it the softmax saturates and its gradient fades
   CHECK(plain[1024].saturated > 0.75);
   CHECK(plain[64].gradient < 0.6 * scaled[64].gradient);
   CHECK(plain[1024].gradient < 0.2 * scaled[1024].gradient);
+}
+
+TEST_CASE("8: a number added to scores leaks, and leaves NaN in half precision", "[seeds]") {
+  CHECK(rounded_to(-1e9, Precision::Half) == -INFINITY);
+  CHECK(rounded_to(65519.0, Precision::Half) == 65504);
+  CHECK(rounded_to(-1000.3, Precision::Half) == -1000.5);
+  CHECK(rounded_to(1.0 / 3, Precision::Half) == 0.333251953125);
+  // ln(1e7 - 1) = 16.118 below the number itself.
+  CHECK(gap_of_leak(-1000, 1e-7) == Approx(1000 - 16.118).epsilon(1e-6));
+  const std::vector<double> scores{0, 984};
+  CHECK(added_mask(scores, {true, false}, -1000, Precision::Float32).at<double>({0, 1}) > 1e-7);
+  CHECK(added_mask(scores, {true, false}, -1e9, Precision::Float32).at<double>({0, 1}) == 0);
+  CHECK(added_mask({1, 2}, {false, false}, -1e9, Precision::Float32).at<double>({0, 1}) == 0.5);
+  CHECK(std::isnan(added_mask({1, 2}, {false, false}, -1e9, Precision::Half).at<double>({0, 1})));
+  // Glim, for any gap and either form: no share, and no gradient to the masked score.
+  for (OpForm how : {OpForm::Fused, OpForm::Explicit}) {
+    UseForm use(how);
+    Var x = Var::leaf(from_vector<double>({0, 1e30}, {1, 2}));
+    Tape tape;
+    Var p = masked_softmax(x, reshape(tensor({1, 0}, DType::Bool), {1, 2}));
+    CHECK(p.value().at<double>({0, 1}) == 0);
+    tape.backward(p, from_vector<double>({0, 1}, {1, 2}));
+    CHECK(x.grad().at<double>({0, 1}) == 0);
+  }
 }
 
 }  // namespace test_seed_errors

@@ -1,6 +1,8 @@
 // What the slips and the page about them compute both.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -57,6 +59,39 @@ inline Tensor accumulated(const std::vector<std::pair<Index, Index>>& parts, boo
 inline Tensor some_scores() { return random({3, 4}, 6); }
 inline Tensor some_keep() {
   return reshape(tensor({1, 1, 0, 0, 1, 0, 1, 1, 1, 1, 1, 0}, DType::Bool), {3, 4});
+}
+
+// Claim 8: the probabilities that a number added to masked scores leaves, in this precision: scores and their sum with
+// the number are rounded to it, e^(s - max)/Σ e^(s - max) is not. Glim's softmax gives zeros for a row of -∞.
+enum class Precision { Float32, Half };
+inline double rounded_to(double x, Precision p) {
+  if (p == Precision::Float32) return static_cast<double>(static_cast<float>(x));
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  const double step = std::ldexp(1, std::max(exponent - 11, -24));
+  const double nearest = std::nearbyint(x / step) * step;  // ties to even
+  return std::abs(nearest) > 65504 ? std::copysign(INFINITY, x) : nearest;
+}
+inline Tensor added_mask(const std::vector<double>& scores, const std::vector<bool>& keep,
+                         double number, Precision p) {
+  std::vector<double> sums;
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    sums.push_back(rounded_to(rounded_to(scores[i], p) + (keep[i] ? 0 : rounded_to(number, p)), p));
+  const double highest = *std::max_element(sums.begin(), sums.end());
+  double total = 0;
+  for (double& s : sums) total += s = std::exp(s - highest);
+  for (double& s : sums) s /= total;
+  return from_vector(sums, {1, std::ssize(sums)});
+}
+// How much higher than a score that may be seen a masked score must be for a share of more than `leak`.
+inline double gap_of_leak(double number, double leak) {
+  double low = 0, high = -2 * number;
+  for (int i = 0; i < 100; ++i) {
+    const double gap = (low + high) / 2;
+    (softmax(tensor({0.0, gap + number}, DType::Float64)).at<double>({1}) > leak ? high : low) =
+        gap;
+  }
+  return high;
 }
 
 }  // namespace glim::seed_errors

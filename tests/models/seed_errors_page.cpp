@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "nn/attention/mask.hpp"
+#include "tensor/error.hpp"
 #include "tensor/matmul/matmul.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
@@ -27,7 +28,7 @@ std::string row(const Tensor& x) {
   Tensor flat = reshape(x.contiguous(), {-1});
   for (Index i = 0; i < flat.numel(); ++i) {
     double v = select(flat, 0, i).item();
-    text += fmt::format("{:8.4f}", std::abs(v) < 5e-5 ? 0.0 : v);
+    text += std::isnan(v) ? "     NaN" : fmt::format("{:8.4f}", std::abs(v) < 5e-5 ? 0.0 : v);
   }
   return text;
 }
@@ -132,14 +133,70 @@ std::string masked() {
                 softmax(mul(scores, keep.to(DType::Float64))));
 }
 
+std::string number_as_mask() {
+  const std::vector<double> scores{0, 1, 2, 3};
+  auto shares = [&](double number, Precision p) {
+    return row(added_mask(scores, {false, false, false, false}, number, p));
+  };
+  std::string text =
+      "## 8. A number added to scores is not a mask\n\n"
+      "The tutorials add −1000 or −1e9 to the score of a masked key. Its share is above 1e-7 as "
+      "soon as its own score is higher than the others' by the gap in the first column. Where all "
+      "keys of a query are masked (here with scores 0, 1, 2, 3), it attends to padding. Half "
+      "precision ends at 65504: −1e9 becomes −∞, and (−∞) − (−∞) is NaN. Glim takes keep-masks and "
+      "no number: the share is exactly 0 in every precision, and a query without keys gets "
+      "zeros.\n\n"
+      "| added | leak above 1e-7 from a gap of | all keys masked, float32 | in half | all keys "
+      "masked, half |\n|---|---|---|---|---|\n";
+  for (const auto& [name, number] : {std::pair("−1000", -1000.0), std::pair("−1e9", -1e9)})
+    text += fmt::format("| {} | {:.1f} |{} | {} |{} |\n", name, gap_of_leak(number, 1e-7),
+                        shares(number, Precision::Float32),
+                        std::isinf(rounded_to(number, Precision::Half)) ? "−∞" : name,
+                        shares(number, Precision::Half));
+  const Tensor nothing = zeros({1, 4}, DType::Bool);
+  const Tensor glim = masked_softmax(Var(from_vector(scores, {1, 4})), nothing).value();
+  return text + fmt::format("| keep-mask (Glim) | never |{} | – |{} |\n\n", row(glim), row(glim));
+}
+
+// The mean of a row of the study's table, as its page has it.
+std::string of_study(const std::string& quantity, int which = 1) {
+  std::ifstream file(GLIM_STUDIES_PAGE);
+  for (std::string line; std::getline(file, line);) {
+    if (line.find(". " + quantity + " |") == line.npos || --which > 0) continue;
+    std::vector<std::string> cells;
+    std::stringstream cut(line);
+    for (std::string cell; std::getline(cut, cell, '|');) cells.push_back(cell);
+    return cells.at(5);
+  }
+  throw ValueError("studies.md", "no row " + quantity);
+}
+
+std::string smoothing() {
+  return "## 9. Label smoothing and accuracy\n\n"
+         "The tutorials say that label smoothing raises accuracy. Vaswani et al. 2017 (section "
+         "5.4) say that it hurts perplexity and improves accuracy and BLEU. [The "
+         "study](../../tools/study/studies.md#label-smoothing) of it measured, means of three "
+         "seeds ± deviation:\n\n"
+         "| held out | ε = 0 | ε = 0.1 |\n|---|---|---|\n"
+         "| classifier: accuracy |" +
+         of_study("classifier, ε = 0: accuracy, held out") + "|" +
+         of_study("classifier, ε = 0.1: accuracy, held out") +
+         "|\n| Transformer: NLL (nats per token) |" +
+         of_study("Transformer, ε = 0: validation NLL (nats per token)") + "|" +
+         of_study("Transformer, ε = 0.1: the same", 2) +
+         "|\n\nPerplexity is hurt. Accuracy is not raised: on these small networks it is lower.\n";
+}
+
 std::string page() {
-  return "# Seven slips, and what they do\n\n"
+  return "# Seven slips and two claims, and what they do\n\n"
          "The tutorials that this project started from contain seven errors. Here each is "
          "beside "
-         "the formula. Every number is computed again by `seed_errors_page.cpp` when the tests "
+         "the formula, and two of their claims are beside what is measured. Every number is "
+         "computed again by `seed_errors_page.cpp` when the tests "
          "run; "
          "`seed_errors.cpp` holds the facts.\n\n" +
-         scale() + padded_query() + positions() + memory() + base() + accumulation() + masked();
+         scale() + padded_query() + positions() + memory() + base() + accumulation() + masked() +
+         number_as_mask() + smoothing();
 }
 
 }  // namespace
