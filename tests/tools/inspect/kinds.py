@@ -48,7 +48,8 @@ PATH = """(() => {
   document.getElementById("path-skip").click();
   for (let title = ""; document.getElementById("path-next"); document.getElementById("path-next").click()) {
     title = document.querySelector("#path-stop h3").textContent;
-    for (const step of document.querySelectorAll("#path-stop [data-step]")) {
+    for (let i = 0; document.querySelectorAll("#path-stop [data-step]")[i]; ++i) {  // the other language draws them anew
+      const step = document.querySelectorAll("#path-stop [data-step]")[i];
       step.click();
       said.push([title, step.textContent, document.getElementById("path-answer").innerText,
         document.querySelector("#live-status.warning")?.textContent ?? "", document.getElementById("live-command").textContent, NUMBERS,

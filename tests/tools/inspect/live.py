@@ -105,7 +105,8 @@ PATH = r"""(() => {
   document.getElementById("path-skip").click();
   for (let stop = 0; stop < 7; ++stop) {
     const title = document.querySelector("#path-stop h3").textContent;
-    for (const step of document.querySelectorAll("#path-stop [data-step]")) {
+    for (let i = 0; document.querySelectorAll("#path-stop [data-step]")[i]; ++i) {  // the other language draws them anew
+      const step = document.querySelectorAll("#path-stop [data-step]")[i];
       step.click();
       said.push([title, step.textContent, document.getElementById("path-answer").innerText,
         document.querySelector("#live-status.warning")?.textContent ?? "", document.getElementById("live-command").textContent,
