@@ -7,7 +7,8 @@
 namespace glim {
 
 // The files of this folder.
-extern const std::string_view kNotations, kFormats, kProgramParts, kCppParts, kHeads;
+extern const std::string_view kDerivedNotations, kDerivedFormats, kDerivedProgramParts,
+    kDerivedCppParts, kDerivedHeads;
 
 namespace derive {
 namespace {
@@ -44,17 +45,17 @@ class Table {
 }  // namespace
 
 std::string_view notation(std::string_view op, Language language) {
-  static const Table table(kNotations);
+  static const Table table(kDerivedNotations);
   return table.at(op, language);
 }
 
 std::string_view spelling(std::string_view key, Format format) {
-  static const Table table(kFormats);
+  static const Table table(kDerivedFormats);
   return table.at(key, format);
 }
 
 std::string text_part(std::string_view name) {
-  for (const std::string_view all : {kProgramParts, kCppParts, kHeads}) {
+  for (const std::string_view all : {kDerivedProgramParts, kDerivedCppParts, kDerivedHeads}) {
     const std::string mark = fill_in("==== {}\n", name);
     const std::size_t at = all.find(mark);
     if (at == std::string_view::npos) continue;
