@@ -176,7 +176,8 @@ void bind_models(nb::module_& m) {
              "classes, d_model, layers, kernel, dropout")
       .def("__init__", from_keywords<Cnn, CnnConfig>("Cnn", [](Keywords& k, CnnConfig& c) {
              k("channels", c.channels)("height", c.height)("width", c.width)("classes", c.classes)(
-                 "d_model", c.d_model)("layers", c.layers)("kernel", c.kernel)("dropout", c.dropout);
+                 "d_model", c.d_model)("layers", c.layers)("kernel", c.kernel)("dropout",
+                                                                               c.dropout);
            }));
   module<Seq2SeqRnn>(
       m, "Seq2SeqRnn",

@@ -266,7 +266,8 @@ TEST_CASE("list shows the rule of every op, by the lines at which it runs") {
       }
     }
   for (std::string_view op : registered_ops())
-    if (!op.starts_with("wrong_") && !op.starts_with("own_") && op != "foreign")  // of tests, and outside Glim
+    if (!op.starts_with("wrong_") && !op.starts_with("own_") &&
+        op != "foreign")  // of tests, and outside Glim
       CHECK(seen.contains(std::string(op)));
   // These hand dy on, or run again: their equations are shown.
   CHECK(without_code == std::set<std::string>{"add", "recomputed", "shift"});
