@@ -7,6 +7,7 @@
 #include "tests/tools/inspect/common.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
 #include "tools/train/learners/kinds.hpp"
+#include "tools/train/option_list.hpp"
 #include "tools/train/presets.hpp"
 
 namespace test_example {
