@@ -11,9 +11,6 @@ namespace {
 
 constexpr int kLongest = 10;  // of an expression on one line, in ops; a view counts half
 
-bool is_view(const std::string& op) {
-  return op == "permute" || op == "reshape" || op == "slice" || op == "broadcast_to";
-}
 bool is_given(const std::string& op) {
   return op == "leaf" || op == "constant" || op == "number" || op == "zero";
 }
@@ -27,6 +24,10 @@ bool reserved(const std::string& name) {
 }
 
 }  // namespace
+
+bool is_view(const std::string& op) {
+  return op == "permute" || op == "reshape" || op == "slice" || op == "broadcast_to";
+}
 
 std::string identifier(std::string path) {
   for (char& c : path)

@@ -97,6 +97,8 @@ class Listing {
   std::map<int, std::string> names_;
 };
 
+// The op shows its input's elements in another shape.
+bool is_view(const std::string& op);
 // "decoder_layers" for "decoder.layers": a path as an identifier; "sum_" for a name that programs have already.
 std::string identifier(std::string path);
 

@@ -9,10 +9,6 @@
 namespace glim::derive {
 namespace {
 
-bool is_view(const std::string& op) {
-  return op == "permute" || op == "reshape" || op == "slice" || op == "broadcast_to";
-}
-
 class Equations final : public Expressions {
  public:
   Equations(const Listing& listing, const Letters& letters, Sheet& sheet)
