@@ -37,6 +37,11 @@ def test_the_name_of_a_wrong_backward(name):
     assert verdict == RIGHTLY, said
 
 
+def test_one_number_that_agrees_by_chance_is_no_name():
+    [wrong] = [w for w in WRONGS if str(w) == "swiglu: the sigmoid's derivative alone"]
+    assert judge(wrong)[0] != WRONGLY
+
+
 def test_a_constant_that_is_mostly_right_is_not_the_mistake():
     [wrong] = [w for w in WRONGS if str(w) == "embedding bag: added once for a token that is there twice"]
     assert judge(wrong)[0] != WRONGLY

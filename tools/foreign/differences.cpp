@@ -81,4 +81,12 @@ GradcheckReport differences(const Function& f, const std::vector<GradcheckInput>
   return report;
 }
 
+bool right_along_two(const Function& f, const std::vector<GradcheckInput>& inputs,
+                     std::uint64_t seed) {
+  GradcheckOptions options;
+  options.mode = GradcheckOptions::Mode::Projection;
+  options.seed = seed;
+  return differences(f, inputs, options) && (++options.seed, differences(f, inputs, options));
+}
+
 }  // namespace glim::foreign

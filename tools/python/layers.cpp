@@ -107,8 +107,7 @@ void bind_attention(nb::module_& m) {
                                            causal,
                                            need_weights,
                                            average_weights};
-            const Var& k = key("key");
-            const Var& v = value("value");
+            const Var &k = key("key"), &v = value("value");
             AttentionOutput out = !k.defined()  ? a(query("query"), request)
                                   : v.defined() ? a(query("query"), k, v, request)
                                                 : a(query("query"), k, request);

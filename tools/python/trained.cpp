@@ -59,11 +59,7 @@ void bind_pipeline(nb::module_& m) {
              double temperature, Index top_k, double top_p, bool greedy, std::uint64_t seed,
              std::uint64_t sample, Index slide) {
             const GenerateOptions o{
-                max_tokens,
-                {.greedy = greedy, .temperature = temperature, .top_k = top_k, .top_p = top_p},
-                seed,
-                sample,
-                slide};
+                max_tokens, {greedy, temperature, top_k, top_p}, seed, sample, slide};
             g.check(o);
             return g.generate(prompt, o);
           },

@@ -51,6 +51,7 @@ ADDED = ("used not linearly", "a term that does not depend on dy")
 BATCH = "of another, which f keeps apart"
 IS = "the gradient is dy"  # "the gradient is dy times x"
 TERM_MISSING = "is missing"  # "a term dy times x is missing"
+WRONG_FACTOR = "has a wrong factor"
 READS_X = "is written for the output, and reads"
 AT_Y = "the derivative is taken at the output"
 AXIS = "that along the other axis"
