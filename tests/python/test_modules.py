@@ -230,3 +230,14 @@ def test_optimizers_learn(make):
     again.rate = glim.noam_schedule(512, 4000)(1)
     with pytest.raises(glim.ValueError):
         again.rate = -1
+
+
+def test_a_loss_without_logits():
+    glim.seed(1)
+    model = glim.Transformer(src_vocab=9, tgt_vocab=9, d_model=16, heads=2, d_ff=32, encoder_layers=1, decoder_layers=1, dropout=0)
+    src, tgt = np.array([[1, 4, 5, 6], [1, 5, 2, 0]]), np.array([4, 5, 6, 2, 5, 2, 7, 8])
+    hidden, head = model.hidden(src, src), model.generator
+    assert hidden.shape == (2, 4, 16) and np.array_equal(head(hidden).numpy(), model(src, src).numpy())
+    whole, _ = glim.label_smoothing_loss(glim.reshape(model(src, src), (-1, 9)), tgt, 0.1, 0)
+    chunks, _ = glim.linear_label_smoothing_loss(glim.reshape(hidden, (-1, 16)), head.weight, head.bias, tgt, 0.1, 0)
+    assert np.isclose(whole.item(), chunks.item(), rtol=1e-6)

@@ -82,11 +82,14 @@ auto from_keywords(const char* what, void (*fill)(Keywords& k, C& c)) {
   };
 }
 
-// Logits of tgt_in, and of src.
-template <class M>
+// Logits of tgt_in, given src, or what the generator makes them of.
+template <class M, bool kHidden = false>
 Var teach(M& s, const Arg& src, const Arg& tgt_in) {
-  return s.in_scope(
-      [&] { return s.teach(SourceBatch(src("src").value()), tgt_in("tgt_in").value()).logits; });
+  return s.in_scope([&] {
+    const SourceBatch batch(src("src").value());
+    TeacherForced t = s.teach(batch, tgt_in("tgt_in").value(), {.defer_logits = kHidden});
+    return kHidden ? t.hidden : t.logits;
+  });
 }
 
 void bert_config(Keywords& k, BertConfig& c) {
@@ -108,12 +111,9 @@ void bind_models(nb::module_& m) {
       .def(
           "encode", [](Transformer& t, const Arg& src) { return t.encode(src("src").value()); },
           "src"_a)
-      .def(
-          "__call__",
-          [](Transformer& t, const Arg& src, const Arg& tgt_in) {
-            return t(src("src").value(), tgt_in("tgt_in").value());
-          },
-          "src"_a, "tgt_in"_a);
+      .def("hidden", &teach<Transformer, true>, "src"_a, "tgt_in"_a,
+           "x (B, T, D), where logits = generator(x): linear_label_smoothing_loss needs no logits.")
+      .def("__call__", &teach<Transformer>, "src"_a, "tgt_in"_a);
   module<Gpt>(m, "Gpt",
               "Decoder only: logits (B, T, V) of ids (B, T), int64. Arguments: vocab, context, "
               "d_model, heads, ...")
