@@ -58,9 +58,17 @@ PositionalEncoding::PositionalEncoding(Positions kind, Index d_model, double dro
       GLIM_NAMED(weight, kind == Positions::Learned ? empty({max_len, d_model}) : Tensor()),
       kind_(kind),
       d_model_(d_model),
+      base_(base),
       table_(d_model, base) {
   if (d_model < 1) throw ValueError("positional_encoding", "the width must be at least 1");
   if (weight.defined()) normal_(weight.value(), 0, 1);
+}
+
+Tensor PositionalEncoding::table(Index length) const {
+  if (kind_ == Positions::Sinusoidal)
+    return sinusoidal_positions(0, length, d_model_, base_, DType::Float64);
+  if (kind_ != Positions::Learned) return {};
+  return narrow(weight.value(), 0, 0, std::min(length, weight.size(0))).to(DType::Float64);
 }
 
 Var PositionalEncoding::forward(const Var& x, Index offset) {

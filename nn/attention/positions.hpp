@@ -49,6 +49,11 @@ class PositionalEncoding : public Callable<PositionalEncoding> {
   PositionalEncoding(Positions kind, Index d_model, double dropout = 0.1, Index max_len = 5000,
                      double base = 10000);
 
+  Positions kind() const { return kind_; }
+  double base() const { return base_; }
+  // PE(0) … PE(length - 1), of a shorter learned table all of it: (., D) float64. Undefined where nothing is added.
+  Tensor table(Index length) const;
+
   Child<Dropout> dropout;
   Param weight;  // of learned positions (max_len, D)
 
@@ -57,6 +62,7 @@ class PositionalEncoding : public Callable<PositionalEncoding> {
   Var forward(const Var& x, Index offset = 0);
   Positions kind_;
   Index d_model_;
+  double base_;
   SinusoidalTable table_;
 };
 

@@ -24,9 +24,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Remark, text, rule, view)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExampleText, kind, title, source_text, target_text, own_target,
                                    source, target_in, target_out, source_ids, target_out_ids,
                                    label_smoothing)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HeadView, entropy, saturation, row_entropy, scores_gradient,
-                                   probs_gradient, passed, query_norm, key_norm, value_norm,
-                                   value_share)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HeadView, entropy, saturation, distance, row_entropy,
+                                   scores_gradient, probs_gradient, passed, query_norm, key_norm,
+                                   value_norm, value_share)
 
 namespace {
 
@@ -168,6 +168,13 @@ Json findings(const Inspection& inspection, TensorWriter write, bool with_statis
             {"attention", Json::array()},
             {"nodes", Json::array()}});
   for (const AttentionView& v : inspection.attention) j["attention"].push_back(to_json(v, write));
+  j["positions"] = Json::array();
+  for (const PositionsView& p : inspection.positions)
+    j["positions"].push_back({{"module", p.module},
+                              {"kind", p.kind},
+                              {"table", write(p.table)},
+                              {"products", write(p.products)},
+                              {"wavelengths", p.wavelengths}});
   for (const CapturedNode& n : inspection.capture.nodes)
     j["nodes"].push_back(to_json(n, with_statistics));
   j["formulas"] = formulas_of(inspection);

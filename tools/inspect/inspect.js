@@ -131,6 +131,7 @@ function draw_attention(panel, [side, layer, in_front, map]) {
       make("h3", {}, make("a", {href: Glim.address("attention", [side_name(v), v.layer, h, shown.value])}, `head ${h}`)),
       make("div", {class: "facts"}, `entropy ${number(head.entropy)}${before(old?.heads[h]?.entropy, head.entropy)} ` +
         `nats · saturation ${number(head.saturation)}${before(old?.heads[h]?.saturation, head.saturation)} · ` +
+        `distance ${number(head.distance)}${before(old?.heads[h]?.distance, head.distance)} · ` +
         `value path ${head.value_share === null ? "–" : (100 * head.value_share).toFixed(1) + " %"} · ` +
         `‖∂L/∂S‖/‖∂L/∂A‖ ${number(head.passed)}${before(old?.heads[h]?.passed, head.passed)}`),
       make("div", {class: "maps"}, wanted.map(key => {
@@ -146,7 +147,8 @@ function draw_attention(panel, [side, layer, in_front, map]) {
   for (const control of [module, shown, shared]) control.addEventListener("change", redraw);
   panel.append(make("div", {class: "controls"}, module, shown,
       make("label", {}, shared, " one colour scale for all heads")), about, heads,
-    make("p", {}, "A head's saturation is 0 when its softmax is uniform and 1 when its Jacobian is zero. " +
+    make("p", {}, "A head's saturation is 0 when its softmax is uniform and 1 when its Jacobian is zero. Its distance is the mean of " +
+    "|t − s| over what it attends to, in places. " +
     "‖∂L/∂S‖/‖∂L/∂A‖ is what the softmax passes on of the gradient, at most 1/2. The value path is " +
     "‖∂L/∂v‖² as a share of ‖∂L/∂v‖² + ‖∂L/∂q‖² + ‖∂L/∂k‖². The page opens on the head with the largest ‖∂L/∂A‖, of " +
     "which the loss asks most."));
@@ -483,7 +485,22 @@ function draw_matrices(panel, [matrix]) {  // place: [its name]
   redraw();
 }
 
-// ---- 7. in words ----
+// ---- 7. positions ----
+function draw_positions(panel) {
+  for (const p of data.positions) {
+    const map = (t, title) => make("div", {}, make("div", {class: "facts"}, title),
+      Maps.draw({rows: t.shape[0], columns: t.shape[1], values: unpack(t)}, null, null,
+        {title, diverging: true, size: 5, name: `${p.module} ${title}`,
+          low: -d3.max(unpack(t), Math.abs), high: d3.max(unpack(t), Math.abs)}));
+    panel.append(make("h2", {}, p.module),
+      make("p", {}, `Added to the embeddings: ${p.kind}. Rows are positions from 0 on.` + (p.wavelengths.length ?
+        ` Column pair i turns once in 2π base^(2i/D) positions: ${p.wavelengths.map(w => number(w)).join(", ")}. ` +
+        "So an inner product depends on the distance of the two positions alone." : "")),
+      make("div", {class: "maps"}, map(p.table, "PE(p, c)"), map(p.products, "PE(p) · PE(q)")));
+  }
+}
+
+// ---- 8. in words ----
 function draw_words(panel) {
   panel.append(make("p", {}, "What is worth noticing in this pass. Each sentence is computed from the data of " +
     "this page, and shown when its rule holds."));
@@ -520,6 +537,7 @@ function draw(now, old) {
     {id: "lines", title: "Written out", draw: draw_lines},
     {id: "tokens", title: "Tokens", draw: draw_tokens},
     {id: "matrices", title: "Matrices", draw: draw_matrices},
+    ...(data.positions.length ? [{id: "positions", title: "Positions", draw: draw_positions}] : []),
     {id: "words", title: "In words", draw: draw_words},
   ], data.attention.length ? "attention" : "model");
   for (const [id, value] of chosen) {

@@ -11,6 +11,7 @@ Inspection inspect(Example& example, const InspectionOptions& options) {
     for (Block& b : inspection.blocks) b.side = example.source.empty() ? "decoder" : "encoder";
   inspection.junctions = residual_junctions(inspection.capture);
   inspection.memory = memory_junction(inspection.capture);
+  inspection.positions = positions_views(example.model());
   inspection.attention = attention_views(inspection.capture, example);
   if (!inspection.attention.empty())
     inspection.rollout = token_rollout(inspection.attention, std::ssize(example.source),

@@ -7,6 +7,7 @@
 #include "tools/inspect/capture.hpp"
 #include "tools/inspect/junctions.hpp"
 #include "tools/inspect/lens.hpp"
+#include "tools/inspect/positions_view.hpp"
 
 namespace glim {
 
@@ -22,6 +23,7 @@ struct Inspection : ExampleText {
   std::vector<Junction> junctions;
   Junction memory;
   std::vector<AttentionView> attention;
+  std::vector<PositionsView> positions;
   Attribution attribution;
   TokenRollout rollout;
   std::vector<LensMatrix> lens;

@@ -90,6 +90,45 @@ std::string tensor_svg(const std::string& title, const Tensor& x, const AxisName
   return to_svg(map);
 }
 
+// A map of numbered rows and columns.
+std::string matrix_svg(const std::string& title, const char* rows, const char* columns,
+                       const Tensor& x) {
+  HeatMap map;
+  map.title = title;
+  map.row_label = rows;
+  map.column_label = columns;
+  map.rows = numbered(x.size(0));
+  map.columns = numbered(x.size(1));
+  map.values = x.to_vector<double>();
+  map.diverging = true;
+  return to_svg(map);
+}
+
+std::string wavelengths_svg(const PositionsView& p) {
+  Chart chart;
+  chart.title = p.module + ": wavelength, " + p.kind;
+  chart.x_label = "pair of columns";
+  chart.y_label = "positions";
+  chart.log_y = true;
+  Series& s = chart.series.emplace_back();
+  s.y = p.wavelengths;
+  for (std::size_t i = 0; i < s.y.size(); ++i) s.x.push_back(static_cast<double>(i));
+  return to_svg(chart);
+}
+
+void add_positions(const PositionsView& p, std::vector<Picture>& all) {
+  all.push_back({p.module + "/table", [&p] {
+                   return matrix_svg(p.module + ": PE(p, c), " + p.kind, "position p", "column c",
+                                     p.table);
+                 }});
+  all.push_back({p.module + "/products", [&p] {
+                   return matrix_svg(p.module + ": PE(p) · PE(q), " + p.kind, "position p",
+                                     "position q", p.products);
+                 }});
+  if (!p.wavelengths.empty())
+    all.push_back({p.module + "/wavelengths", [&p] { return wavelengths_svg(p); }});
+}
+
 std::string tokens_svg(const Inspection& inspection) {
   HeatMap map;
   map.title = "integrated gradients, nats";
@@ -129,6 +168,7 @@ std::vector<Picture> pictures(const Inspection& inspection) {
                                               fmt::format("{}: {}", kind.title, head_title(v, h)));
                        }});
     }
+  for (const PositionsView& p : inspection.positions) add_positions(p, all);
   if (inspection.attribution.steps > 0)
     all.push_back({"tokens", [&] { return tokens_svg(inspection); }});
   if (inspection.rollout.source.defined())

@@ -3,6 +3,8 @@
 //   MODULE/HEAD        "decoder.layers.2.multihead_attn/head0": the head's A, ∂L/∂A, S and ∂L/∂S side by side;
 //                      heads count from 0, as layers
 //   MODULE/HEAD/MAP    one of them: A, dA, S or dS, on one scale for all heads of the module
+//   MODULE/table       "src_positions/table": the positions that are added; MODULE/products their inner products,
+//                      MODULE/wavelengths those of sinusoids
 //   NAME, NAME.grad    a value of the tape, or its gradient, as rows of its last axis; an attention's
 //                      rows have the names of heads and tokens
 //   tokens             integrated gradients of every token

@@ -21,7 +21,7 @@ HeadStatistics head_statistics(const Tensor& probs, const Tensor& keep) {
   std::vector<bool> may(p.size(), true);
   if (keep.defined()) may = keep.to_vector<bool>();
   HeadStatistics out;
-  double entropies = 0, left = 0;
+  double entropies = 0, left = 0, distances = 0;
   Index with_keys = 0, with_choice = 0;
   for (Index i = 0; i < rows; ++i) {
     double h = 0, trace = 0;
@@ -32,12 +32,14 @@ HeadStatistics head_statistics(const Tensor& probs, const Tensor& keep) {
       ++n;
       if (p[at] > 0) h -= p[at] * std::log(p[at]);
       trace += p[at] * (1 - p[at]);
+      distances += p[at] * static_cast<double>(std::abs(i - j));
     }
     out.row_entropy.push_back(n > 0 ? h : kNan);
     if (n > 0) entropies += h, ++with_keys;
     if (n > 1) left += trace / (1 - 1 / static_cast<double>(n)), ++with_choice;
   }
   out.entropy = with_keys > 0 ? entropies / static_cast<double>(with_keys) : kNan;
+  out.distance = with_keys > 0 ? distances / static_cast<double>(with_keys) : kNan;
   out.saturation = with_choice > 0 ? 1 - left / static_cast<double>(with_choice) : kNan;
   return out;
 }

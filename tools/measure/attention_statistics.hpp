@@ -1,4 +1,4 @@
-// One head's attention in two numbers. Row i of P has the probabilities p of one query over the n keys that
+// One head's attention in three numbers. Row i of P has the probabilities p of one query over the n keys that
 // it may attend to:
 //
 //   entropy      H = -Σ p ln p, nats: 0 for one key, ln n for all alike
@@ -8,7 +8,10 @@
 //                0 when every row is uniform, 1 when every row is one-hot: then J = 0 and nothing
 //                flows back to scores, queries and keys
 //
-// Means are over queries. A query with no key to attend to is left out of both; one with a single
+//   distance     Σ p_j |i - j|, in places: 0 on the diagonal, small for a head that looks at neighbours. With
+//                another sequence's keys i and j count each from its beginning
+//
+// Means are over queries. A query with no key to attend to is left out of all; one with a single
 // key has no choice and is left out of the saturation.
 #pragma once
 
@@ -26,6 +29,7 @@ struct HeadStatistics {
   std::vector<double> row_entropy;  // of each query, NaN where it has no key
   double entropy = 0;               // mean of the rows; NaN without any
   double saturation = 0;            // NaN without a row of two keys or more
+  double distance = 0;              // NaN without any
 };
 
 // probs (T, S) float; keep (T, S) bool, true = may attend, undefined: everywhere. ShapeError,

@@ -114,12 +114,11 @@ double token_similarity(const Tensor& x) {
 }
 
 Probed probe_inside(Module& model, Index samples, const std::function<void(Index)>& run) {
-  // Scale and similarity of a layer; entropy and saturation of each head of an attention in turn.
+  // Scale and similarity of a layer; entropy, saturation and distance of each head of an attention in turn.
   ByName<std::vector<Mean>> layers, attention;
-  auto add = [](std::vector<Mean>& means, std::size_t at, double one, double other) {
-    means.resize(std::max(means.size(), at + 2));
-    means[at].add(one);
-    means[at + 1].add(other);
+  auto add = [](std::vector<Mean>& means, std::size_t at, std::initializer_list<double> values) {
+    means.resize(std::max(means.size(), at + values.size()));
+    for (double v : values) means[at++].add(v);
   };
   Restored random_numbers(generator());
   UseForm form(OpForm::Explicit);
@@ -129,14 +128,15 @@ Probed probe_inside(Module& model, Index samples, const std::function<void(Index
     Sample sample = sample_of([&] { run(i); });
     for (auto& [name, x] : sample.outputs.list) {
       if (!x.defined()) continue;
-      add(layers[name], 0, std::sqrt(sum_of_squares(x) / static_cast<double>(x.numel())),
-          token_similarity(x));
+      add(layers[name], 0,
+          {std::sqrt(sum_of_squares(x) / static_cast<double>(x.numel())), token_similarity(x)});
     }
     for (auto& [name, maps] : sample.maps.list) {
       Tensor probs = concatenate(maps.probs, 1), keep = concatenate(maps.keep, 0);
       for (Index h = 0; h < probs.size(0); ++h) {
         HeadStatistics s = head_statistics(select(probs, 0, h), keep);
-        add(attention[name], 2 * static_cast<std::size_t>(h), s.entropy, s.saturation);
+        add(attention[name], 3 * static_cast<std::size_t>(h),
+            {s.entropy, s.saturation, s.distance});
       }
     }
   }
@@ -146,8 +146,11 @@ Probed probe_inside(Module& model, Index samples, const std::function<void(Index
   for (auto& [name, m] : attention.list) {
     ProbedAttention& a = probed.attention.emplace_back();
     a.name = name;
-    for (std::size_t i = 0; i < m.size(); ++i)
-      (i % 2 ? a.saturation : a.entropy).push_back(m[i].value());
+    for (std::size_t i = 0; i < m.size(); i += 3) {
+      a.entropy.push_back(m[i].value());
+      a.saturation.push_back(m[i + 1].value());
+      a.distance.push_back(m[i + 2].value());
+    }
   }
   return probed;
 }

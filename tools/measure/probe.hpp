@@ -7,7 +7,7 @@
 //     Layers are the numbered items of a model's lists; a recurrent model, whose layers hold one state
 //     at a time, has none.
 //   attention head, probabilities P (T, S)
-//     entropy, saturation   tools/measure/attention_statistics.hpp
+//     entropy, saturation, distance   tools/measure/attention_statistics.hpp
 //
 // Each is the mean over the samples. Where it is not defined (the similarity of one token, the
 // saturation of queries without a choice) it is NaN.
@@ -30,8 +30,8 @@ struct ProbedLayer {
   double rms, similarity;
 };
 struct ProbedAttention {
-  std::string name;                         // "decoder.layers.0.multihead_attn"
-  std::vector<double> entropy, saturation;  // of each head
+  std::string name;                                   // "decoder.layers.0.multihead_attn"
+  std::vector<double> entropy, saturation, distance;  // of each head
 };
 struct Probed {
   std::vector<ProbedLayer> layers;         // in the order of the computation

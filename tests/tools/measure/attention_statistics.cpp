@@ -19,6 +19,9 @@ TEST_CASE("uniform attention has entropy ln n and saturation 0, one-hot attentio
   HeadStatistics sharp = head_statistics(eye(4));
   CHECK(sharp.entropy == 0);
   CHECK(sharp.saturation == Approx(1));
+  CHECK(sharp.distance == 0);
+  CHECK(even.distance == Approx((6 + 4 + 4) / 12.0));  // |i - j| of 3 queries and 4 keys
+  CHECK(head_statistics(reshape(tensor({0, 0, 1, 1, 0, 0}), {2, 3})).distance == 1.5);
 }
 
 TEST_CASE("saturation is one minus the trace of the softmax's Jacobian over its largest value") {
@@ -44,6 +47,7 @@ TEST_CASE("masked keys do not count, nor queries without a key, nor one key towa
   CHECK(std::isnan(s.row_entropy[2]));
   CHECK(s.entropy == Approx(std::log(2) / 2));
   CHECK(s.saturation == Approx(0).margin(1e-12));
+  CHECK(s.distance == Approx((0.5 + 1) / 2));
   CHECK(std::isnan(head_statistics(ones({2, 1})).saturation));
   CHECK(std::isnan(head_statistics(zeros({0, 4})).entropy));
   CHECK_THROWS_AS(head_statistics(ones({2})), ShapeError);

@@ -21,6 +21,8 @@ const quantities = {
     says: "Of each head, in nats, mean over queries: 0 attends to one key, ln S to all S alike."},
   saturation: {title: "softmax saturation", low: 0, high: 1,
     says: "Of each head: 1 where the softmax is one-hot and passes next to no gradient to queries and keys, 0 where it is uniform."},
+  distance: {title: "attention distance", low: 0,
+    says: "Of each head: the mean of |t − s| over what its queries t attend to, in places. Small for a head that looks at neighbours."},
 };
 const track_of = (run, quantity) => run.tracks.find(t => t.quantity === quantity);
 const label = (run, words) => several ? `${run.name}, ${words}` : words;

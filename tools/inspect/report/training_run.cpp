@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
-constexpr const char* kQuantities[] = {"gradient_norm", "update_ratio", "rms",
-                                       "similarity",    "entropy",      "saturation"};
+constexpr const char* kQuantities[] = {"gradient_norm", "update_ratio", "rms",     "similarity",
+                                       "entropy",       "saturation",   "distance"};
 constexpr Index kMostHeads = 16'384;       // of all attentions
 constexpr std::size_t kLongestName = 256;  // of an attention; its heads' names contain it
 
@@ -123,6 +123,8 @@ bool read_recording(const std::string& path, Recording& r) {
       return;
     }
     double rate = number_of(line.at("rate")), loss = number_of(line.at("loss"));
+    if (!line.contains("distance"))  // of an older program
+      std::erase_if(r.tracks, [](const Track& t) { return t.quantity == "distance"; });
     std::vector<std::vector<double>> rows;
     for (const Track& t : r.tracks) {
       rows.push_back(numbers_of(line.at(t.quantity)));

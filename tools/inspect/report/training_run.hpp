@@ -32,8 +32,9 @@ struct Recording {
   Index every = 0;
   std::vector<Index> step;
   std::vector<double> rate, loss;  // loss: KL in nats per target, of the step's batch
-  std::vector<Track> tracks;  // gradient_norm, update_ratio, rms, similarity, entropy, saturation
-  Index stopped_at = 0;       // the step that could not be made, and why; 0: none
+  std::vector<Track>
+      tracks;  // gradient_norm, update_ratio, rms, similarity, entropy, saturation, distance
+  Index stopped_at = 0;  // the step that could not be made, and why; 0: none
   std::string stopped;
 
   // Null if there is none, or it has no rows or records.
