@@ -494,8 +494,8 @@ function draw_positions(panel) {
           low: -d3.max(unpack(t), Math.abs), high: d3.max(unpack(t), Math.abs)}));
     panel.append(make("h2", {}, p.module),
       make("p", {}, `Added to the embeddings: ${p.kind}. Rows are positions from 0 on.` + (p.wavelengths.length ?
-        ` Column pair i turns once in 2π base^(2i/D) positions: ${p.wavelengths.map(w => number(w)).join(", ")}. ` +
-        "So an inner product depends on the distance of the two positions alone." : "")),
+        ` Column pair i turns once in 2π base^(2i/D) positions, from ${number(p.wavelengths[0])} to ` +
+        `${number(p.wavelengths.at(-1))}. ` + "So an inner product depends on the distance of the two positions alone." : "")),
       make("div", {class: "maps"}, map(p.table, "PE(p, c)"), map(p.products, "PE(p) · PE(q)")));
   }
 }
