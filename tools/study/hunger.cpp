@@ -3,7 +3,7 @@
 // Dosovitskiy et al. 2021 (arXiv 2010.11929), section 1: without much data a Vision Transformer is behind, because it
 // lacks what convolutions have built in, and with more data it is not. The tutorials: self-attention is the more flexible
 // model, so it needs more examples. Both learn digits that are drawn here: a font of 5 x 7 points, twice as large, turned
-// by up to 25 degrees, shifted by up to 3 pixels, in noise. Each gets as many updates for few examples as for many.
+// by up to 15 degrees, shifted by up to 2 pixels, in noise. Each gets as many updates for few examples as for many.
 #include "models/cnn/cnn.hpp"
 #include "models/vit/vit.hpp"
 #include "nn/loss.hpp"
@@ -42,8 +42,8 @@ Digits draw_digits(Index count, RandomKey key) {
   std::vector<Tensor> images;
   for (Index digit : classes.to_vector<Index>()) images.push_back(drawn(digit));
   const Tensor moved = augment(reshape(stack(images, 0), {count, 1, kSide, kSide}),
-                               {.shift = 3, .rotation = 25}, {key.seed, key.stream + 1});
-  return {add(moved, normal(moved.shape(), 0, 0.5, {key.seed, key.stream + 2})), classes};
+                               {.shift = 2, .rotation = 15}, {key.seed, key.stream + 1});
+  return {add(moved, normal(moved.shape(), 0, 0.25, {key.seed, key.stream + 2})), classes};
 }
 
 namespace {
@@ -80,7 +80,7 @@ std::unique_ptr<ImageModel> model_of(bool convolutions) {
 
 Measurement measure(std::uint64_t seed, bool small) {
   const auto amounts = sizes<Index>(small, {50, 100}, {100, 300, 1000, 3000, 9000});
-  const Index steps = small ? 4 : 400;
+  const Index steps = small ? 4 : 600;
   const Digits all = draw_digits(amounts.back(), {seed, kHeldOut}),
                held_out = draw_digits(small ? 20 : 1000, {seed, kHeldOut + 3});
   Measurement m;
