@@ -57,6 +57,7 @@ def try_switch(check, page, ready):
     page.call("Page.reload")
     while not page.loaded:
         page.receive()
+    check(page.requests.pop().endswith("inspect.html?lang=zh"), "a reload reads the page, and nothing else")
     page.evaluate(ready)
     seen("zh", "?lang=zh", -1)
     press()
