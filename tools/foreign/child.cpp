@@ -37,6 +37,8 @@ std::string last_line(std::string text) {
 // The process group of the child that runs. Ctrl-C does not reach it, and a child that hangs would run on.
 volatile std::sig_atomic_t running_group = 0;
 
+constexpr int kEnds[] = {SIGINT, SIGTERM, SIGHUP};
+
 void end_both(int signal) {
   if (running_group > 0) ::kill(-running_group, SIGKILL);
   std::signal(signal, SIG_DFL);
@@ -45,7 +47,7 @@ void end_both(int signal) {
 
 void end_with_this_process(pid_t group) {
   running_group = group;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : kEnds) {
     struct sigaction now;
     if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL)
       std::signal(signal, end_both);
@@ -78,18 +80,26 @@ Child::Child(const std::string& command) {
   sigaddset(&ignored_here, SIGPIPE);
   sigaddset(&ignored_here, SIGXFSZ);
   posix_spawnattr_setsigdefault(&attributes, &ignored_here);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+  // A signal that comes while the child starts waits until its group is known.
+  sigset_t ends, before;
+  sigemptyset(&ends);
+  for (const int signal : kEnds) sigaddset(&ends, signal);
+  ::pthread_sigmask(SIG_BLOCK, &ends, &before);
+  posix_spawnattr_setsigmask(&attributes, &before);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
   std::string sh = "sh", c = "-c", text = command;
   char* const arguments[] = {sh.data(), c.data(), text.data(), nullptr};
   const int error = posix_spawn(&pid_, "/bin/sh", &actions, &attributes, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   for (int fd : {in[0], out[1], err[1]}) ::close(fd);
+  if (error == 0) end_with_this_process(pid_);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error != 0) {
     pid_ = -1;
     fail(std::string("/bin/sh does not start: ") + std::strerror(error));
   }
-  end_with_this_process(pid_);
 }
 
 Child::~Child() {

@@ -48,7 +48,6 @@ std::string_view looks_of(const WrongOp& op, const WrongGradient& wrong) {
       {{"sigmoid", "as tanh"}, "the gradient is dy times (1 - the output²)"},
       {{"a b", "sum of factors"}, "a term dy times x1 is too many"},
       {{"maximum of rows", "to the smallest"}, "at the wrong elements"},
-      {{"max(a, b)", "halves to both"}, "the gradient is dy, 0.5 times"},
       {{"sum of rows", "the sum of dy"}, "depends on dy of another"},
       {{"silu", "one term of the product rule"}, "the gradient is dy times the output/x0"},
       {{"silu", "the other term"}, "a term dy times the output/x0 is missing"},

@@ -164,12 +164,16 @@ try {
     if (Math.abs(shares.reduce((a, b) => a + b, 0) - 100) > 0.06 * shares.length) fail(`the shares of ${option.text} are ${shares}`);
   }
   fits("matrices");
+  click(document.getElementById("tab-positions"));
+  fits("positions");
+  if (document.querySelectorAll("#view-positions canvas").length < 2) fail("no table of positions is drawn");
   click(document.getElementById("tab-words"));
   fits("words");
   found.remarks = document.querySelectorAll(".remarks li").length;
   for (const show of document.querySelectorAll(".remarks button")) show.click();
   document.getElementById("tab-words").dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowLeft", bubbles: true}));
-  if (document.getElementById("view-matrices").hidden) fail("the left arrow does not change tabs");
+  const left = document.getElementById("tab-words").previousElementSibling;
+  if (document.getElementById(left.id.replace("tab", "view")).hidden) fail("the left arrow does not change tabs");
   for (const e of unnamed()) fail("a control has no name: " + e.outerHTML.slice(0, 80));
 } catch (e) { fail("driver: " + e.stack); }
 return found;
