@@ -43,7 +43,12 @@ class Equations final : public Expressions {
   std::string forward(int v) const {
     const Value& x = at(v);
     if (!notation(x.op, kText).empty()) return ref(v) + " = " + expression(v).text;
-    return x.formula ? replaced(x, v, std::string(x.formula->value)) : ref(v) + " = " + x.op;
+    if (x.formula && !x.formula->gradients[0].empty())
+      return replaced(x, v, std::string(x.formula->value));
+    std::string operands;  // of an op without equations
+    for (int input : x.inputs)
+      if (input >= 0) operands += (operands.empty() ? "" : ", ") + factor(input);
+    return fill_in("{} = {}({})", ref(v), x.op, operands);
   }
 
   // What the rule of a line sends to what it reads, by its formula.
@@ -57,9 +62,9 @@ class Equations final : public Expressions {
       for (std::size_t l = std::min<std::size_t>(k, 3); gradient.empty() && l-- > 0;)
         gradient = x.formula->gradients[l];
       const std::size_t is = gradient.find(" = ");
-      if (is == std::string_view::npos) continue;
-      std::string right = is_view(x.op) ? undone(x, "d" + ref(v))
-                                        : replaced(x, v, std::string(gradient.substr(is + 3)));
+      std::string right = is == std::string_view::npos ? fill_in("rule of {} (d{})", x.op, ref(v))
+                          : is_view(x.op)              ? undone(x, "d" + ref(v))
+                                          : replaced(x, v, std::string(gradient.substr(is + 3)));
       int reader = v;  // of the value that has a name
       for (; !listing_.has_line(input) && is_view(at(input).op); input = at(input).inputs[0]) {
         right = undone(at(input), right);
@@ -117,16 +122,17 @@ class Equations final : public Expressions {
     return x.ends_with("ᵀ") ? x.substr(0, x.size() - 3) : x + "ᵀ";
   }
 
+  std::string factor(int input) const {
+    const std::string text =
+        at(input).is_number() ? shown(at(input).number())
+        : listing_.has_line(input) || at(input).op == "leaf" || at(input).op == "constant"
+            ? ref(input)
+            : expression(input).text;
+    return text.find(' ') == std::string::npos ? text : "(" + text + ")";
+  }
+
   // The formula with names for its letters.
   std::string replaced(const Value& x, int v, const std::string& formula) const {
-    auto operand = [&](int input) {
-      const std::string text =
-          at(input).is_number() ? shown(at(input).number())
-          : listing_.has_line(input) || at(input).op == "leaf" || at(input).op == "constant"
-              ? ref(input)
-              : expression(input).text;
-      return text.find(' ') == std::string::npos ? text : "(" + text + ")";
-    };
     std::string out;
     for (std::size_t i = 0; i < formula.size();) {
       std::size_t end = i;
@@ -141,9 +147,9 @@ class Equations final : public Expressions {
       if (word == "y") is = ref(v);
       if (word == "dy") is = "d" + ref(v);
       for (std::size_t k = 0; k < x.inputs.size(); ++k)
-        if (x.inputs[k] >= 0 && word == x.formula->input_name(k)) is = operand(x.inputs[k]);
+        if (x.inputs[k] >= 0 && word == x.formula->input_name(k)) is = factor(x.inputs[k]);
       for (const auto& [name, t] : x.tensors)
-        if (word == name) is = operand(t);
+        if (word == name) is = factor(t);
       for (const Argument& a : x.arguments)
         if (word == a.name && a.dims.rank() == 0 && word.size() == 1) is = argument(x, word, x.op);
       out += is;

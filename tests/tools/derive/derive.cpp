@@ -25,6 +25,12 @@ struct Cube final : Unary<Cube> {  // an op outside the tree
   Var dx(const Var& dy) const { return 3 * x() * x() * dy; }
 };
 
+struct Silent final : Unary<Silent> {
+  static constexpr Formula formula{"own_silent", "y = f(x)"};
+  Tensor forward(const Tensor& x) { return mul(x, 2); }
+  Var dx(const Var& dy) const { return 2 * dy; }
+};
+
 struct Twice final : Fused {  // with an explicit form
   static constexpr Formula formula{"own_twice", "y = 2 x", {"dx = 2 dy"}};
   enum Input { X };
@@ -74,6 +80,13 @@ TEST_CASE("An op outside the tree is written by its formula, with names for its 
       written([&] { return sum(named(apply(Cube{}, named(2 * x, "scaled")), "cubed")); });
   CHECK(contains(text, "cubed = scaled³"));
   CHECK(contains(text, "dscaled = 3 scaled² dcubed"));
+}
+
+TEST_CASE("An op that has no equations is written by its name") {
+  const Var x = Var::leaf(ones({2, 3}), "x");
+  const std::string text = written([&] { return sum(named(apply(Silent{}, x), "h")); });
+  CHECK(contains(text, "h = own_silent(x)"));
+  CHECK(contains(text, "dx = rule of own_silent (dh)"));
 }
 
 TEST_CASE("An op with an explicit form is part of a program; one without is named") {
