@@ -78,6 +78,7 @@ void add_members(const Module& module, RolesOfModules& roles) {
   });
   if_is<MaskedLanguageModel>(module, [&](const auto& m) { set(m.generator, Role::Output); });
   if_is<Vit>(module, [&](const Vit& m) { set(m.encoder, Role::Encoder); });
+  if_is<Cnn>(module, [&](const Cnn& m) { set(m.layers, Role::Encoder); });
 }
 
 void add_paths(const Module& module, const std::string& prefix, RolesOfModules& found,

@@ -129,6 +129,11 @@ def main(glim, root, make_images, *_):  # under sanitizers ~[slow] comes last
             failed.append(f"a prompt of no file: {missing.stderr}")
 
         check("compare", 1, "compare", "--models", "m", "--timed", "2")
+        images = ("--images", "images.idx", "--labels", "labels.idx", "--valid-last", "40")
+        small = ("--kinds", "vit,cnn", "--patch", "4", "--layers", "1", "--d-model", "8", "--heads", "2", "--epochs", "1")
+        found, _ = check("compare of images", 1, "compare", *small, *images, "--out", "images")
+        if [m["kind"] for m in found[0]["models"]] != ["vit", "cnn"]:
+            failed.append(f"compare of images: {found}")
         check("gradcheck", 1, "gradcheck", "--only", "relu")
         same = ("sed -u 's/.*\"dy\":{\"y\":\\(.*\\)}}/{\"x\": \\1}/; s/.*\"inputs\":{\"x\":\\(.*\\)}}/{\"y\": \\1}/; "
                 "s/.*\"inputs\"}/{\"x\": 1.5}/'")  # y = x

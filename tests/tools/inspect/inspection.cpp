@@ -136,12 +136,12 @@ TEST_CASE("every kind of model says what its modules do") {
     INFO(kind);
     const Roles roles = roles_of(kind);
     std::set<Role> found;
-    for (const char* stack : {"encoder", "decoder", "bert.encoder", "transformer"})
+    for (const char* stack : {"encoder", "decoder", "bert.encoder", "transformer", "layers"})
       found.insert(roles.of(stack));
     CHECK((found.contains(Role::Encoder) || found.contains(Role::Decoder)));
     if (kind == "rnn") continue;  // its layers have no parts
     CHECK_FALSE((roles.layer("encoder.layers.0.x") + roles.layer("bert.encoder.layers.0.x") +
-                 roles.layer("transformer.layers.0.x"))
+                 roles.layer("transformer.layers.0.x") + roles.layer("layers.0.x"))
                     .empty());
   }
 }

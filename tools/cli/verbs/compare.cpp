@@ -29,7 +29,7 @@ namespace glim {
 // From one process to another.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Comparison, name, kind, parameters, train_seconds,
                                    processor_seconds, perplexity, bleu, exact, milliseconds,
-                                   path_short, path_long, one_pass)
+                                   path_short, path_long, one_pass, accuracy)
 
 namespace {
 
@@ -51,6 +51,12 @@ ParallelCorpus test_corpus(const CompareArguments& a, const TrainOptions& o) {
   return generated_corpus(o.task + " (test)", pairs);
 }
 
+const std::vector<std::string> kImageKinds = {"vit", "cnn"};
+
+bool of_images(const std::string& kind) {
+  return std::find(kImageKinds.begin(), kImageKinds.end(), kind) != kImageKinds.end();
+}
+
 std::vector<std::string> kinds_of(const CompareArguments& a) {
   std::vector<std::string> known;
   for (const SequenceKind& k : sequence_kinds()) known.push_back(k.name);
@@ -58,14 +64,24 @@ std::vector<std::string> kinds_of(const CompareArguments& a) {
   for (const std::string& k : a.kinds) {
     if (std::count(a.kinds.begin(), a.kinds.end(), k) > 1)
       throw ValueError("--kinds", "'" + k + "' is listed twice");
-    if (!sequence_kind(k))
-      throw ValueError("--kinds", "'" + k + "' is not one of " + sequence_kind_names());
+    if (!sequence_kind(k) && !of_images(k))
+      throw ValueError("--kinds",
+                       "'" + k + "' is not one of " + sequence_kind_names() + ", vit, cnn");
+    if (of_images(k) != of_images(a.kinds[0]))
+      throw ValueError("--kinds", a.kinds[0] + " and " + k + " do not learn from the same data");
   }
   return a.kinds;
 }
 
 // The budget, one for all kinds.
 void adjust_compare(Command& command, CompareArguments& a) {
+  if (!a.kinds.empty() && of_images(a.kinds[0])) {
+    a.options.task = "files";
+    if (!command.given("epochs")) a.options.epochs = 12;
+    a.options.batch_tokens = 0;
+    if (!command.given("batch-sentences")) a.options.batch_sentences = 64;
+    return;
+  }
   for (const char* files : {"source", "pairs"})
     if (command.given(files) && !command.given("task")) a.options.task = "files";
   if (a.options.task == "files") return;
@@ -93,7 +109,17 @@ nlohmann::ordered_json comparison_json(const std::vector<Comparison>& rows, cons
   auto seconds = [](double s) {
     return s < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(s);
   };
-  for (const Comparison& r : rows)
+  for (const Comparison& r : rows) {
+    if (of_images(r.kind)) {
+      models.push_back({{"name", r.name},
+                        {"kind", r.kind},
+                        {"parameters", r.parameters},
+                        {"train_seconds", seconds(r.train_seconds)},
+                        {"processor_seconds", seconds(r.processor_seconds)},
+                        {"accuracy", r.accuracy},
+                        {"milliseconds", r.milliseconds}});
+      continue;
+    }
     models.push_back({{"name", r.name},
                       {"kind", r.kind},
                       {"parameters", r.parameters},
@@ -106,6 +132,7 @@ nlohmann::ordered_json comparison_json(const std::vector<Comparison>& rows, cons
                       {"path_short", r.path_short},
                       {"path_long", r.path_long},
                       {"one_pass", r.one_pass}});
+  }
   return {{"data", data}, {"beam", options.beam}, {"models", std::move(models)}};
 }
 
@@ -122,7 +149,8 @@ std::vector<Comparison> shared_rows(std::size_t count,
 
 void finish(const CompareArguments& a, const std::vector<Comparison>& rows,
             const std::string& data) {
-  std::string table = comparison_table(rows, data, a.compare);
+  std::string table = of_images(rows[0].kind) ? image_comparison_table(rows, data)
+                                              : comparison_table(rows, data, a.compare);
   if (a.json)
     print_json(comparison_json(rows, data, a.compare));
   else
@@ -154,7 +182,9 @@ void run_compare(Command& command, CompareArguments& a) {
     return;
   }
   auto kinds = kinds_of(a);
-  ParallelCorpus test = test_corpus(a, o);
+  const bool images = of_images(kinds[0]);
+  ParallelCorpus test;
+  if (!images) test = test_corpus(a, o);
   const Processes& world = Processes::world();
   std::forward_list<FolderLock>
       locks;  // of all folders, by the first process; made in turn, the last is undone first
@@ -162,7 +192,7 @@ void run_compare(Command& command, CompareArguments& a) {
     for (const std::string& kind : kinds) {
       TrainOptions own = options_of(command, a, kind);
       check(own);
-      check_translation(own);
+      if (!images) check_translation(own);
       if (!world.first()) continue;
       locks.emplace_front(own.out);
       std::error_code error;
@@ -178,9 +208,16 @@ void run_compare(Command& command, CompareArguments& a) {
     if (fs::exists(own.out, ignored))
       for (const fs::path& path : entries_of(own.out))
         if (path.extension() == ".safetensors") fs::remove(path, ignored);
-    train_for_comparison(own, test, row);
-    measure_for_comparison(own.out, test, a.compare, row);
+    train_for_comparison(own, images ? nullptr : &test, row);
+    if (images)
+      measure_images_for_comparison(own, row);
+    else
+      measure_for_comparison(own.out, test, a.compare, row);
   });
+  if (images)
+    return finish(a, rows,
+                  fmt::format("{}{}, {} epochs of the same training images", o.images,
+                              o.image_folder, o.epochs));
   finish(a, rows,
          fmt::format("{}, {} epochs of the same training pairs, {} test pairs",
                      o.task == "files" ? o.source + o.pairs : o.task, o.epochs, test.pairs.size()));
@@ -192,9 +229,11 @@ Command compare_command() {
   Command c("compare", "train kinds of model on the same data with the same budget, as a table");
   auto a = std::make_shared<CompareArguments>();
   a->options.out = "comparison";
-  Option& kinds = c.option("kinds", &a->kinds, "kinds of model (without: all that translate)");
+  Option& kinds =
+      c.option("kinds", &a->kinds, "kinds of model (without: all that translate; or vit,cnn)");
   kinds.delimiter = ',';
   for (const SequenceKind& k : sequence_kinds()) kinds.choices.push_back(k.name);
+  for (const std::string& k : kImageKinds) kinds.choices.push_back(k);
   c.option("models", &a->models, "folders of trained models to compare instead").delimiter = ',';
   c.option("test-source", &a->test_source,
            "file of source sentences to test on (built-in tasks have their own)");
@@ -216,7 +255,8 @@ Command compare_command() {
     if (o.name == "out") o.help = "folder of the models, one folder each";
     const auto& all = sequence_kinds();
     o.hidden = std::none_of(all.begin(), all.end(),
-                            [&](const SequenceKind& k) { return t.is_of(k.name); });
+                            [&](const SequenceKind& k) { return t.is_of(k.name); }) &&
+               !t.is_of("vit") && !t.is_of("cnn");
     o.kinds = "";
     // What is not given is each kind's own, but for the budget, the data and the folder.
     static const std::vector<std::string> shared = {"task", "epochs", "batch-tokens",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/pipeline/described.hpp"
 #include "models/tokenizers/by_vocabulary.hpp"
 #include "tensor/clock.hpp"
 #include "tools/common/folder.hpp"
@@ -22,16 +23,19 @@ constexpr Index kShort = 10, kLong = 40;
 
 class Epochs final : public TrainObserver {
  public:
-  Epochs(std::string name, Index epochs) : name_(std::move(name)), epochs_(epochs) {}
+  Epochs(std::string name, const Learner& learner) : name_(std::move(name)), learner_(learner) {}
   void validated(const ValidationReport& r) override {
     if (quiet()) return;
-    fmt::print(stderr, "{}: epoch {} of {}, step {}, {:.0f} s, validation perplexity {:.3f}\n",
-               name_, r.epoch, epochs_, r.step, r.seconds, r.valid.perplexity());
+    fmt::print(stderr, "{}: epoch {} of {}, step {}, {:.0f} s, validation {}\n", name_, r.epoch,
+               learner_.options().epochs, r.step, r.seconds,
+               sequence_kind(learner_.kind())
+                   ? fmt::format("perplexity {:.3f}", r.valid.perplexity())
+                   : fmt::format("accuracy {:.4f}", r.valid.accuracy()));
   }
 
  private:
   std::string name_;
-  Index epochs_;
+  const Learner& learner_;
 };
 
 // Characters with a space between them, where these are the target's tokens.
@@ -48,14 +52,14 @@ std::string seconds(double s) { return s < 0 ? "–" : fmt::format("{:.0f} s", s
 
 }  // namespace
 
-void train_for_comparison(const TrainOptions& o, const ParallelCorpus& test, Comparison& row) {
+void train_for_comparison(const TrainOptions& o, const ParallelCorpus* test, Comparison& row) {
   if (!o.teacher.empty()) distil(o);
   std::unique_ptr<Learner> learner = make_learner(o);
-  dynamic_cast<TranslationLearner&>(*learner).require_fits(test);
+  if (test) dynamic_cast<TranslationLearner&>(*learner).require_fits(*test);
   make_folder(o.out);
   Trainer trainer(learner->options(), *learner, learner->options().to_toml());
   trainer.record();
-  Epochs observer(row.name, learner->options().epochs);
+  Epochs observer(row.name, *learner);
   std::atomic<bool> never{false};
   double wall = seconds_now(), cpu = processor_seconds();
   trainer.run(observer, never);
@@ -100,6 +104,35 @@ void measure_for_comparison(const std::string& path, const ParallelCorpus& test,
   Index longest = std::min(model.max_len(), kLong);
   row.path_short = dependency_path(model, std::min(longest, kShort));
   row.path_long = dependency_path(model, longest);
+}
+
+void measure_images_for_comparison(const TrainOptions& o, Comparison& row) {
+  const Checkpoint trained = load_checkpoint(o.out);
+  const std::unique_ptr<Learner> learner = make_learner(o, &trained);
+  load_weights(learner->model(), trained);
+  row.kind = trained.kind;
+  row.parameters = learner->model().parameter_count();
+  const double start = seconds_now();
+  const Measures held_out = measure_validation(*learner);
+  if (held_out.tokens == 0)
+    throw ValueError("--valid-last", "images to compare the models on are needed");
+  row.milliseconds = 1000 * (seconds_now() - start) / static_cast<double>(held_out.tokens);
+  row.accuracy = held_out.accuracy();
+}
+
+std::string image_comparison_table(const std::vector<Comparison>& rows, const std::string& data) {
+  std::string text =
+      data +
+      "; the images that are held out also chose the checkpoint.\n\n"
+      "| model | parameters | training | processor time | accuracy | time an image |\n"
+      "|---|---|---|---|---|---|\n";
+  for (const Comparison& r : rows)
+    text += fmt::format("| {} | {} | {} | {} | {:.2f} % | {:.2f} ms |\n", r.name, r.parameters,
+                        seconds(r.train_seconds), seconds(r.processor_seconds), 100 * r.accuracy,
+                        r.milliseconds);
+  return text +
+         "\n- vit: any two patches are a few ops apart; that an image has neighbours is learned.\n"
+         "- cnn: a layer sees a few neighbours, and has one set of weights for all places.\n";
 }
 
 std::string comparison_table(const std::vector<Comparison>& rows, const std::string& data,

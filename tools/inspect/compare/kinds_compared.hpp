@@ -11,6 +11,9 @@
 //   path             ops on the longest chain from source to output at 10 and 40 tokens
 //                    (dependency_path.hpp)
 //   passes           of the decoder for a sentence of n tokens: n, or 1
+//
+// Classifiers of images have instead the accuracy on the images that are held out, which also choose the checkpoint, and
+// the time per image, in batches.
 #pragma once
 
 #include <string>
@@ -36,16 +39,21 @@ struct Comparison {
   double milliseconds = 0;
   Index path_short = 0, path_long = 0;
   bool one_pass = false;
+  double accuracy = 0;  // of images
 };
 
 // Trains a model with these options in its folder, and prints one line per epoch on standard error. Errors as
 // glim train's.
-// FileError before it begins when a sentence of `test` is too long for the model.
-void train_for_comparison(const TrainOptions& options, const ParallelCorpus& test, Comparison& row);
+// FileError before it begins when a sentence of `test`, unless null, is too long for the model.
+void train_for_comparison(const TrainOptions& options, const ParallelCorpus* test, Comparison& row);
 
 // Fills in everything but the training of the model in `path`. `test` has its pairs.
 void measure_for_comparison(const std::string& path, const ParallelCorpus& test,
                             const CompareOptions& options, Comparison& row);
+
+// The same of a classifier of images. ValueError where none are held out.
+void measure_images_for_comparison(const TrainOptions& options, Comparison& row);
+std::string image_comparison_table(const std::vector<Comparison>& rows, const std::string& data);
 
 // The table and its explanation, as Markdown.
 std::string comparison_table(const std::vector<Comparison>& rows, const std::string& data,

@@ -46,6 +46,17 @@ std::string line_of(Index step) {
 
 }  // namespace
 
+TEST_CASE("a recording's distances are a track as its entropies are") {
+  Folder folder;
+  std::string line = line_of(1);
+  line.insert(line.size() - 2, R"(,"distance":[[1.5,0.25]])");
+  folder.write("a/recording.jsonl", kHead + line);
+  const auto runs = read_training_runs({folder.within("a")});
+  REQUIRE(runs.at(0).recording.track("distance"));
+  CHECK(runs[0].recording.track("distance")->values ==
+        std::vector<std::vector<double>>{{1.5, 0.25}});
+}
+
 TEST_CASE("a recording is read as it stands, and its page has the same numbers") {
   Folder folder;
   folder.write("a/recording.jsonl", kHead + line_of(1) + line_of(5));
@@ -58,6 +69,7 @@ TEST_CASE("a recording is read as it stands, and its page has the same numbers")
   auto runs = read_training_runs({folder.within("a/")});
   REQUIRE(runs.size() == 1);
   CHECK(runs[0].name == "a");
+  CHECK(runs[0].recording.track("distance") == nullptr);  // of an older program
   CHECK(runs[0].recording.step == std::vector<Index>{1, 5});
   CHECK(runs[0].recording.track("saturation")->rows ==
         std::vector<std::string>{"att head 0", "att head 1"});
