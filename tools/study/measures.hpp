@@ -276,7 +276,7 @@ namespace hunger {
 
 Measurement measure(std::uint64_t seed, bool small);
 struct Digits {
-  Tensor images, classes;  // (N, 1, 20, 20), (N,)
+  Tensor images, classes;  // (N, 1, 12, 12), (N,)
 };
 Digits draw_digits(Index count, RandomKey key);
 

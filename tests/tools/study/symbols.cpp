@@ -210,7 +210,7 @@ TEST_CASE("hunger: digits differ, and equal models are refused", "[study]") {
   CHECK(same_bits(a.images, hunger::draw_digits(40, {26, 1}).images));
   CHECK_FALSE(same_bits(a.images, b.images));
   CHECK(a.images.at<float>({0, 0, 0, 0}) != b.images.at<float>({0, 0, 0, 0}));  // noise
-  CHECK(a.images.shape() == Shape{40, 1, 20, 20});
+  CHECK(a.images.shape() == Shape{40, 1, 12, 12});
   CHECK(max(a.classes.to(DType::Float64)).item() == 9);
   CHECK_FALSE(holds("hunger", "few", 0));
   CHECK_FALSE(holds("hunger", "left", 1));
