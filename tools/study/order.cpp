@@ -1,9 +1,9 @@
 // order: what a model without positions knows of the order of words.
 //
 // Attention is a sum over all tokens, and everything else in a layer reads one token. So an encoder without positions
-// gives a permuted sentence the permuted encoding (Vaswani et al. 2017, arXiv 1706.03762, section 3.5), and the mean of
-// "我 喜欢 你" is that of "你 喜欢 我". A causal mask tells the order: token t sees t tokens. Three models learn a task
-// about order: to reverse a sentence, which of two words is first (classifier), to continue x_1 … x_n | by its reverse (gpt).
+// gives a permuted sentence the permuted encoding (Vaswani et al. 2017, arXiv 1706.03762, section 3.5), and "我 喜欢 你"
+// and "你 喜欢 我" have the same mean. A causal mask tells the order: token t sees t tokens. Three models learn tasks about
+// order: reverse a sentence, which of two words is first (classifier), continue x_1 … x_n by its reverse (gpt).
 #include <numeric>
 
 #include "models/gpt/gpt.hpp"
@@ -21,7 +21,6 @@ double moved_by_permutation(Positions positions, const std::vector<Index>& order
   c.positions = positions;
   Transformer model(c);
   model.to(DType::Float64);
-  model.eval();
   const Tensor places = from_vector(order, {std::ssize(order)});
   std::vector<Index> ids(order.size());
   std::iota(ids.begin(), ids.end(), Index{kSpecialTokens});
@@ -66,17 +65,24 @@ Examples reversed_text(Index count, RandomKey key) {
   return {from_vector(ids, {count, 12}), from_vector(next, {count, 12})};
 }
 
-// Trains on fresh examples; the share of held-out targets that are right.
+// Trains on fresh examples and measures the share of held-out targets that are right.
 template <class Model>
-double learned(Model& model, Index steps, Index ignored, Examples (*draw)(Index, RandomKey),
-               Index count, RandomKey held_out) {
-  train(model, steps, 3e-3, [&](Index step) {
-    const Examples e = draw(32, {held_out.seed, std::uint64_t(step) << 32});
-    return cross_entropy(model(e.ids), e.targets, {.ignore_index = ignored});
-  });
+void learn(Model& model, Index steps, Index ignored, Examples (*draw)(Index, RandomKey),
+           Index count, RandomKey held_out, const std::string& plot, const std::string& with,
+           Measurement& m) {
   const Examples e = draw(count, held_out);
-  const Tensor right = equal(argmax(model(e.ids).value(), -1), e.targets).to(DType::Float64);
-  return sum(right).item() / sum(not_equal(e.targets, double(ignored)).to(DType::Float64)).item();
+  const double all = sum(not_equal(e.targets, double(ignored)).to(DType::Float64)).item();
+  auto accuracy = [&] {
+    const Tensor right = equal(argmax(model(e.ids).value(), -1), e.targets).to(DType::Float64);
+    return sum(right).item() / all;
+  };
+  train(model, steps, 3e-3, [&](Index step) {
+    if (NoGrad pause; step % (steps / 5) == 0)
+      m.curve(plot, with + " positions", double(step), accuracy());
+    const Examples fresh = draw(32, {held_out.seed, std::uint64_t(step) << 32});
+    return cross_entropy(model(fresh.ids), fresh.targets, {.ignore_index = ignored});
+  });
+  m.values[plot + "_" + with] = accuracy();
 }
 
 }  // namespace
@@ -101,16 +107,12 @@ Measurement measure(std::uint64_t seed, bool small) {
     b.vocab = kSymbolVocabulary, b.d_model = 32, b.d_ff = 64, b.dropout = 0, b.init = 0.18;
     b.positions = positions;
     SequenceClassifier classifier(b, 2, Pooling::Mean);
-    m.values["first_" + with] =
-        learned(classifier, steps, kIgnoreNothing, first_of_two, count, held_out);
+    learn(classifier, steps, kIgnoreNothing, first_of_two, count, held_out, "first", with, m);
     GptConfig g;
     g.vocab = kSymbolVocabulary, g.d_model = 32, g.d_ff = 64, g.layers = 2, g.init = 0.18;
     g.positions = positions;
     Gpt gpt(g);
-    m.values["gpt_" + with] = learned(gpt, 2 * steps, kPad, reversed_text, count, held_out);
-    double x = 0;
-    for (const char* task : {"reverse_", "first_", "gpt_"})
-      m.curve("accuracy", with + " positions", ++x, m.values[task + with], CurveStyle::Points);
+    learn(gpt, 2 * steps, kPad, reversed_text, count, held_out, "gpt", with, m);
   }
   return m;
 }
