@@ -105,5 +105,19 @@ report "no folder is left by refused files" "$([ -e fresh ] && ls fresh)"
 refuse "a kind that torch does not have" "--to torch takes one of kind 'transformer'" "$glim" export --to torch bert --out no.safetensors
 quietly "$glim" train --task copy --examples 50 --max-steps 1 --layers 1 --positions rotary --schedule constant --progress none --out rotary
 refuse "positions that torch does not have" 'rotary/.*--positions rotary.*which torch.nn.Transformer cannot' "$glim" export --to torch rotary --out no.safetensors
+for positions in '--positions none' '--position-base 50'; do
+  quietly "$glim" train --task copy --examples 50 --max-steps 3 --layers 1 $positions --progress none --overwrite --out positions
+  quietly "$glim" export --to torch positions --out positions.safetensors --overwrite
+  quietly "$glim" import --from torch positions.safetensors --out positions-back --overwrite
+  report "$positions there and back" "$(echo 3 4 5 6 | diff <(echo 3 4 5 6 | "$glim" translate --nbest 3 --model positions) \
+    <(echo 3 4 5 6 | "$glim" translate --nbest 3 --model positions-back))"
+done
+quietly "$glim" train --task copy --examples 50 --max-steps 1 --layers 1 --share-qk --progress none --overwrite --out positions
+refuse "a shared projection" 'one projection for queries and keys \(--share-qk\), which torch.nn.Transformer cannot' \
+  "$glim" export --to torch positions --out no.safetensors
+for option in --share-qk '--positions none'; do
+  quietly "$glim" train --kind gpt --max-steps 1 --layers 1 $option --progress none --overwrite --out order
+  refuse "$option for nanoGPT" "$option.*which nanoGPT cannot have" "$glim" export --to nanogpt order --out no.safetensors
+done
 report "no file is left by what is refused" "$([ -e no.safetensors ] && echo no.safetensors)"
 summary

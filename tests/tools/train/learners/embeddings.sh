@@ -26,6 +26,7 @@ for i, word in enumerate(words):
     print(word, *(f"{v:g}" for v in values[at:at + width]))
 PYTHON
 }
+has() { rows "$1" "$2" >table; grep -qx -- "$3" table; }
 for file in glove word2vec; do
   "$glim" "${small[@]}" --embeddings $file --freeze-embeddings --out $file-model >log 2>&1
   report "$file: the share found" "$(grep -q "embeddings: 4 of 10 tokens of the vocabulary are in $file (40.0 %); the table is not trained" log || cat log)"
@@ -37,11 +38,11 @@ done
 "$glim" "${small[@]}" --embeddings glove --rate 1e-30 --out still >log 2>&1
 report "another word's row is that of a model without" "$(diff <(rows plain bert.embed.weight | grep '^[0-9a] ') <(rows still bert.embed.weight | grep '^[0-9a] '))"
 "$glim" "${small[@]}" --embeddings glove --out trained >log 2>&1
-report "without --freeze-embeddings they are trained" "$(rows trained bert.embed.weight | grep -qx 'good 1 2 3 4' && echo 'they are as before')"
+report "without --freeze-embeddings they are trained" "$(has trained bert.embed.weight 'good 1 2 3 4' && echo 'they are as before')"
 # The file is not needed again, and a frozen table stays frozen.
 mv glove gone
 "$glim" train --resume --max-steps 8 --progress none --out glove-model >log 2>&1
-report "resumes without the file" "$(rows glove-model bert.embed.weight | grep -qx 'good 1 2 3 4' || cat log)"
+report "resumes without the file" "$(has glove-model bert.embed.weight 'good 1 2 3 4' || cat log)"
 mv gone glove
 
 # --- the other kinds, of two sides the source ---
@@ -51,7 +52,7 @@ for kind in transformer rnn conv non-autoregressive; do
   width=(--d-model 4); [ $kind != rnn ] || width=(--d-embed 4 --d-model 4)
   heads=(--heads 2 --d-ff 8); [[ $kind =~ rnn|conv ]] && heads=()
   "$glim" "${text[@]}" --kind $kind "${width[@]}" "${heads[@]}" --source lines --target lines --out $kind >log 2>&1
-  report "$kind" "$({ grep -q '4 of 4 tokens' log && rows $kind src_embed.weight | grep -qx 'good 1 2 3 4'; } || cat log)"
+  report "$kind" "$({ grep -q '4 of 4 tokens' log && has $kind src_embed.weight 'good 1 2 3 4'; } || cat log)"
 done
 for i in {1..30}; do cat lines; done >text
 for kind in gpt bert; do
