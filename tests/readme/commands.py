@@ -67,6 +67,8 @@ def files_of_a_reader(folder):
         write(f"{name}.de", german[of])
     for name, of in (("train", slice(200)), ("dev", slice(200, 250)), ("test", slice(250, None))):
         write(f"{name}.tsv", labelled[of])
+        write(f"{name}.conll", [line for sentence in sentences[of] for line in
+                                [*(f"{word}\t{'B-THREE' if word == 'three' else 'O'}" for word in sentence.split()), ""]])
     write("mine.csv", ["source,target"] + pairs)
     with gzip.open(folder / "mine.tsv.gz", "wt") as file:
         file.write("english\tgerman\n" + "".join(p.replace(",", "\t") + "\n" for p in pairs))
