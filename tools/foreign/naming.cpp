@@ -216,8 +216,8 @@ std::string known_term(const Wrong& w) {
       const std::string text = "dy" + (name.empty() ? "" : " times " + name);
       const double share = dot(w.dx(), term) / dot(term, term);
       if (whole && w.equal(w.dx(), share * term))
-        return "the gradient is " +
-               (std::abs(share - 1) > 1e-4 ? number_text(share, 4) + " times " : "") + text;
+        return "the gradient is " + text +
+               (std::abs(share - 1) > 1e-4 ? " times " + number_text(share, 4) : "");
       if (whole && name.empty() && w.equal(w.dx() + w.truth, term))
         return "the gradient is dy times (1 - the derivative)";
       const double c = dot(apart, term) / dot(term, term), size = std::abs(c);

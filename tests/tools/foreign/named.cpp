@@ -62,7 +62,7 @@ std::string_view looks_of(const WrongOp& op, const WrongGradient& wrong) {
       {{"layer norm with γ and β", "γ from x"}, "the gradient is dy times x0"},
       {{"layer norm with γ and β", "γ from y"}, "the gradient is dy times the output"},
       {{"dropout", "as if not training"}, "the gradient is dy"},
-      {{"max(a, b)", "halves to both"}, "the gradient is 0.5 times dy"},
+      {{"max(a, b)", "halves to both"}, "the gradient is dy times 0.5"},
       {{"gate σ(a) b", "σ' forgotten"}, "the gradient is dy times x1"},
       {{"gate σ(a) b", "a for σ(a)"}, "the gradient is dy times x0"},
       {{"mixture z a + (1 - z) b", "one path of two"}, "the gradient is dy times x1"},

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "models/pipeline/tagger.hpp"
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/index.hpp"
 #include "tools/common/counted.hpp"

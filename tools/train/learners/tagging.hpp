@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/pipeline/labels.hpp"
 #include "tools/train/checkpoint.hpp"
 #include "tools/train/learner.hpp"
 
