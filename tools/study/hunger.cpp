@@ -43,7 +43,7 @@ Digits draw_digits(Index count, RandomKey key) {
   for (Index digit : classes.to_vector<Index>()) images.push_back(drawn(digit));
   const Tensor moved = augment(reshape(stack(images, 0), {count, 1, kSide, kSide}),
                                {.shift = 2, .rotation = 15}, {key.seed, key.stream + 1});
-  return {add(moved, normal(moved.shape(), 0, 0.1, {key.seed, key.stream + 2})), classes};
+  return {add(moved, normal(moved.shape(), 0, 0.25, {key.seed, key.stream + 2})), classes};
 }
 
 namespace {
@@ -80,7 +80,7 @@ std::unique_ptr<ImageModel> model_of(bool convolutions) {
 
 Measurement measure(std::uint64_t seed, bool small) {
   const auto amounts = sizes<Index>(small, {50, 100}, {100, 300, 1000, 3000, 9000});
-  const Index steps = small ? 4 : 1000;
+  const Index steps = small ? 4 : 400;
   const Digits all = draw_digits(amounts.back(), {seed, kHeldOut}),
                held_out = draw_digits(small ? 20 : 1000, {seed, kHeldOut + 3});
   Measurement m;
