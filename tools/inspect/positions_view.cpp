@@ -13,7 +13,7 @@
 namespace glim {
 namespace {
 
-constexpr Index kMostPositions = 100;
+constexpr Index kMostPositions = 50;
 
 void add(const Module& module, const std::string& path, std::vector<PositionsView>& views) {
   for (const auto& [name, child] : module.children()) add(*child, path + name + ".", views);
