@@ -57,6 +57,9 @@ def windows(size, w):  # places of each window, outside the image too
     count = (size + before + after - dilation * (kernel - 1) - 1) // stride + 1
     return np.arange(count)[:, None] * stride + np.arange(kernel) * dilation, before, after
 # ==== unfold
+inf = math.inf
+
+
 def unfold(x, rows, columns, fill):
     (r, top, bottom), (c, left, right) = windows(x.shape[1], rows), windows(x.shape[2], columns)
     x = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)

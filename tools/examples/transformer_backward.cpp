@@ -14,11 +14,13 @@
 #include "tensor/ops/windows.hpp"
 using namespace glim;
 
+[[maybe_unused]] constexpr double inf = std::numeric_limits<double>::infinity();
+
 [[maybe_unused]] static Tensor number(double c) { return scalar(c, DType::Float64); }
 
 // Over the last axis; a row of which nothing is kept is 0.
 [[maybe_unused]] static Tensor masked_softmax(const Tensor& x, const Tensor& keep) {
-  return softmax(where(keep, x, number(-std::numeric_limits<double>::infinity())), -1);
+  return softmax(where(keep, x, number(-inf)), -1);
 }
 
 // Zeros, with x at start, start + step, ... of the axis.

@@ -33,7 +33,7 @@ models = [
     "transformer --positions rotary", "transformer --positions alibi --activation gelu-tanh", "transformer --copy",
     "transformer --layers 4 --dropout", "rnn --dropout", "rnn --cell lstm --attention dot",
     "rnn --cell rnn --attention concat", "rnn --copy --attention general", "conv --dropout", "non-autoregressive",
-    "gpt --dropout --norm pre", "gpt", "bert --dropout", "classifier --tie none", "vit", "vit --dropout",
+    "gpt --dropout --norm pre", "gpt", "bert --dropout", "classifier --tie none", "vit", "vit --dropout", "cnn", "tagger --dropout",
 ]
 
 

@@ -65,9 +65,10 @@ void read_objects(TaggedData& data, const std::vector<std::string>& lines) {
       fail(data, line,
            fmt::format("{} and {}", counted(std::ssize(one.tokens), "token"),
                        counted(std::ssize(one.labels), "label")));
-    for (const std::string& token : one.tokens)
-      if (split_spaces(token).size() != 1)
-        fail(data, line, "the token '" + token + "' is blank or has white space");
+    for (const auto& [what, texts] : {std::pair("token", &one.tokens), {"label", &one.labels}})
+      for (const std::string& text : *texts)
+        if (split_spaces(text).size() != 1)
+          fail(data, line, fmt::format("the {} '{}' is blank or has white space", what, text));
     add(data, std::move(one));
   }
 }

@@ -79,6 +79,7 @@ bad "no labels" "broken.jsonl:1: must be .*tokens.*labels" '{"tokens": ["a"]}\n'
 bad "no list" "broken.jsonl:1: must be" '{"tokens": "a", "labels": "O"}\n' broken.jsonl
 bad "no JSON" "broken.jsonl:1: must be" '{"tokens": \n' broken.jsonl
 bad "a token with a space" "broken.jsonl:1: the token 'a b' is blank or has white space" '{"tokens": ["a b"], "labels": ["O"]}\n' broken.jsonl
+bad "a label with a line break" "broken.jsonl:1: the label .* is blank or has white space" '{"tokens": ["a"], "labels": ["N\\nP"]}\n' broken.jsonl
 printf 'Ada\tB-PER\nmet\tO\n\nBob\tB-DOG\n' >dog
 refuse "a label that was not trained" "dog:4: the label 'B-DOG' of token 1 .* is not one of B-LOC, B-PER" "$glim" classify --model model --labelled dog
 refuse "and to validate on" "dog:4: the label 'B-DOG'" "$glim" "${small[@]}" --labelled train.conll --valid-labelled dog --out fresh
