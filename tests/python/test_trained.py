@@ -86,10 +86,12 @@ def test_other_kinds(folder):
         gpt.translate("to be")
 
 
-def test_errors_say_what_to_do(folder):
+def test_errors_say_what_to_do(translator, folder):
     for call, kind, words in ((lambda: glim.load(folder / "nothing"), glim.FileError, "no such"),
+                              (lambda: glim.train(out=folder / "translator"), glim.Error, "already: resume .*, overwrite"),
+                              (lambda: glim.train(out=folder / "x", d_model=0), glim.Error, "^d_model"),
                               (lambda: glim.train(kind="nosuch", out=folder / "x"), glim.Error, "transformer, rnn"),
-                              (lambda: glim.train(nosuch=1, out=folder / "x"), glim.Error, "no option --nosuch"),
+                              (lambda: glim.train(nosuch=1, out=folder / "x"), glim.Error, "no option nosuch"),
                               (lambda: glim.study("nosuch"), glim.Error, "nosuch")):
         with pytest.raises(kind, match=words):
             call()

@@ -1,6 +1,7 @@
 """The program `glim` in a process of its own: `python -m glim`, and what train, study and inspect are built on."""
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -66,7 +67,9 @@ def run(words, show=True, stdin=None):
         raise KeyboardInterrupt
     if status:
         lines = [line for line in kept[1].getvalue().splitlines() if line.startswith("glim: error: ")]
-        raise _glim.Error(lines[-1].removeprefix("glim: error: ") if lines else
+        # --batch-tokens is batch_tokens in Python.
+        raise _glim.Error(re.sub(r"--([a-z][a-z0-9-]*)", lambda option: option[1].replace("-", "_"),
+                                 lines[-1].removeprefix("glim: error: ")) if lines else
                           f"glim {words[0]} ended with status {status}: {kept[1].getvalue()[-500:]}")
     return kept[0].getvalue()
 
