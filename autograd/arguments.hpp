@@ -1,5 +1,5 @@
-// What an op's function takes beside Vars: numbers, axes and shapes, tensors. By them a recorded op can be written
-// down (tools/derive).
+// The arguments of an op's function that are no Vars: numbers, axes, shapes and tensors. A recorded op is written
+// down with them (tools/derive).
 //
 //   Arguments arguments() const override { return {{"axis", axis}, {"index", index}}; }
 //

@@ -51,7 +51,7 @@ class Op {
   // ∂L/∂x for each input x, given dy = ∂L/∂y.
   virtual Grads gradient(const Var& dy) const = 0;
   virtual Grads fast_gradient(const Var& dy) const { return gradient(dy); }
-  // What its function takes beside Vars.
+  // The arguments of its function that are no Vars.
   virtual Arguments arguments() const { return {}; }
 
   static constexpr int kOutput = -1;

@@ -1,4 +1,4 @@
-// What classifiers of images share: images (B, C, H, W) -> logits (B, classes).
+// The base of classifiers of images: images (B, C, H, W) -> logits (B, classes).
 //
 // Pixels are first brought to mean 0 and deviation 1 by pixel_mean and pixel_deviation (C,): part of the model, not
 // trained.

@@ -24,7 +24,7 @@
 
 namespace glim {
 
-// None is no attention: a model that has a choice goes without, and a ScoredAttention is a ValueError.
+// A model with this choice may be made without attention (None). A ScoredAttention of None is a ValueError.
 enum class AttentionScore { Additive, Dot, General, Concat, None };
 
 class ScoredAttention : public Module {

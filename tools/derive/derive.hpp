@@ -1,4 +1,4 @@
-// The backward pass of a model of one's own, written out.
+// Writes out the backward pass of any model, as a recorded tape has it.
 //
 //   Tape tape({.replay = true});
 //   Var loss = ...;

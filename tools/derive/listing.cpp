@@ -193,7 +193,7 @@ void Listing::make_parts() {
   }
 }
 
-// What a line computes, without the values that it reads from elsewhere; and these, in order.
+// Splits a line: its own computation, and the values that it reads from elsewhere, in order.
 void Listing::signature(int v, bool root, std::string& text, std::vector<int>& refs) const {
   const Value& x = trace_[v];
   if (x.op == "number" && !root) {

@@ -1,4 +1,4 @@
-// What is written, as data: how an op is written in each language (notation.txt), how a sheet is in each format
+// The spellings are data: that of an op in each language (notation.txt), that of a sheet in each format
 // (formats.txt), and the parts of a program and a document that are always the same.
 #pragma once
 

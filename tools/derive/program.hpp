@@ -15,7 +15,7 @@ struct Text {
   int level = 5;
 };
 
-// What a value is made of, in a language. Subclasses say how other values are called there.
+// Writes a value's expression in a language. Subclasses give the names of other values.
 class Expressions {
  public:
   Expressions(const Listing& listing, Language language) : listing_(listing), language_(language) {}

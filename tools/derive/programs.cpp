@@ -100,7 +100,7 @@ class Program final : public Expressions {
     put(left + expression(v).text, letters_.shape(at(v).shape(), !listing_.targets(v).empty()));
   }
 
-  // What each layer keeps for backward.
+  // Values that each layer keeps for backward.
   void write_layers() {
     std::string names;
     for (const Part& p : listing_.parts()) {

@@ -51,7 +51,7 @@ class Equations final : public Expressions {
     return fill_in("{} = {}({})", ref(v), x.op, operands);
   }
 
-  // What the rule of a line sends to what it reads, by its formula.
+  // The gradients that the rule of a line gives to its operands, by its formula.
   std::vector<std::string> by_formula(int v) const {
     const Value& x = at(v);
     std::vector<std::string> all;
@@ -109,7 +109,7 @@ class Equations final : public Expressions {
     if (view.op == "slice") return fill_in("{} at {} of zeros", in, argument(view, "at", view.op));
     return "Σ" + (simple ? "(" + g + ")" : in);
   }
-  // Of those outside parentheses, the first.
+  // The first blank outside parentheses.
   static std::size_t blank_in(const std::string& g, std::size_t from = 0) {
     int open = 0;
     for (std::size_t i = from; i < g.size(); ++i) {

@@ -1,4 +1,4 @@
-// The backward pass of a model of one's own, written out: an op and a module that Glim does not know.
+// Writes out the backward pass of a model with an op and a module that Glim does not know.
 //
 //   derive
 //

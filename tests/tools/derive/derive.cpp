@@ -1,4 +1,4 @@
-// Tapes written out: ops and modules of one's own, sums, equal layers, what cannot be written.
+// A tape is written out: own ops and modules, sums and equal layers. Some tapes cannot be written.
 #include "tools/derive/derive.hpp"
 
 #include <sstream>

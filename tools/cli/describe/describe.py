@@ -267,7 +267,7 @@ def options_page(all):
                 page += f"| `{o['usage']}` | {cell(o['full_help'])} | {cell(o['default'])} |"
                 page += (f" {o['kinds']} |" if by_kind else "") + "\n"
         if v["recipes"]:
-            page += "\nWhat differs with other tasks:\n\n| kind | task | defaults |\n|---|---|---|\n"
+            page += "\nOther tasks have other defaults:\n\n| kind | task | defaults |\n|---|---|---|\n"
         for r in v["recipes"]:
             page += f"| {r['kind']} | {r['task']} | {cell(r['options'])} |\n"
     return page

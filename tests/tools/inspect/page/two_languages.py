@@ -1,4 +1,4 @@
-"""The guided path in its second language: what a step has answered is said again with the same numbers."""
+"""The guided path in its second language: it repeats each step's answer with the same numbers."""
 import re
 
 import chromium
