@@ -1,6 +1,7 @@
 """Models that glim train wrote, from Python: the bytes of the program, arrays of an inspection, errors."""
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -84,6 +85,19 @@ def test_other_kinds(folder):
     assert gpt.score("to be").perplexity > 1
     with pytest.raises(glim.FileError, match="gpt"):
         gpt.translate("to be")
+
+
+def test_images_are_classified(folder):
+    pixels = np.random.default_rng(1).integers(0, 256, (40, 12, 12), dtype=np.uint8)
+    (folder / "images.idx").write_bytes(struct.pack(">4i", 0x803, *pixels.shape) + pixels.tobytes())
+    (folder / "labels.idx").write_bytes(struct.pack(">2i", 0x801, 40) + bytes(i % 2 for i in range(40)))
+    cnn = glim.train(kind="cnn", images=folder / "images.idx", labels=folder / "labels.idx", layers=1, d_model=8,
+                     max_steps=2, quiet=True, out=folder / "cnn")
+    images = pixels[:, None] / 255
+    label, probs = cnn.classify(images)[3]
+    assert cnn.classify(images[3]) == (label, pytest.approx(probs, abs=1e-6))
+    with pytest.raises(glim.ShapeError, match=r"\(C, H, W\).*has \(12, 12\)"):
+        cnn.classify(images[0, 0])
 
 
 def test_errors_say_what_to_do(translator, folder):

@@ -88,6 +88,9 @@ class Model:
             import numpy as np
 
             images = np.asarray(what, dtype=np.float32)
+            if images.ndim not in (3, 4):
+                raise _glim.ShapeError(f"classify: an image has shape (C, H, W), several have (N, C, H, W); this array "
+                                       f"has {images.shape}")
             found = self._part(_glim.ImageClassifier).classify(images if images.ndim == 4 else images[None])
             return found if images.ndim == 4 else found[0]
         one, sentences = _sentences("classify", what)
