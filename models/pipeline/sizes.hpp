@@ -26,39 +26,6 @@ struct Size {
 };
 inline constexpr bool kSince = true;
 
-template <class C, class Config>
-concept SizesOf = std::same_as<std::remove_const_t<C>, Config>;
-
-// The sizes of every model with a source and a target.
-template <class C, class F>
-void each_size_of_pairs(C& c, const F& f) {
-  f("src_vocab", c.src_vocab);
-  f("tgt_vocab", c.tgt_vocab);
-  f("d_model", c.d_model);
-  f("dropout", c.dropout);
-  f("max_len", c.max_len);
-  f("pad", c.pad);
-}
-
-// And the models of one stack of attention layers.
-template <class C, class F>
-void each_size_of_stack(C& c, const F& f) {
-  f("d_model", c.d_model);
-  f("heads", c.heads);
-  f("layers", c.layers);
-  f("d_ff", c.d_ff);
-  f("dropout", c.dropout);
-  f("norm_eps", c.norm_eps);
-}
-
-// The positions that are added, and the projections of attention.
-template <class C, class F>
-void each_size_of_order(C& c, const F& f) {
-  f({"positions", kSince}, c.positions);
-  f({"position_base", kSince}, c.position_base);
-  if constexpr (requires { c.share_qk; }) f({"share_qk", kSince}, c.share_qk);
-}
-
 // A field as options and files have it: the name of a choice, and below 0 for "as dropout".
 template <class Field>
 auto stored(const Field& field) {
@@ -83,101 +50,60 @@ void restore(const Size& size, Field& field, const Stored<Field>& value) {
     field = value;
 }
 
-// f(size, field) for each.
-template <SizesOf<TransformerConfig> C, class F>
-void each_size(C& c, const F& f) {
-  each_size_of_pairs(c, f);
-  f("heads", c.heads);
-  f("d_ff", c.d_ff);
-  f("encoder_layers", c.encoder_layers);
-  f("decoder_layers", c.decoder_layers);
-  f({"attention_dropout", kSince}, c.attention_dropout);
-  f({"activation_dropout", kSince}, c.activation_dropout);
-  f("norm", c.norm);
-  f("activation", c.activation);
-  f("tie", c.tie);
-  each_size_of_order(c, f);
-  f("norm_eps", c.norm_eps);
-  f({"copy", kSince}, c.copy);
-  f({"final_norm", kSince}, c.final_norm);
-}
-
-template <SizesOf<NonAutoregressiveConfig> C, class F>
-void each_size(C& c, const F& f) {
-  using Base = std::conditional_t<std::is_const_v<C>, const TransformerConfig, TransformerConfig>;
-  each_size(static_cast<Base&>(c), f);
-  f("eos", c.eos);
-  f("length", c.length);
-  f("length_reach", c.length_reach);
-  f("copy_sharpness", c.copy_sharpness);
-}
-
-template <SizesOf<Seq2SeqRnnConfig> C, class F>
-void each_size(C& c, const F& f) {
-  each_size_of_pairs(c, f);
-  f("d_embed", c.d_embed);
-  f("layers", c.layers);
-  f("cell", c.cell);
-  f("attention", c.attention);
-  f({"copy", kSince}, c.copy);
-}
-
-template <SizesOf<ConvSeq2SeqConfig> C, class F>
-void each_size(C& c, const F& f) {
-  each_size_of_pairs(c, f);
-  f("kernel", c.kernel);
-  f("encoder_layers", c.encoder_layers);
-  f("decoder_layers", c.decoder_layers);
-  each_size_of_order(c, f);
-}
-
-template <SizesOf<GptConfig> C, class F>
-void each_size(C& c, const F& f) {
-  each_size_of_stack(c, f);
-  f("vocab", c.vocab);
-  f("context", c.context);
-  f("bias", c.bias);
-  f({"activation", kSince}, c.activation);
-  f({"silent", kSince}, c.never_predicted);
-  each_size_of_order(c, f);
-}
-
-template <SizesOf<BertConfig> C, class F>
-void each_size(C& c, const F& f) {
-  each_size_of_stack(c, f);
-  f("vocab", c.vocab);
-  f("max_len", c.max_len);
-  f("norm", c.norm);
-  f("activation", c.activation);
-  each_size_of_order(c, f);
-  f("pad", c.pad);
-}
-
-// Of every classifier of images.
+// f(size, field) for each size that this kind of model has.
 template <class C, class F>
-void each_size_of_images(C& c, const F& f) {
-  f("channels", c.channels);
-  f("height", c.height);
-  f("width", c.width);
-  f("classes", c.classes);
-}
-
-template <SizesOf<CnnConfig> C, class F>
 void each_size(C& c, const F& f) {
-  each_size_of_images(c, f);
-  f("d_model", c.d_model);
-  f("layers", c.layers);
-  f("kernel", c.kernel);
-  f("dropout", c.dropout);
-}
-
-template <SizesOf<VitConfig> C, class F>
-void each_size(C& c, const F& f) {
-  each_size_of_images(c, f);
-  each_size_of_stack(c, f);
-  f("patch", c.patch);
-  f("pooling", c.pooling);
-  each_size_of_order(c, f);
+#define GLIM_SIZE(name, ...) \
+  if constexpr (requires { c.name; }) f({#name __VA_OPT__(, ) __VA_ARGS__}, c.name)
+  // of images
+  GLIM_SIZE(channels);
+  GLIM_SIZE(height);
+  GLIM_SIZE(width);
+  GLIM_SIZE(classes);
+  GLIM_SIZE(patch);
+  GLIM_SIZE(pooling);
+  // of text
+  GLIM_SIZE(vocab);
+  GLIM_SIZE(context);
+  GLIM_SIZE(src_vocab);
+  GLIM_SIZE(tgt_vocab);
+  GLIM_SIZE(max_len);
+  GLIM_SIZE(pad);
+  GLIM_SIZE(tie);
+  GLIM_SIZE(copy, kSince);
+  // of layers
+  GLIM_SIZE(d_embed);
+  GLIM_SIZE(d_model);
+  GLIM_SIZE(d_ff);
+  GLIM_SIZE(layers);
+  GLIM_SIZE(encoder_layers);
+  GLIM_SIZE(decoder_layers);
+  GLIM_SIZE(cell);
+  GLIM_SIZE(kernel);
+  GLIM_SIZE(activation, std::same_as<std::remove_const_t<C>, GptConfig>);
+  GLIM_SIZE(dropout);
+  GLIM_SIZE(attention_dropout, kSince);
+  GLIM_SIZE(activation_dropout, kSince);
+  GLIM_SIZE(norm);
+  GLIM_SIZE(norm_eps);
+  GLIM_SIZE(final_norm, kSince);
+  // of attention
+  GLIM_SIZE(heads);
+  GLIM_SIZE(attention);
+  GLIM_SIZE(share_qk, kSince);
+  GLIM_SIZE(positions, kSince);
+  GLIM_SIZE(position_base, kSince);
+  // of gpt
+  if constexpr (requires { c.never_predicted; }) {
+    GLIM_SIZE(bias);
+    f({"silent", kSince}, c.never_predicted);
+  }
+  // of non-autoregressive
+  GLIM_SIZE(eos);
+  GLIM_SIZE(length);
+  GLIM_SIZE(length_reach);
+  GLIM_SIZE(copy_sharpness);
+#undef GLIM_SIZE
 }
 
 template <class Config>
