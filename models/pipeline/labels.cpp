@@ -26,7 +26,7 @@ Labels Labels::of(std::span<const std::string> all, const std::string& where) {
   std::sort(l.names_.begin(), l.names_.end());
   l.names_.erase(std::unique(l.names_.begin(), l.names_.end()), l.names_.end());
   if (l.names_.size() < 2)
-    throw FileError(where, "a classifier needs at least two different labels, not " +
+    throw FileError(where, "needs at least two different labels, not " +
                                (l.names_.empty() ? "none" : "only '" + l.names_[0] + "'") +
                                ": add examples of another");
   bool numbers = std::all_of(l.names_.begin(), l.names_.end(),
@@ -52,6 +52,12 @@ std::string Labels::to_json() const { return nlohmann::json(names_).dump(); }
 Index Labels::find(const std::string& name) const {
   auto at = std::find(names_.begin(), names_.end(), name);
   return at == names_.end() ? -1 : static_cast<Index>(at - names_.begin());
+}
+
+Index Labels::number(const std::string& name, const std::string& where) const {
+  const Index label = find(name);
+  if (label < 0) throw FileError(where, "the label '" + name + "' is not one of " + list());
+  return label;
 }
 
 std::string Labels::list() const {

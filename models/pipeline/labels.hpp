@@ -24,6 +24,8 @@ class Labels {
   const std::string& name(Index label) const { return names_.at(static_cast<std::size_t>(label)); }
   // -1 for an unknown label.
   Index find(const std::string& name) const;
+  // FileError naming `where` for an unknown label.
+  Index number(const std::string& name, const std::string& where) const;
   // "0, 1": for messages.
   std::string list() const;
 

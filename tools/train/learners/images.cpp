@@ -103,13 +103,9 @@ void require_size(const ImageSet& set, const ImageSizes& c) {
 
 std::vector<Index> label_numbers(const ImageSet& set, const Labels& labels) {
   std::vector<Index> numbers;
-  for (std::size_t i = 0; i < set.labels.size(); ++i) {
-    const std::string& name = set.classes[static_cast<std::size_t>(set.labels[i])];
-    numbers.push_back(labels.find(name));
-    if (numbers.back() < 0)
-      throw FileError(set.name, fmt::format("label '{}' of image {} is not one of the classes {}",
-                                            name, i + 1, labels.list()));
-  }
+  for (std::size_t i = 0; i < set.labels.size(); ++i)
+    numbers.push_back(labels.number(set.classes[static_cast<std::size_t>(set.labels[i])],
+                                    fmt::format("{}: image {}", set.name, i + 1)));
   return numbers;
 }
 

@@ -24,13 +24,9 @@ ParallelCorpus read_labelled(const std::string& path, const std::string& columns
 
 std::vector<Index> label_numbers(const ParallelCorpus& data, const Labels& labels) {
   std::vector<Index> numbers;
-  for (std::size_t i = 0; i < data.pairs.size(); ++i) {
-    const std::string& label = data.pairs[i].target;
-    numbers.push_back(labels.find(label));
-    if (numbers.back() < 0)
-      throw FileError(data.source_name + ":" + std::to_string(data.line[i]),
-                      "the label '" + label + "' is not one of " + labels.list());
-  }
+  for (std::size_t i = 0; i < data.pairs.size(); ++i)
+    numbers.push_back(
+        labels.number(data.pairs[i].target, data.source_name + ":" + std::to_string(data.line[i])));
   return numbers;
 }
 

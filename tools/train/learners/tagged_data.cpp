@@ -90,13 +90,9 @@ std::vector<std::vector<Index>> label_numbers(const TaggedData& data, const Labe
   std::vector<std::vector<Index>> all;
   for (const TaggedSentence& s : data.sentences) {
     std::vector<Index>& numbers = all.emplace_back();
-    for (std::size_t t = 0; t < s.labels.size(); ++t) {
-      numbers.push_back(labels.find(s.labels[t]));
-      if (numbers.back() < 0)
-        fail(data, s.line,
-             fmt::format("the label '{}' of token {} of this sentence is not one of {}",
-                         s.labels[t], t + 1, labels.list()));
-    }
+    for (std::size_t t = 0; t < s.labels.size(); ++t)
+      numbers.push_back(
+          labels.number(s.labels[t], fmt::format("{}:{}: token {}", data.name, s.line, t + 1)));
   }
   return all;
 }

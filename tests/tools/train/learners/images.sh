@@ -133,7 +133,7 @@ bad "counts that differ" 'five\.idx: has 5 labels, images\.idx has 240 images' i
 head -c 20 labels.idx >gap.idx; printf '\x4d' >>gap.idx; tail -c +22 labels.idx >>gap.idx
 bad "a label far beyond the others" "image 13 has label '77', yet none has '4'" images.idx gap.idx
 bad "one class alone" 'two different labels' images.idx same.idx
-refuse "labels outside the classes" "seven\.idx|images\.idx: label '7'.*0, 1, 2, 3" "$glim" "${vit[@]}" \
+refuse "labels outside the classes" "images\.idx: image .*: the label '7'.*0, 1, 2, 3" "$glim" "${vit[@]}" \
   "${idx[@]}" --valid-images images.idx --valid-labels seven.idx --out fresh
 refuse "validation images of another size" 'wide\.idx: holds images of 8 x 12.*8 x 8' "$glim" "${vit[@]}" \
   "${idx[@]}" --valid-images wide.idx --valid-labels five.idx --out fresh

@@ -145,9 +145,7 @@ TEST_CASE("labels are ordered, found and kept", "[learners][labels]") {
   CHECK(l.find("7") == -1);
   CHECK(message_of<FileError>([] {
           Labels::of(std::vector<std::string>{"1", "1"}, "here");
-        }) ==
-        "here: a classifier needs at least two different labels, not only '1': add examples of "
-        "another");
+        }) == "here: needs at least two different labels, not only '1': add examples of another");
   CHECK_THROWS_AS(Labels::from_json("{", "here"), FileError);
   CHECK_THROWS_AS(Labels::from_json("[\"a\"]", "here"), FileError);
 }

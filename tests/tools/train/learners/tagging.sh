@@ -72,7 +72,7 @@ bad() { printf '%b' "$3" >"${4:-broken}"; refuse "$1" "$2" "$glim" "${small[@]}"
 bad "unequal columns" 'broken:3: 3 columns, the first line has 2' 'Ada\tB-PER\nmet\tO\nBob\tx\tB-PER\n'
 bad "no label" 'broken:2: no label: the line must be TOKEN<TAB>LABEL' 'Ada\tB-PER\nmet\n'
 bad "no sentence" 'broken: has no sentence' '\n\n\n'
-bad "one label alone" 'broken: ' 'Ada\tO\n\nBob\tO\n'
+bad "one label alone" 'broken: needs at least two different labels' 'Ada\tO\n\nBob\tO\n'
 bad "more labels than tokens" 'broken.jsonl:2: 2 tokens and 3 labels' \
   '{"tokens": ["a"], "labels": ["O"]}\n{"tokens": ["a", "b"], "labels": ["O", "X", "O"]}\n' broken.jsonl
 bad "no labels" "broken.jsonl:1: must be .*tokens.*labels" '{"tokens": ["a"]}\n' broken.jsonl
@@ -81,8 +81,8 @@ bad "no JSON" "broken.jsonl:1: must be" '{"tokens": \n' broken.jsonl
 bad "a token with a space" "broken.jsonl:1: the token 'a b' is blank or has white space" '{"tokens": ["a b"], "labels": ["O"]}\n' broken.jsonl
 bad "a label with a line break" "broken.jsonl:1: the label .* is blank or has white space" '{"tokens": ["a"], "labels": ["N\\nP"]}\n' broken.jsonl
 printf 'Ada\tB-PER\nmet\tO\n\nBob\tB-DOG\n' >dog
-refuse "a label that was not trained" "dog:4: the label 'B-DOG' of token 1 .* is not one of B-LOC, B-PER" "$glim" classify --model model --labelled dog
-refuse "and to validate on" "dog:4: the label 'B-DOG'" "$glim" "${small[@]}" --labelled train.conll --valid-labelled dog --out fresh
+refuse "a label that was not trained" "dog:4: token 1: the label 'B-DOG' is not one of B-LOC, B-PER" "$glim" classify --model model --labelled dog
+refuse "and to validate on" "dog:4: token 1: the label 'B-DOG'" "$glim" "${small[@]}" --labelled train.conll --valid-labelled dog --out fresh
 printf '\n\nAda\tB-PER\nmet\tO\n\n\nBob\tB-PER\n\n\n' >gaps
 "$glim" "${small[@]}" --labelled gaps --valid-share 0 --max-steps 1 --out gaps-model >log 2>&1
 report "empty sentences are left out, in one line" "$(grep -q 'left out of gaps: 4 empty sentences, the first in line 1$' log || cat log)"
