@@ -29,7 +29,7 @@ struct TrainState {
   Index epoch = 0;                // epochs finished
   Index batch = 0;                // batches of the current epoch that are done
   Index samples = 0, tokens = 0;  // target tokens
-  double best = 0;                // validation NLL per token; meaningless before the first
+  double best = 0;                // Learner::criterion; meaningless before the first
   Index best_step = 0, validations = 0, bad_validations = 0;
   Index seed = 0, stream = 0;  // of generator()
   // Sums over the epoch under way.

@@ -57,6 +57,12 @@ Var classes_loss(const Var& logits, const Tensor& target, double label_smoothing
   return sums.take(label_smoothing_loss(logits, target, label_smoothing, pad));
 }
 
+double class_criterion(const Measures& m) {
+  // An error is 1/targets, and the whole range of the NLL less than that.
+  return 1 - m.accuracy() +
+         (1 - 1 / (1 + m.nll)) / static_cast<double>(std::max<Index>(m.tokens, 1));
+}
+
 std::vector<std::vector<Index>> draw_pairs(Split split, const std::vector<TokenPair>& pairs,
                                            const TrainOptions& options, Index epoch) {
   const BatchOptions o{.max_tokens = options.batch_tokens,

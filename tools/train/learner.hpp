@@ -147,6 +147,9 @@ class Learner {
 Var classes_loss(const Var& logits, const Tensor& target, double label_smoothing, Index pad,
                  Measures& sums);
 
+// What validation compares of classes: fewer errors, and of as many the lower NLL. Of means.
+double class_criterion(const Measures& m);
+
 // Learner::draw for pairs of tokens.
 std::vector<std::vector<Index>> draw_pairs(Split split, const std::vector<TokenPair>& pairs,
                                            const TrainOptions& options, Index epoch);

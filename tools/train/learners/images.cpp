@@ -178,7 +178,7 @@ class ImageLearner final : public Learner {
     return lines;
   }
 
-  double criterion(const Measures& m) const override { return 1 - m.accuracy(); }
+  double criterion(const Measures& m) const override { return class_criterion(m); }
   std::string describe(const Measures& m) const override {
     return fmt::format("NLL {:.4f}  accuracy {:.4f}", m.nll, m.accuracy());
   }

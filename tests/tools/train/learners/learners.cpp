@@ -1,8 +1,11 @@
 // What the language models learn from: parts of a text, crops, blocks, masks, labels.
 #include <cmath>
+#include <limits>
 #include <set>
 
+#include "models/pipeline/tagger.hpp"
 #include "tensor/error.hpp"
+#include "tensor/random.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tests/tools/train/smallest.hpp"
@@ -184,7 +187,17 @@ TEST_CASE("classifier: counts what is right, hides words in training only", "[le
   Measures m = measure_validation(*learner);
   CHECK(m.tokens == 30);
   CHECK((m.correct == 10 || m.correct == 20));  // one label for all before it has learned
-  CHECK(learner->criterion(m) == Approx(1 - m.accuracy()));
+  // Fewer errors first, then the NLL: of the same errors a lower one is better, and no NLL outweighs an error.
+  auto of = [&](Index correct, double nll) {
+    Measures some = m;
+    some.correct = correct;
+    some.nll = nll;
+    return learner->criterion(some);
+  };
+  CHECK(of(20, 0.5) < of(20, 0.6));
+  CHECK(of(20, 1e-9) < of(20, 2e-9));
+  CHECK(of(21, 1e9) < of(20, 0));
+  CHECK(of(21, std::numeric_limits<double>::infinity()) <= of(20, 0));
 }
 
 TEST_CASE("a batch's loss is the sum of its samples' losses", "[learners]") {
