@@ -24,17 +24,23 @@ void add(TaggedData& data, TaggedSentence sentence) {
     data.first_empty = sentence.line;
 }
 
+constexpr std::string_view kDocument = "-DOCSTART-";  // begins one, in CoNLL-2003
+
 void read_columns(TaggedData& data, const std::vector<std::string>& lines) {
   std::size_t columns = 0;
   TaggedSentence now{{}, {}, 1};
+  bool began = false;  // a document, in the line before
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto line = static_cast<Index>(i) + 1;
     const auto fields = split_spaces(lines[i]);
-    if (fields.empty()) {
-      add(data, std::move(now));
+    const bool begins = !fields.empty() && fields.front() == kDocument;
+    if (fields.empty() || begins) {
+      if (!now.tokens.empty() || !(begins || began)) add(data, std::move(now));
       now = {{}, {}, line + 1};
+      began = begins;
       continue;
     }
+    began = false;
     if (fields.size() < 2) fail(data, line, "no label: the line must be TOKEN<TAB>LABEL");
     if (columns == 0) columns = fields.size();
     if (fields.size() != columns)
@@ -69,7 +75,7 @@ void read_objects(TaggedData& data, const std::vector<std::string>& lines) {
       for (const std::string& text : *texts)
         if (split_spaces(text).size() != 1)
           fail(data, line, fmt::format("the {} '{}' is blank or has white space", what, text));
-    add(data, std::move(one));
+    if (one.tokens.size() != 1 || one.tokens[0] != kDocument) add(data, std::move(one));
   }
 }
 

@@ -24,7 +24,7 @@ struct TaggedData {
 };
 
 // A token and its label a line, divided by tabs or spaces, and a blank line behind each sentence. Of more columns the
-// first and the last count (CoNLL). Or JSON lines, {"tokens": ["Ada", …], "labels": ["B-PER", …]}. FileError with file
+// first and the last count (CoNLL). A line whose token is -DOCSTART- ends a sentence, too. Or JSON lines, {"tokens": ["Ada", …], "labels": ["B-PER", …]}. FileError with file
 // and line for a line with another number of columns than the first, and for tokens without as many labels.
 TaggedData read_tagged(const std::string& path);
 // FileError with file and line for a label that is not one of `labels`.

@@ -86,6 +86,14 @@ refuse "and to validate on" "dog:4: token 1: the label 'B-DOG'" "$glim" "${small
 printf '\n\nAda\tB-PER\nmet\tO\n\n\nBob\tB-PER\n\n\n' >gaps
 "$glim" "${small[@]}" --labelled gaps --valid-share 0 --max-steps 1 --out gaps-model >log 2>&1
 report "empty sentences are left out, in one line" "$(grep -q 'left out of gaps: 4 empty sentences, the first in line 1$' log || cat log)"
+# CoNLL-2003 marks documents: no token, no label, no sentence.
+printf -- '-DOCSTART- -X- O O\n\nAda NN x B-PER\nmet VB x I\n-DOCSTART- -X- O O\nBob NN x B-PER\n' >documents
+printf '{"tokens": ["-DOCSTART-"], "labels": ["O"]}\n{"tokens": ["Ada", "met"], "labels": ["B-PER", "I"]}\n{"tokens": ["Bob"], "labels": ["B-PER"]}\n' >documents.jsonl
+for file in documents documents.jsonl; do
+  "$glim" "${small[@]}" --labelled $file --valid-share 0 --max-steps 1 --overwrite --out documents-model >log 2>&1
+  report "$file: -DOCSTART- begins a document" "$(grep -q '^data: 2 training sentences, .* 7 tokens' log &&
+    grep -q '^  labels: B-PER, I$' log && ! grep -q 'left out' log || cat log)"
+done
 refuse "no file" '--kind tagger needs --labelled FILE' "$glim" "${small[@]}" --out fresh
 refuse "another tokenizer" '--tokenizer: can only be word' "$glim" "${small[@]}" --labelled train.conll --tokenizer char --out fresh
 refuse "a task" '--task: --kind tagger learns from' "$glim" "${small[@]}" --labelled train.conll --task copy --out fresh
