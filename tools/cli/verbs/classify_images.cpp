@@ -41,6 +41,7 @@ void measure_labelled(const ClassifyArguments& a, const ImageClassifier& classif
 bool classify_file(const ClassifyArguments& a, const ImageClassifier& classifier,
                    const std::string& file) {
   auto find = [&] {
+    if (file.find('\0') != file.npos) throw FileError(file, "a file's name has no zero byte");
     const ImageSizes& c = classifier.model()->sizes();
     ImageSet one;
     one.name = file;

@@ -42,7 +42,7 @@ void classify_sentences(const ClassifyArguments& a, const ModelFile& model) {
     if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
     std::string name = "standard input:" + std::to_string(number);
     auto find = [&]() -> std::optional<Classified> {
-      require_length(name, line);
+      require_text(name, line);
       if (split_spaces(line).empty()) return {};
       return classifier.classify({line}, a.truncate, {name})[0];
     };

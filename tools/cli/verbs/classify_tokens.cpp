@@ -60,9 +60,7 @@ void classify_tokens(const ClassifyArguments& a, const ModelFile& model) {
     std::vector<std::string> tokens, labels;
     nlohmann::ordered_json object = {{"line", number}};
     try {
-      require_length(name, line);
-      if (auto bad = first_invalid_utf8(line))
-        throw FileError(name, describe_invalid_utf8(line, *bad));
+      require_text(name, line);
       for (std::string_view token : split_spaces(line)) tokens.emplace_back(token);
       if (!tokens.empty()) labels = names_of(tagger.labels(), tagger.tag(tokens, a.truncate, name));
     } catch (const FileError& e) {

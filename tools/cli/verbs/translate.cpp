@@ -91,7 +91,7 @@ void run_translate(TranslateArguments& a) {
     names.push_back("standard input:" + std::to_string(first + lines.size() + 1));
     errors.emplace_back();
     try {
-      require_length(names.back(), line);
+      require_text(names.back(), line);
       translator.encode(line, names.back(), a.options.truncate);
     } catch (const FileError& e) {
       report_error(e.one_line());

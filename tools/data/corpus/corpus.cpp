@@ -25,6 +25,10 @@ FileError too_long(const std::string& place, std::size_t most) {
   return FileError(place, fmt::format("more than {} bytes, the most that a line may have", most));
 }
 
+std::string zero_byte(std::size_t at) {
+  return fmt::format("zero byte at byte {}: not a text file in UTF-8", at + 1);
+}
+
 bool is_blank(std::string_view line) { return split_spaces(line).empty(); }
 
 // Cuts pieces of a file into checked lines as they come, so that a large file of another kind is
@@ -38,9 +42,7 @@ class LineReader {
       const std::size_t end = piece.find('\n');
       const std::string_view part = piece.substr(0, end);
       if (const std::size_t at = part.find('\0'); at != std::string_view::npos) {
-        throw error_at(
-            path_, number(),
-            fmt::format("zero byte at byte {}: not a text file in UTF-8", open_.size() + at + 1));
+        throw error_at(path_, number(), zero_byte(open_.size() + at));
       }
       open_ += part;
       if (open_.size() > most_) throw too_long(fmt::format("{}:{}", path_, number()), most_);
@@ -91,8 +93,11 @@ bool next_line(std::istream& in, std::string& line) {
   return c == '\n' || !line.empty();
 }
 
-void require_length(const std::string& name, const std::string& line) {
+void require_text(const std::string& name, const std::string& line) {
   if (line.size() > kMostLineBytes) throw too_long(name, kMostLineBytes);
+  if (const std::size_t at = line.find('\0'); at != line.npos) throw FileError(name, zero_byte(at));
+  if (const auto bad = first_invalid_utf8(line))
+    throw FileError(name, describe_invalid_utf8(line, *bad));
 }
 
 std::vector<std::string> read_lines(const std::string& path, std::size_t most) {

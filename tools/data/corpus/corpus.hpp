@@ -33,10 +33,11 @@ inline constexpr std::size_t kMostLineBytes = 1 << 20;
 // All lines, blank ones included. FileError with file and line for one of more than `most` bytes.
 std::vector<std::string> read_lines(const std::string& path, std::size_t most = kMostLineBytes);
 
-// The next line of standard input, false at its end. Of a line that is too long, for which require_length throws a
-// FileError, the end is not kept. FileError if it cannot be read.
+// The next line of standard input, false at its end. Of a line that is too long the end is not kept. FileError if it cannot
+// be read.
 bool next_line(std::istream& in, std::string& line);
-void require_length(const std::string& name, const std::string& line);
+// FileError naming `name`, the line's place, for a line that is too long, has a zero byte or is not UTF-8.
+void require_text(const std::string& name, const std::string& line);
 
 // Sentences of one file (a language model's training text, or a test's source).
 struct Corpus {

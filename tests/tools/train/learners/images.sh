@@ -84,6 +84,8 @@ report "PNG files as arguments" "$([ "$(cut -f1,3 found)" = $'2\tfolders/2/0.png
 printf 'folders/3/0.png\ncolor.png\n' | "$glim" classify --model by-folder >found 2>err
 report "PNG files by standard input" "$([ "$(cut -f1 found | head -1)" = 3 ] && [ "$(wc -l <found)" = 2 ] || cat found err)"
 echo broken >broken.png
+printf 'color.png\0x\n' | "$glim" classify --model by-folder >found 2>err
+report "a name with a zero byte" "$(grep -q '^glim: error: color.png.x00x: a file.s name has no zero byte' err || cat err)"
 status=0
 "$glim" classify --model by-folder folders/2/0.png broken.png nothere.png folders/1/0.png >found 2>err || status=$?
 report "a broken file does not end the others" "$([ $status = 1 ] && [ "$(cut -f1,3 found | tr '\n' ' ')" = \
