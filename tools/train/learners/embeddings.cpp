@@ -9,6 +9,7 @@
 #include "tensor/error.hpp"
 #include "tensor/ops/index.hpp"
 #include "tools/common/number.hpp"
+#include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/files.hpp"
 
 namespace glim {
@@ -50,6 +51,7 @@ class VectorFile {
         line.clear();
       }
       line.append(piece);
+      if (line.size() > kMostLineBytes) take(line);  // which refuses it
     });
     if (!line.empty()) take(line);
     if (declared_ && *declared_ != words_)
@@ -64,13 +66,27 @@ class VectorFile {
     throw FileError(fmt::format("{}:{}", path_, line_), problem);
   }
   void require_width(Index width) const {
+    if (width < 2) fail(fmt::format("is not a word and its vector of {} numbers", table_.size(1)));
     if (width != table_.size(1))
       fail(fmt::format("vectors of {} numbers, but the model's have {}: give --{} {}", width,
                        table_.size(1), width_option_, width));
   }
+  // word2vec's binary format: behind the first line each word has the bytes of its numbers.
+  void require_text_of(const std::string& line) const {
+    try {
+      require_text(fmt::format("{}:{}", path_, line_), line);
+    } catch (const FileError&) {
+      if (!declared_ || words_ > 0) throw;
+      throw FileError(path_,
+                      "is word2vec's binary format; the text format is needed: in Python "
+                      "gensim.models.KeyedVectors.load_word2vec_format(FILE, binary=True)"
+                      ".save_word2vec_format(TEXT)");
+    }
+  }
 
-  void take(std::string_view line) {
-    ++line_;
+  void take(std::string& line) {
+    if (++line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
+    require_text_of(line);
     const std::vector<std::string_view> fields = fields_of(line);
     if (fields.empty()) return;
     if (line_ == 1 && fields.size() == 2) {
@@ -93,7 +109,9 @@ class VectorFile {
       if (!value || !std::isfinite(*value)) fail(fmt::format("'{}' is no number", *field));
       values.push_back(*value);
     }
-    select(table_, 0, known->second).copy_(from_vector(values, {width}).to(table_.dtype()));
+    const Tensor row = from_vector(values, {width}).to(table_.dtype());
+    if (!all_finite(row)) fail("a number is too large for " + std::string(name_of(row.dtype())));
+    select(table_, 0, known->second).copy_(row);
     missing_.erase(known);
   }
 

@@ -6,9 +6,9 @@ glim=$(realpath "$1")
 source "$(dirname "$0")/../../common.sh"
 for i in {1..40}; do printf 'a good day %d\tyes\na bad night %d\tno\n' $((i % 3)) $((i % 5)); done >labelled
 # Of the tokens a good day bad night 0 1 2 3 4, the file has four; "New York" has a space, and "good" comes twice.
-{ echo 'good 1 2 3 4'; echo 'bad -1 -2.5 -3 -4e-1'; echo 'New York 1 1 1 1'; echo 'day 0 0 0 7 '; echo 'good 9 9 9 9'
+{ echo 'bad -1 -2.5 -3 -4e-1'; echo 'good York 8 8 8 8'; echo 'New good 8 8 8 8'; echo 'good 1 2 3 4'; echo 'New York 1 1 1 1'; echo 'day 0 0 0 7 '; echo 'good 9 9 9 9'
   echo 'night 0.5 0.5 0.5 0.5'; } >glove
-{ echo '6 4'; cat glove; } >word2vec
+{ echo '8 4'; cat glove; } >word2vec
 small=(train --kind classifier --labelled labelled --valid-share 0 --layers 1 --d-model 4 --heads 2 --d-ff 8
        --max-steps 4 --schedule constant --progress none --overwrite)
 rows() {  # MODEL TENSOR: its rows by token, "good 1 2 3 4"
@@ -39,6 +39,9 @@ done
 report "another word's row is that of a model without" "$(diff <(rows plain bert.embed.weight | grep '^[0-9a] ') <(rows still bert.embed.weight | grep '^[0-9a] '))"
 "$glim" "${small[@]}" --embeddings glove --out trained >log 2>&1
 report "without --freeze-embeddings they are trained" "$(has trained bert.embed.weight 'good 1 2 3 4' && echo 'they are as before')"
+{ printf '\xef\xbb\xbf'; cat glove; } >marked
+"$glim" "${small[@]}" --embeddings marked --rate 1e-30 --out marked-model >log 2>&1
+report "a byte order mark is no part of a word" "$(has marked-model bert.embed.weight 'good 1 2 3 4' || cat log)"
 # The file is not needed again, and a frozen table stays frozen.
 mv glove gone
 "$glim" train --resume --max-steps 8 --progress none --out glove-model >log 2>&1
@@ -67,6 +70,16 @@ bad "another width in the first line" 'broken:1: vectors of 300 numbers' '2 300\
 bad "a line cut short" 'broken:2: 2 numbers behind the word, not 4' 'good 1 2 3 4\nbad 1 2\n'
 bad "a number too many" 'broken:2: 5 numbers behind the word, not 4' 'good 1 2 3 4\nbad 1 2 3 4 5\n'
 bad "no number" "broken:2: 'x' is no number" 'good 1 2 3 4\nbad 1 2 x 4\n'
+bad "a number beyond float32" 'broken:2: a number is too large for float32' 'good 1 2 3 4\nbad 1 1e300 3 4\n'
+bad "a line that is no vector" 'broken:1: is not a word and its vector of 4 numbers' 'hello world\n'
+bad "a word alone" 'broken:1: is not a word and its vector of 4 numbers' 'good\n'
+bad "no width in the first line" 'broken:1: is not a word and its vector of 4 numbers' '2 0\ngood 1 2 3 4\n'
+bad "a zero byte" 'broken:2: zero byte at byte 3' 'good 1 2 3 4\nba\0d 1 2 3 4\n'
+bad "a word that is not UTF-8" 'broken:2: invalid UTF-8 at byte 3' 'good 1 2 3 4\nba\xffd 1 2 3 4\n'
+bad "word2vec's binary format" "broken: is word2vec's binary format; .*load_word2vec_format\(FILE, binary=True\).save_word2vec_format" \
+  '2 4\ngood \0\0\x80\x3f\0\0\0\x40\0\0\x40\x40\0\0\x80\x40\nbad \0\0\x80\x3f\0\0\0\x40\0\0\x40\x40\0\0\x80\x40\n'
+head -c 3000000 /dev/zero | tr '\0' 1 >endless
+refuse "a line without an end" 'endless:1: more than' "$glim" "${small[@]}" --embeddings endless --out fresh
 bad "no finite number" "broken:1: 'nan' is no number" 'good 1 2 nan 4\n'
 bad "fewer words than announced" 'broken: line 1 says 5 words, 1 follow' '5 4\ngood 1 2 3 4\n'
 bad "no word in common" 'broken: has none of the 10 tokens of the vocabulary' 'gut 1 2 3 4\nschlecht 1 2 3 4\n'
