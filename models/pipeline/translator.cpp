@@ -41,10 +41,17 @@ std::vector<std::int64_t> Translator::encode(const std::string& sentence, const 
   return ids;
 }
 
+bool Translator::attends() const {
+  const auto* rnn = dynamic_cast<const Seq2SeqRnn*>(model_.get());
+  return !rnn || rnn->config().attention != AttentionScore::None;
+}
+
 std::vector<std::vector<Translation>> Translator::translate(
     const std::vector<std::string>& sentences, const TranslateOptions& o,
     const std::vector<std::string>& names) const {
   if (o.batch < 1) throw ValueError("batch", "must be 1 at least");
+  if (o.alignments && !attends())
+    throw ValueError("alignments", "the model has no attention (--attention none)");
   if (o.max_length < 0) throw ValueError("max_length", "must not be negative");
   Index most = model_->max_len();
   std::vector<std::vector<std::int64_t>> sources;

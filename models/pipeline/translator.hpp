@@ -68,6 +68,8 @@ class Translator {
   std::vector<std::int64_t> encode(const std::string& sentence, const std::string& where,
                                    bool truncate) const;
 
+  // Whether the model attends to the source; not a recurrent one with --attention none. Without, `alignments` is a ValueError.
+  bool attends() const;
   const std::shared_ptr<SequenceModel>& model() const { return model_; }
   const TokenizerPair& tokenizers() const { return tokenizers_; }
 

@@ -19,7 +19,7 @@ std::string attention_picture(const Translator& translator, const ParallelCorpus
   for (const SentencePair& p : test.pairs)  // long enough to show something, short enough to fit
     if (p.source.size() <= 40 && p.source.size() > sentence->size()) sentence = &p.source;
   TranslateOptions options;
-  options.alignments = true;
+  options.alignments = translator.attends();
   Translation t = translator.translate({*sentence}, options)[0][0];
   if (t.attention.empty()) return "";
   return fmt::format("\nattention of \"{}\" (rows) to \"{}\" (columns):\n\n", t.text, *sentence) +

@@ -61,6 +61,9 @@ void show(std::size_t line, const std::vector<Translation>& list, const Translat
 
 void run_translate(TranslateArguments& a) {
   const Translator translator(a.model);
+  if (a.options.alignments && !translator.attends())
+    throw ValueError("--alignments",
+                     a.model + " has no attention: it was trained with --attention none");
   std::vector<std::string> lines, names, errors;  // of a line that was refused: why
   bool refused = false;
   std::size_t first = 0;

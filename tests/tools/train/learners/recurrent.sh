@@ -17,6 +17,10 @@ for cell in gru lstm rnn; do
   done
 done
 
+translates none "$glim" "${copy[@]}" --attention none --epochs 2
+refuse "what a model without attention attended to" '--alignments: none has no attention: it was trained with --attention none' \
+  "$glim" translate --model none --alignments <lines
+
 # --- resumed = never stopped ---
 resumes "$glim" "${copy[@]}"
 
