@@ -13,6 +13,9 @@ const CnnConfig& checked(const CnnConfig& c) {
   if (c.d_model < 1 || c.layers < 1) fail("d_model and layers must be positive");
   if (c.kernel < 1 || c.kernel % 2 == 0)
     fail("the kernel must be odd, not " + std::to_string(c.kernel));
+  if (c.kernel > std::min(c.height, c.width))
+    fail("a kernel of " + std::to_string(c.kernel) + " is larger than images of " +
+         std::to_string(c.height) + " x " + std::to_string(c.width));
   if (c.layers > most_halvings(c))
     fail("images of " + std::to_string(c.height) + " x " + std::to_string(c.width) +
          " are too small for " + std::to_string(c.layers) + " layers, each of which halves them");

@@ -12,7 +12,8 @@
 //
 // In training a batch norm needs more than one value a channel: two images, or more than one pixel.
 //
-// Errors: ValueError for sizes that make no model: an even kernel, or images too small to be halved that often.
+// Errors: ValueError for sizes that make no model: a kernel that is even or larger than the images, or images too small to
+// be halved that often.
 #pragma once
 
 #include "models/vit/image_model.hpp"

@@ -66,11 +66,17 @@ void require_tiles(const VitConfig& c) {
 void require_halvings(const CnnConfig& c) {
   if (c.kernel % 2 == 0)
     throw ValueError("--kernel", fmt::format("must be odd for images, not {}", c.kernel));
-  if (c.layers > most_halvings(c))
-    throw ValueError("--layers",
-                     fmt::format("images of {} x {} are too small for {}, each of which halves "
-                                 "them: {} at most",
-                                 c.height, c.width, counted(c.layers, "layer"), most_halvings(c)));
+  if (const Index most = most_halvings(c); c.layers > most)
+    throw ValueError(
+        "--layers",
+        fmt::format(
+            "images of {} x {} are too small for {}, each of which halves them: {}", c.height,
+            c.width, counted(c.layers, "layer"),
+            most > 0 ? fmt::format("{} at most", most) : "--kind vit --patch 1 takes them"));
+  if (c.kernel > std::min(c.height, c.width))
+    throw ValueError("--kernel",
+                     fmt::format("windows of {0} x {0} are larger than images of {1} x {2}",
+                                 c.kernel, c.height, c.width));
 }
 
 }  // namespace

@@ -170,6 +170,15 @@ refuse "patches that do not tile" 'patches of 3 x 3 do not tile' "$glim" train -
 small() { refuse "$1" "$2" "$glim" train --kind cnn "${idx[@]}" "${@:3}" --progress none --out fresh; }
 small "images too small for the layers" '--layers: images of 8 x 8 are too small for 4 layers.*: 3 at most' --layers 4
 small "an even kernel" '--kernel: must be odd for images, not 2' --kernel 2
+small "a kernel larger than the images" '--kernel: windows of 99 x 99 are larger than images of 8 x 8' --kernel 99
+python3 -c '
+open("dots.idx", "wb").write(bytes([0, 0, 8, 3, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 1]) + bytes([0, 255, 0, 255]))
+open("dots-labels.idx", "wb").write(bytes([0, 0, 8, 1, 0, 0, 0, 4, 0, 1, 0, 1]))'
+dots=(--images dots.idx --labels dots-labels.idx --valid-share 0 --max-steps 1 --progress none)
+refuse "images of one pixel" '--layers: images of 1 x 1 are too small for .* each of which halves them: --kind vit --patch 1 takes them' \
+  "$glim" train --kind cnn "${dots[@]}" --out fresh
+"$glim" train --kind vit --patch 1 "${dots[@]}" --out dots >log 2>&1
+report "which a vit takes" "$([ -e dots/last.safetensors ] || cat log)"
 small "parts of a batch" '--shards: --kind cnn normalises over whole batches' --shards 2
 small "patches of a cnn" '--patch: is no option of --kind cnn; it belongs to --kind vit' --patch 4
 small "positions of a cnn" '--positions: is no option of --kind cnn' --positions none
