@@ -45,12 +45,16 @@ std::string sequence_kind_names() {
   return names;
 }
 
-std::unique_ptr<SequenceModel> described_sequence_model(const ModelFile& m) {
+const SequenceKind& require_translates(const ModelFile& m) {
   const SequenceKind* kind = sequence_kind(m.kind);
   if (!kind)
     throw FileError(m.file, "holds a model of kind '" + m.kind +
                                 "', which does not translate; use one of " + sequence_kind_names());
-  return kind->rebuild(m);
+  return *kind;
+}
+
+std::unique_ptr<SequenceModel> described_sequence_model(const ModelFile& m) {
+  return require_translates(m).rebuild(m);
 }
 
 TokenizerPair described_tokenizers(const ModelFile& m) {

@@ -28,7 +28,9 @@ const std::vector<SequenceKind>& sequence_kinds();
 const SequenceKind* sequence_kind(const std::string& name);  // null if there is none
 std::string sequence_kind_names();                           // "transformer, rnn"
 
-// Without its weights; FileError for a model of another kind.
+// FileError for a model of another kind.
+const SequenceKind& require_translates(const ModelFile& file);
+// Without its weights.
 std::unique_ptr<SequenceModel> described_sequence_model(const ModelFile& file);
 TokenizerPair described_tokenizers(const ModelFile& file);
 // The tokenizer of a model with so many tokens.

@@ -49,7 +49,7 @@ const Option* meant_option(const Command& command, const std::string& name, bool
     for (std::string_view word : split_spaces(means))
       if (!found) found = command.find(word);
   if (!found && misspelt) found = command.find(meant_name(key, names_of(command)));
-  return found && !found->argument && !found->hidden ? found : nullptr;
+  return found && !(found->argument && misspelt) && !found->hidden ? found : nullptr;
 }
 
 std::string shown(const Option& option, bool in_config) {
@@ -65,7 +65,8 @@ std::string about_option(const Command& command, const std::vector<Command>& all
     if (const Option* o = command.find(key.substr(3)); o && o->is_flag())
       return fmt::format(": --{} is off unless it is given; --{}=false says so", o->name, o->name);
   if (const Option* o = meant_option(command, name, false))
-    return ": did you mean " + shown(*o, in_config) + "?";
+    return o->argument ? ": glim " + command.name + " takes it without a name (" + o->help + ")"
+                       : ": did you mean " + shown(*o, in_config) + "?";
   for (std::string_view answer : meanings("answer", key)) return fmt::format(": {}", answer);
   std::string owners;
   for (const Command& c : all)
@@ -104,7 +105,7 @@ std::string about_word(const Command& command, const std::vector<Command>& all,
   std::string value =
       word.find('=') == std::string::npos ? "" : " " + word.substr(word.find('=') + 1);
   bool dashed = letters != 0, assigned = !value.empty();
-  if (const Option* o = meant_option(command, name, dashed || assigned))
+  if (const Option* o = meant_option(command, name, dashed || assigned); o && !o->argument)
     return fmt::format(": did you mean --{}{} ({})?", o->name, value, o->help);
   if (dashed && name.size() > 1) return about_option(command, all, name);
   for (const Option& o : command.options)

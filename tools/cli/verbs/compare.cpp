@@ -166,7 +166,9 @@ void run_compare(Command& command, CompareArguments& a) {
   parse_bleu_tokenizer(a.compare.tokenize);
   if (!a.models.empty()) {
     if (!a.kinds.empty()) throw ValueError("--models", "are trained already: leave out --kinds");
-    TrainOptions first = load_checkpoint(a.models[0]).options;
+    const Checkpoint checkpoint = load_checkpoint(a.models[0]);
+    require_translates(checkpoint);
+    const TrainOptions& first = checkpoint.options;
     ParallelCorpus test = test_corpus(a, first);
     const auto rows = shared_rows(a.models.size(), [&](std::size_t i, Comparison& row) {
       const std::string& path = a.models[i];

@@ -11,6 +11,7 @@
 #include "tools/common/counted.hpp"
 #include "tools/data/bleu/bleu.hpp"
 #include "tools/train/learners/translation.hpp"
+#include "tools/train/option_list.hpp"
 
 namespace glim {
 namespace {
@@ -81,6 +82,12 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
   if (!a.columns.empty() && a.pairs.empty())
     throw ValueError("--columns", "names those of --pairs FILE");
   const Checkpoint checkpoint = load_checkpoint(a.model);
+  if (lists("classifier, tagger, vit, cnn", checkpoint.kind))
+    throw FileError(checkpoint.file,
+                    fmt::format("holds a model of kind '{}', which glim classify measures, with {}",
+                                checkpoint.kind,
+                                lists("vit, cnn", checkpoint.kind) ? "--images FILE --labels FILE"
+                                                                   : "--labelled FILE"));
   const TrainOptions& trained = checkpoint.options;
   const Translator translator(checkpoint);
   ParallelCorpus test;

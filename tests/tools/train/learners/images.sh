@@ -152,6 +152,7 @@ bad_folder "a single class" 'two different labels' onlyone
 refuse "a class that was not trained" 'folders/2: is the folder of a class' "$glim" "${vit[@]}" \
   --image-folder two-classes --valid-image-folder folders --out fresh
 
+refuse "to evaluate a vit as a translator" 'glim classify measures, with --images FILE --labels FILE' "$glim" evaluate --model by-idx
 # --- options ---
 option() { local name=$1 pattern=$2; shift 2; refuse "$name" "$pattern" "$glim" "${vit[@]}" "$@" --out fresh; }
 option "no images" '--images' --labels labels.idx

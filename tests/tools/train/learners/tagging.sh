@@ -99,6 +99,29 @@ refuse "another tokenizer" '--tokenizer: can only be word' "$glim" "${small[@]}"
 refuse "a task" '--task: --kind tagger learns from' "$glim" "${small[@]}" --labelled train.conll --task copy --out fresh
 refuse "pooling of tokens" '--pooling: is no option of --kind tagger' "$glim" "${small[@]}" --labelled train.conll --pooling mean --out fresh
 refuse "columns by name" '--columns' "$glim" classify --model model --labelled test.conll --columns a,b
+refuse "to evaluate it as a translator" "kind 'tagger', which glim classify measures, with --labelled FILE" "$glim" evaluate --model model
+refuse "to compare it with translators" "kind 'tagger', which does not translate" "$glim" compare --models model,model
+refuse "to export it" "kind 'tagger'" "$glim" export model --to torch --out exported.safetensors
+refuse "to export it by name" 'there is no option --model: glim export takes it without a name' "$glim" export --model model --to torch --out x
+printf 'Ada me\0t\nBob met Cyd\n' | "$glim" classify --model model >found 2>err
+report "a zero byte ends no other line" "$(grep -q 'standard input:1: zero byte at byte 7' err && grep -q "^Bob.B-PER" found || cat err found)"
+printf 'A\033[31mda\tB-\033[31mPER\nmet\tO\n' >escape
+"$glim" "${small[@]}" --labelled escape --valid-share 0 --max-steps 1 --out escape-model >log 2>&1
+shown=$(script -qec "'$glim' classify --model escape-model --labelled escape; printf 'A\033[31mda met' | '$glim' classify --model escape-model" /dev/null 2>&1)
+report "a terminal does not obey tokens and labels" "$([[ $shown == *'\x1b[31m'* && $shown != *$'\033[31m'* ]] || printf %q "$shown")"
+# With few examples accuracy ties while the NLL falls: the best is that of the lower NLL.
+for i in 1 2 3 4 5 6; do printf 'Ada%d\tX\n\nmet%d\tO\n\nsaw%d\tO\n\n' $i $i $i; done >few
+"$glim" "${small[@]}" --labelled few --valid-labelled few --epochs 3 --rate 1e-4 --warmup 0 --schedule constant --out tied >log 2>&1
+tied() { python3 -c '
+import json
+rows = [r for r in map(json.loads, open("'"$1"'/metrics.jsonl")) if r["type"] == "valid"]
+best = None
+for r in rows:
+    key = (-r.get("accuracy", 0), r["nll"])
+    assert r["improved"] == (best is None or key < best), rows
+    best = min(best or key, key)
+assert len({r.get("accuracy", 0) for r in rows}) < len(rows) and rows[-1]["improved"], rows' 2>&1; }
+report "of equal accuracy the lower NLL is best" "$(tied tied)"
 refuse "a tagger that translates" 'does not translate' "$glim" translate --model model
 report "no folder is left by what was refused" "$([ -e fresh ] && ls fresh)"
 summary
