@@ -50,6 +50,18 @@ TEST_CASE("CNN: an image's logits are its own after training, and its batch's in
   CHECK(close(alone(), together(), 1e-12));
 }
 
+TEST_CASE("CNN: dropout falls on the mean, in training alone", "[cnn]") {
+  seed(3);
+  CnnConfig c = small();
+  c.dropout = 0.5;
+  Cnn model(c);
+  const Tensor all = images(4).to(DType::Float32);
+  auto twice = [&] { return distance(model(Var(all)).value(), model(Var(all)).value()); };
+  CHECK(twice() > 1e-3);
+  model.eval();
+  CHECK(twice() == 0);
+}
+
 TEST_CASE("CNN: same bits for any number of threads; every parameter learns", "[cnn]") {
   CnnConfig c = small();
   c.dropout = 0.1;
@@ -76,6 +88,7 @@ TEST_CASE("CNN: sizes that make no model", "[cnn]") {
   refused([](CnnConfig& c) { c.layers = 3; }, "images of 9 x 6 are too small for 3 layers");
   refused([](CnnConfig& c) { c.layers = 0; }, "positive");
   refused([](CnnConfig& c) { c.kernel = 2; }, "must be odd, not 2");
+  refused([](CnnConfig& c) { c.kernel = 7; }, "a kernel of 7 is larger than images of 9 x 6");
   refused([](CnnConfig& c) { c.classes = 1; }, "two classes");
   refused([](CnnConfig& c) { c.channels = 0; }, "no pixels");
   refused([](CnnConfig& c) { c.dropout = 1.5; }, "dropout");

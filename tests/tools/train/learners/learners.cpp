@@ -236,6 +236,96 @@ TEST_CASE("a batch's loss is the sum of its samples' losses", "[learners]") {
   }
 }
 
+TEST_CASE("spans of labels, and how many are right", "[learners][tagger]") {
+  using Spans = std::vector<Span>;
+  CHECK(spans_of({"O", "B-PER", "I-PER", "O"}) == Spans{{1, 3, "PER"}});
+  CHECK(spans_of({"B-PER", "B-PER", "I-LOC", "I-LOC"}) ==
+        Spans{{0, 1, "PER"}, {1, 2, "PER"}, {2, 4, "LOC"}});
+  CHECK(spans_of({"I-PER", "O", "I-PER"}) == Spans{{0, 1, "PER"}, {2, 3, "PER"}});
+  CHECK(spans_of({"NN", "NN", "VB", "O", "VB"}) == Spans{{0, 2, "NN"}, {2, 3, "VB"}, {4, 5, "VB"}});
+  CHECK(spans_of({"O", "O"}).empty());
+  SpanCounts counts;
+  counts.add({"B-X", "I-X", "O", "B-Y", "O"}, {"B-X", "I-X", "O", "B-X", "B-Y"});
+  counts.add({"B-X", "O"}, {"B-X", "I-X"});  // another end
+  CHECK(counts.right == 1);
+  CHECK(counts.found == 3);
+  CHECK(counts.wanted == 4);
+  CHECK(counts.describe() == "F1 of spans 0.2857 (precision 0.3333, recall 0.2500; 1 of 4)");
+  CHECK(SpanCounts{}.f1() == 0);
+}
+
+TEST_CASE("tagger: a target for each token, of a sentence that is cut for each that is left",
+          "[learners][tagger]") {
+  const TemporaryFile labelled("a\tX\nb\tO\nc\tX\nd\tO\n\ne\tO\nf\tX\n");
+  TrainOptions o = smallest("tagger");
+  o.labelled = labelled.path();
+  o.valid_share = 0;
+  auto targets = [&](Index max_length) {
+    o.max_length = max_length;
+    return read_all(*make_learner(o), Split::Train, 0).targets;
+  };
+  CHECK(targets(100) == 6);
+  CHECK(targets(6) == 6);  // with <s> and </s>
+  CHECK(targets(5) == 5);
+  CHECK(targets(3) == 2);
+}
+
+TEST_CASE("positions and shared projections reach the model of every kind", "[learners]") {
+  const TemporaryFile text("a line of text\nanother line of text\nof a line\ntext of a line\n"),
+      labelled("a line of text\tyes\nanother line\tno\nof text\tno\n"),
+      tagged("a\tX\nline\tO\nof\tX\n\ntext\tO\nof\tX\n"),
+      images(std::string(
+          "\0\0\x08\x03\0\0\0\x02\0\0\0\x02\0\0\0\x02\x10\x20\x70\x40\x60\x50\x30\x90", 24)),
+      labels(std::string("\0\0\x08\x01\0\0\0\x02\0\x01", 10));
+  for (const std::string kind : {"transformer", "non-autoregressive", "conv", "gpt", "bert",
+                                 "classifier", "tagger", "vit"}) {
+    INFO(kind);
+    const bool pairs = kind == "transformer" || kind == "non-autoregressive" || kind == "conv";
+    TrainOptions o = smallest(kind, pairs ? "copy" : "files");
+    if (pairs) o.examples = 12;
+    if (kind == "gpt" || kind == "bert") o.text = text.path();
+    if (kind == "gpt") o.block = 4;
+    if (kind == "classifier") o.labelled = labelled.path();
+    if (kind == "tagger") o.labelled = tagged.path();
+    if (kind == "vit") {
+      o.images = images.path();
+      o.labels = labels.path();
+      o.patch = 1;
+    }
+    o.valid_share = o.dropout = 0;
+    o.precision = "float64";
+    struct Made {
+      double loss;
+      Index parameters;
+    };
+    auto made = [&](const char* positions, double base, bool share) {
+      o.positions = positions;
+      o.position_base = base;
+      o.share_qk = share;
+      seed(4);
+      auto learner = make_learner(o);
+      for (auto& [name, p] : learner->model().named_parameters())
+        p.value().copy_(normal(p.shape(), 0, 0.5, {3, static_cast<std::uint64_t>(name.size())})
+                            .to(DType::Float64));
+      learner->model().eval();
+      generator().set_state(1, 50);
+      learner->begin(Split::Train, 0);
+      Measures sums;
+      learner->loss(Split::Train, 0, 0, sums);
+      return Made{sums.nll, learner->model().parameter_count()};
+    };
+    const Made usual = made("sinusoidal", 10000, false), other = made("sinusoidal", 50, false),
+               none = made("none", 10000, false);
+    CHECK(std::abs(usual.loss - other.loss) > 1e-6);
+    CHECK(std::abs(usual.loss - none.loss) > 1e-6);
+    CHECK(none.parameters == usual.parameters);
+    CHECK(made("learned", 10000, false).parameters > none.parameters);
+    if (kind == "conv") continue;
+    const Index attentions = pairs ? 3 : 1, each = 8 * 8 + (kind == "gpt" ? 0 : 8);
+    CHECK(usual.parameters - made("sinusoidal", 10000, true).parameters == attentions * each);
+  }
+}
+
 TEST_CASE("options of another kind are refused", "[learners]") {
   TemporaryFile text(unique_pairs(999));
   TrainOptions o = smallest("gpt");
