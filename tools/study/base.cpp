@@ -34,7 +34,7 @@ Measurement measure(std::uint64_t seed, bool small) {
     TransformerConfig c = symbol_transformer();
     c.position_base = std::pow(10.0, power);
     Transformer model(c);
-    train_on(model, SymbolTask::Copy, 1, longest, steps);
+    train_on(model, SymbolTask::Copy, longest, steps);
     loss[power] = nll_of(model, pairs);
     best = std::min(best, loss[power]);
     m.curve("loss", "copy", c.position_base, loss[power]);

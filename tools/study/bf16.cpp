@@ -92,7 +92,7 @@ Measurement measure(std::uint64_t seed, bool small) {
         m.curve("loss", bits == kFloat32 ? "float32" : "bfloat16", double(step), l.item());
       return l;
     };
-    train(model, steps, 3e-3, loss, kRecorded);
+    train(model, steps, 3e-3, loss, {}, kRecorded);
     m.values[bits == kFloat32 ? "loss" : "loss_rounded"] = nll_of(model, held_out);
     if (bits != kFloat32) continue;
     const Batch batch =

@@ -25,7 +25,7 @@ Measurement measure(std::uint64_t seed, bool small) {
   for (const std::string name : {"vector", "attention", "transformer"}) {
     generator().set_state(seed, 0);
     const auto model = model_of(name);
-    train_on(*model, SymbolTask::Copy, 1, longest, steps);
+    train_on(*model, SymbolTask::Copy, longest, steps);
     std::vector<double> accuracy;
     for (Index length = 2; length <= longest; length += 2) {
       accuracy.push_back(token_accuracy(

@@ -10,6 +10,7 @@
 #include "tensor/ops/reduce.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/sequences.hpp"
+#include "tools/study/statistics.hpp"
 
 namespace glim::exposure {
 
@@ -32,9 +33,7 @@ std::vector<double> errors_by_step(SequenceModel& model, const std::vector<Token
 }
 
 double mean_after(const std::vector<double>& errors, std::size_t step) {
-  double sum = 0;
-  for (std::size_t t = step + 1; t < errors.size(); ++t) sum += errors[t];
-  return sum / static_cast<double>(errors.size() - step - 1);
+  return mean_of({errors.begin() + static_cast<std::ptrdiff_t>(step) + 1, errors.end()});
 }
 
 Measurement measure(std::uint64_t seed, bool small) {
@@ -48,11 +47,7 @@ Measurement measure(std::uint64_t seed, bool small) {
       const std::string name = sums ? "sum" : "copy";
       generator().set_state(seed, 0);
       Transformer model(symbol_transformer());
-      train(model, steps, 3e-3, [&](Index step) {
-        const auto pairs = symbol_pairs(task, 1, kLength, 32, generator().next());
-        return pair_loss(model, batch_of(pairs),
-                         most * static_cast<double>(step) / static_cast<double>(steps));
-      });
+      train_on(model, task, kLength, steps, {}, most);
       const auto pairs = symbol_pairs(task, kLength, kLength, sentences, {seed, kHeldOut});
       const auto alone = errors_by_step(model, pairs, kLength),
                  disturbed = errors_by_step(model, pairs, kWrong);
@@ -60,10 +55,10 @@ Measurement measure(std::uint64_t seed, bool small) {
       m.values[name + "_alone" + with] = mean_after(alone, kWrong);
       m.values[name + with] = mean_after(disturbed, kWrong) - mean_after(alone, kWrong);
       for (std::size_t t = 0; t < alone.size(); ++t) {
-        const auto x = static_cast<double>(t + 1);
-        if (most == 0) m.curve(name, "undisturbed", x, alone[t]);
-        m.curve(name, most > 0 ? "wrong third step, scheduled sampling" : "wrong third step", x,
-                disturbed[t]);
+        const auto step = static_cast<double>(t + 1);
+        if (most == 0) m.curve(name, "undisturbed", step, alone[t]);
+        m.curve(name, "wrong third step" + std::string(most > 0 ? ", scheduled sampling" : ""),
+                step, disturbed[t]);
       }
     }
   return m;

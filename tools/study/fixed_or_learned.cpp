@@ -34,7 +34,7 @@ Measurement measure(std::uint64_t seed, bool small) {
         TransformerConfig c = symbol_transformer();
         c.positions = learned ? Positions::Learned : Positions::Sinusoidal;
         Transformer model(c);
-        train_on(model, task, 1, 8, steps);
+        train_on(model, task, 8, steps);
         const auto pairs = symbol_pairs(task, 1, 8, sentences, {seed, kHeldOut});
         const double nll = nll_of(model, pairs);
         loss[learned].push_back(std::log(nll));

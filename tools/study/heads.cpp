@@ -6,26 +6,25 @@
 //
 // The tutorials: heads look at different things, some near, some far. The distance of a head is
 //
-//   mean over queries i of Σ_j A_ij |i - j|
+//   mean over queries i of Σ_j A_ij |i - j|       (tools/measure/attention_statistics.hpp)
 //
 // and the spread of an attention is the deviation of its heads' distances. Fresh weights are the comparison.
 #include "autograd/op_form.hpp"
 #include "tensor/clock.hpp"
-#include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
+#include "tools/measure/attention_statistics.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/sequences.hpp"
 #include "tools/study/statistics.hpp"
 
 namespace glim::heads {
 
-std::vector<double> head_distances(const Tensor& probs) {
-  const Index queries = probs.size(-2), keys = probs.size(-1);
-  std::vector<double> apart;
-  for (Index i = 0; i < queries; ++i)
-    for (Index j = 0; j < keys; ++j) apart.push_back(static_cast<double>(std::abs(i - j)));
-  const Tensor distance = from_vector(apart, {queries, keys}).to(probs.dtype());
-  return mean(sum(mul(probs, distance), {-1}), {0, 2}).to(DType::Float64).to_vector<double>();
+double spread_of(const Tensor& probs) {
+  const Tensor of_heads = mean(probs.to(DType::Float64), {0});  // distances are linear in A
+  std::vector<double> distances;
+  for (Index h = 0; h < of_heads.size(0); ++h)
+    distances.push_back(head_statistics(select(of_heads, 0, h)).distance);
+  return deviation_of(distances);
 }
 
 namespace {
@@ -54,7 +53,7 @@ ForwardPass forward_pass(Transformer& model, const std::vector<TokenPair>& pairs
   tape.watch("*probs");
   pair_loss(model, batch_of(pairs));
   std::vector<double> spreads;
-  for (const Watched& w : tape.watched()) spreads.push_back(deviation_of(head_distances(w.value)));
+  for (const Watched& w : tape.watched()) spreads.push_back(spread_of(w.value));
   return {products.total, mean_of(spreads)};
 }
 
@@ -73,17 +72,16 @@ Measurement measure(std::uint64_t seed, bool small) {
     const auto [cost, fresh] = forward_pass(model, pairs);
     if (heads == 1) parameters = weights, products = cost;
     const double start = seconds_now();
-    train_on(model, SymbolTask::Reverse, 1, length, steps);
-    const auto x = static_cast<double>(heads);
-    m.curve("time", "seconds", x, (seconds_now() - start) / static_cast<double>(steps));
+    train_on(model, SymbolTask::Reverse, length, steps);
+    m.curve("time", "seconds", heads, (seconds_now() - start) / static_cast<double>(steps));
     const std::string of = std::to_string(heads);
     m.values["loss_" + of] = nll_of(model, pairs);
-    m.curve("loss", "reverse", x, m.values["loss_" + of]);
+    m.curve("loss", "reverse", heads, m.values["loss_" + of]);
     if (heads == 1) continue;
     const double trained = forward_pass(model, pairs).spread;
     m.values["spread_" + of] = trained / fresh;
-    m.curve("spread", "fresh", x, fresh);
-    m.curve("spread", "trained", x, trained);
+    m.curve("spread", "fresh", heads, fresh);
+    m.curve("spread", "trained", heads, trained);
     m.values["parameters"] = weights / parameters;
     m.values["products"] = cost / products;
   }

@@ -24,7 +24,7 @@ Measurement measure(std::uint64_t seed, bool small) {
       TransformerConfig c = symbol_transformer();
       c.positions = positions;
       Transformer model(c);
-      train_on(model, task, 1, n, steps);
+      train_on(model, task, n, steps);
       auto accuracy = [&](Index length) {
         return token_accuracy(model, symbol_pairs(task, length, length, sentences,
                                                   {seed, kHeldOut + std::uint64_t(length)}));

@@ -186,10 +186,9 @@ double distance_in_deviations(const std::vector<double>& a, const std::vector<do
 namespace heads {
 
 Measurement measure(std::uint64_t seed, bool small);
-// Of probabilities (B, H, T, S): by head, the mean distance between a query and the keys that it attends to.
-std::vector<double> head_distances(const Tensor& probs);
-// Of a forward pass: the multiplications of all products, and the deviation of the heads' distances, the mean of all
-// attentions.
+// Of probabilities (B, H, T, S): the deviation of the heads' distances, each the mean of the sentences.
+double spread_of(const Tensor& probs);
+// Of a forward pass: the multiplications of all products, and the spread, the mean of all attentions.
 struct ForwardPass {
   double products = 0, spread = 0;
 };
@@ -216,6 +215,8 @@ struct Moved {
   double by_neighbour = 0, by_padding = 0;
 };
 Moved moved(bool batch);
+// Of a fresh encoder with either norm, for sentences (B, T).
+Tensor fresh_logits(bool batch, const Tensor& ids);
 
 }  // namespace norms
 

@@ -7,8 +7,6 @@
 // obvious how to apply" to sentences of unequal length). First on one tensor: what becomes of a sentence when it is
 // padded, and when its neighbour in the batch changes. Then two encoders of the same form are trained in batches of four
 // sentences of unequal length (agreement.cpp).
-#include "nn/attention/multihead.hpp"
-#include "nn/attention/positions.hpp"
 #include "nn/embedding.hpp"
 #include "nn/feed_forward.hpp"
 #include "nn/loss.hpp"
@@ -80,17 +78,22 @@ struct Encoder : Module {
   }
 };
 
-double accuracy(Encoder& model, const AgreementBatch& s) {
-  return mean(equal(argmax(model.logits(s.ids).value(), -1), s.numbers).to(DType::Float64)).item();
-}
-
 }  // namespace
+
+Tensor fresh_logits(bool batch, const Tensor& ids) {
+  Encoder model(batch);
+  model.eval();
+  return model.logits(ids).value();
+}
 
 Measurement measure(std::uint64_t seed, bool small) {
   const Index steps = small ? 5 : 1500, sentences = small ? 8 : 400;
   Measurement m;
   generator().set_state(seed, kHeldOut);
   const AgreementBatch held_out = agreement_batch(sentences);
+  auto accuracy = [&](Encoder& model) {
+    return accuracy_of(model.logits(held_out.ids), held_out.numbers);
+  };
   for (bool batch : {false, true}) {
     const std::string name = batch ? "batch" : "layer";
     const Moved far = moved(batch);
@@ -98,20 +101,15 @@ Measurement measure(std::uint64_t seed, bool small) {
     m.values[name + "_padding"] = far.by_padding;
     generator().set_state(seed, 0);
     Encoder model(batch);
-    train(model, steps, 2e-3, [&](Index step) {
+    auto loss = [&](Index) {
       const AgreementBatch s = agreement_batch(4);
-      Var loss = cross_entropy(model.logits(s.ids), s.numbers);
-      if (step % (steps / 5) == 0) {
-        NoGrad pause;
-        model.eval();
-        m.curve("accuracy", name + " norm", static_cast<double>(step), accuracy(model, held_out));
-        model.train();
-      }
-      return loss;
-    });
-    m.values[name] = accuracy(model, held_out);
+      return cross_entropy(model.logits(s.ids), s.numbers);
+    };
+    train(model, steps, 2e-3, loss,
+          [&](double step) { m.curve("accuracy", name + " norm", step, accuracy(model)); });
+    m.values[name] = accuracy(model);
     model.train();  // with the statistics of this batch
-    m.values[name + "_own"] = accuracy(model, held_out);
+    m.values[name + "_own"] = accuracy(model);
   }
   m.values["difference"] = m.values["layer"] - m.values["batch"];
   return m;

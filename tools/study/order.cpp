@@ -76,12 +76,12 @@ void learn(Model& model, Index steps, Index ignored, Examples (*draw)(Index, Ran
     const Tensor right = equal(argmax(model(e.ids).value(), -1), e.targets).to(DType::Float64);
     return sum(right).item() / all;
   };
-  train(model, steps, 3e-3, [&](Index step) {
-    if (NoGrad pause; step % (steps / 5) == 0)
-      m.curve(plot, with + " positions", double(step), accuracy());
+  auto loss = [&](Index step) {
     const Examples fresh = draw(32, {held_out.seed, std::uint64_t(step) << 32});
     return cross_entropy(model(fresh.ids), fresh.targets, {.ignore_index = ignored});
-  });
+  };
+  train(model, steps, 3e-3, loss,
+        [&](double step) { m.curve(plot, with + " positions", step, accuracy()); });
   m.values[plot + "_" + with] = accuracy();
 }
 
@@ -100,7 +100,7 @@ Measurement measure(std::uint64_t seed, bool small) {
     TransformerConfig c = symbol_transformer();
     c.positions = positions;
     Transformer model(c);
-    train_on(model, SymbolTask::Reverse, 1, 8, steps);
+    train_on(model, SymbolTask::Reverse, 8, steps);
     m.values["reverse_" + with] =
         token_accuracy(model, symbol_pairs(SymbolTask::Reverse, 8, 8, count, held_out));
     BertConfig b;

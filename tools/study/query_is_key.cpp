@@ -46,14 +46,8 @@ Measurement measure(std::uint64_t seed, bool small) {
     c.share_qk = shared;
     Transformer model(c);
     m.values["fresh_" + name] = mass_of(model, pairs);
-    train(model, steps, 3e-3, [&](Index step) {
-      if (step % (steps / 5) == 0) {
-        NoGrad pause;
-        m.curve("loss", name, static_cast<double>(step), nll_of(model, pairs));
-      }
-      return pair_loss(
-          model, batch_of(symbol_pairs(SymbolTask::Reverse, 1, length, 32, generator().next())));
-    });
+    train_on(model, SymbolTask::Reverse, length, steps,
+             [&](double step) { m.curve("loss", name, step, nll_of(model, pairs)); });
     m.values["trained_" + name] = mass_of(model, pairs);
     m.values["loss_" + name] = nll_of(model, pairs);
     m.curve("mass", name, 0, m.values["fresh_" + name]);

@@ -8,6 +8,8 @@
 #include "optim/adam.hpp"
 #include "optim/clip.hpp"
 #include "optim/schedule.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 
 namespace glim {
 
@@ -54,12 +56,17 @@ TransformerConfig symbol_transformer() {
 }
 
 void train(Module& model, Index steps, double rate, const std::function<Var(Index step)>& loss,
-           Backward how) {
+           const AtFifths& at_fifths, Backward how) {
   model.train();
   const NamedParameters parameters = model.named_parameters();
   Adam adam(parameters, {.rate = rate, .beta2 = 0.98});
   const Schedule schedule = cosine_schedule(rate, steps / 10, steps + 1);
   for (Index step = 1; step <= steps; ++step) {
+    if (at_fifths && step % (steps / 5) == 0) {
+      model.eval();
+      at_fifths(static_cast<double>(step));
+      model.train();
+    }
     {
       Tape tape;
       tape.backward(loss(step), how);
@@ -72,34 +79,32 @@ void train(Module& model, Index steps, double rate, const std::function<Var(Inde
   model.eval();
 }
 
+double accuracy_of(const Var& logits, const Tensor& classes) {
+  return mean(equal(argmax(logits.value(), -1), classes).to(DType::Float64)).item();
+}
+
 Var pair_loss(SequenceModel& model, const Batch& b, double sampling) {
   const TeachOptions options{.sampling = sampling};
   return cross_entropy(model.teach(b.source, b.target_in, options).logits, b.target_out,
                        {.ignore_index = kPad});
 }
 
-void train_on(SequenceModel& model, SymbolTask task, Index shortest, Index longest, Index steps,
-              double rate) {
-  train(model, steps, rate, [&](Index) {
-    return pair_loss(model,
-                     batch_of(symbol_pairs(task, shortest, longest, 32, generator().next())));
-  });
-}
-
-std::vector<std::vector<Index>> greedy(SequenceModel& model, const std::vector<TokenPair>& pairs) {
-  std::vector<Index> limits;
-  for (const TokenPair& p : pairs) limits.push_back(std::ssize(p.target));
-  std::vector<std::vector<Index>> outputs;
-  for (const auto& found : model.generate_sequences(batch_of(pairs).source, limits, {}))
-    outputs.push_back(found.at(0).tokens);
-  return outputs;
+void train_on(SequenceModel& model, SymbolTask task, Index longest, Index steps,
+              const AtFifths& at_fifths, double sampling) {
+  auto loss = [&](Index step) {
+    return pair_loss(model, batch_of(symbol_pairs(task, 1, longest, 32, generator().next())),
+                     sampling * static_cast<double>(step) / static_cast<double>(steps));
+  };
+  train(model, steps, 3e-3, loss, at_fifths);
 }
 
 double token_accuracy(SequenceModel& model, const std::vector<TokenPair>& pairs) {
-  const auto outputs = greedy(model, pairs);
+  std::vector<Index> limits;
+  for (const TokenPair& p : pairs) limits.push_back(std::ssize(p.target));
+  const auto outputs = model.generate_sequences(batch_of(pairs).source, limits, {});
   double right = 0, all = 0;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const std::vector<Index>&wanted = pairs[i].target, &got = outputs[i];
+    const std::vector<Index>&wanted = pairs[i].target, &got = outputs[i].at(0).tokens;
     for (std::size_t t = 0; t < wanted.size(); ++t) right += t < got.size() && got[t] == wanted[t];
     all += static_cast<double>(wanted.size());
   }

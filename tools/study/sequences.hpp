@@ -28,18 +28,20 @@ Batch batch_of(const std::vector<TokenPair>& pairs);
 // 2 + 2 pre-norm layers, d 32, 4 heads, d_ff 64, no dropout, embeddings as large as positions.
 TransformerConfig symbol_transformer();
 
+// What is measured five times in a training, for a curve.
+using AtFifths = std::function<void(double step)>;
 // Steps of Adam (0.9, 0.98) at this peak rate, a tenth of them warm-up, then a cosine; gradients of norm 1 at most.
 void train(Module& model, Index steps, double rate, const std::function<Var(Index step)>& loss,
-           Backward how = {});
+           const AtFifths& at_fifths = {}, Backward how = {});
+// The share of rows of logits (N, classes) whose largest is the class.
+double accuracy_of(const Var& logits, const Tensor& classes);
 // The mean cross-entropy of a batch, padding apart.
 Var pair_loss(SequenceModel& model, const Batch& batch, double sampling = 0);
-// On fresh batches of 32 pairs.
-void train_on(SequenceModel& model, SymbolTask task, Index shortest, Index longest, Index steps,
-              double rate = 3e-3);
+// On fresh batches of 32 pairs of 1 to `longest` symbols, at rate 3e-3. Scheduled sampling grows linearly to `sampling`.
+void train_on(SequenceModel& model, SymbolTask task, Index longest, Index steps,
+              const AtFifths& at_fifths = {}, double sampling = 0);
 
-// The greedy outputs, cut at the length of each target.
-std::vector<std::vector<Index>> greedy(SequenceModel& model, const std::vector<TokenPair>& pairs);
-// The share of target tokens that are right, at their place.
+// The share of target tokens that greedy outputs get right, at their place.
 double token_accuracy(SequenceModel& model, const std::vector<TokenPair>& pairs);
 // Mean cross-entropy per token, </s> included.
 double nll_of(SequenceModel& model, const std::vector<TokenPair>& pairs);

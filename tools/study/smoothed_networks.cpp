@@ -6,11 +6,10 @@
 #include "nn/loss.hpp"
 #include "nn/sequential.hpp"
 #include "optim/adam.hpp"
-#include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
-#include "tensor/ops/reduce.hpp"
 #include "tools/study/features.hpp"
 #include "tools/study/measures.hpp"
+#include "tools/study/sequences.hpp"
 #include "tools/study/training.hpp"
 #include "tools/train/learners/translation.hpp"
 
@@ -96,10 +95,9 @@ Trained train_classifier(const Points& train, const Points& held_out, double smo
   auto features = [&](const Points& p) {
     return Features{body(Var(p.x)).value().to(DType::Float64), p.classes.to_vector<Index>()};
   };
-  Tensor found = argmax(head(body(Var(held_out.x))).value(), -1);
   return {cluster_spread(features(train), kLeastRows),
           cluster_spread(features(held_out), kLeastRows),
-          mean(equal(found, held_out.classes).to(DType::Float64)).item()};
+          accuracy_of(head(body(Var(held_out.x))), held_out.classes)};
 }
 
 Trained train_transformer(std::uint64_t seed, bool small, double smoothing) {

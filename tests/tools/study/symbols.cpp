@@ -156,9 +156,11 @@ TEST_CASE("query-is-key: attention that sees all alike is refused for the identi
 }
 
 TEST_CASE("heads: a wider model is refused, and heads that look at the same distance", "[study]") {
-  CHECK(heads::head_distances(reshape(eye(4), {1, 1, 4, 4})) == std::vector<double>{0});
-  CHECK(heads::head_distances(full({2, 1, 3, 3}, 1.0 / 3, DType::Float64)).at(0) ==
-        Approx(8.0 / 9));
+  const Tensor near = broadcast_to(eye(3, DType::Float64), {2, 1, 3, 3}).contiguous(),
+               all = full({2, 1, 3, 3}, 1.0 / 3, DType::Float64);  // distances 0 and 8/9
+  CHECK(heads::spread_of(concatenate(std::vector<Tensor>{near, near}, 1)) == 0);
+  CHECK(heads::spread_of(concatenate(std::vector<Tensor>{near, all}, 1)) ==
+        Approx(8.0 / 9 / std::sqrt(2.0)));
   seed(23);
   const auto pairs = symbol_pairs(SymbolTask::Copy, 5, 5, 3, {23, 1});
   auto cost = [&](Index heads, Index width) {
@@ -189,6 +191,16 @@ TEST_CASE("norms: either norm is refused for the other", "[study]") {
   CHECK_FALSE(holds("norms", "batch_neighbour", layer.by_neighbour));
   CHECK_FALSE(holds("norms", "batch_padding", layer.by_padding));
   CHECK_FALSE(holds("norms", "difference", 0));
+  // Encoders do not attend to padding.
+  for (bool of_batch : {false, true}) {
+    const Tensor ids = random_integers({1, 6}, 1, 50, {24, 1});
+    auto logits = [&](const Tensor& sentence) {
+      seed(24);
+      return norms::fresh_logits(of_batch, sentence);
+    };
+    const Tensor padded = concatenate(std::vector<Tensor>{ids, zeros({1, 3}, ids.dtype())}, 1);
+    CHECK(max(abs(sub(logits(ids), logits(padded)))).item() < 1e-5);
+  }
 }
 
 TEST_CASE("bottleneck: a model that loses nothing is refused, and one that has learned nothing",
