@@ -11,7 +11,8 @@
 
 namespace glim {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Criterion, key, quantity, low, high, reason, decides)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Criterion, key, quantity, low, high, reason, decides, control)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Plot, id, title, x_label, y_label)
 
 namespace {
 
@@ -42,13 +43,10 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
 }
 
 std::string criteria_table(const StudyResult& r) {
-  std::vector<std::vector<std::string>> rows;
-  std::vector<std::string> head{"measured"};
-  for (std::uint64_t s : r.seeds) head.push_back(fmt::format("seed {}", s));
-  if (r.seeds.size() > 1) head.push_back("mean ± deviation");
-  head.push_back("criterion");
-  head.push_back("");
-  rows.push_back(head);
+  std::vector<std::vector<std::string>> rows{{"measured"}};
+  for (std::uint64_t s : r.seeds) rows[0].push_back(fmt::format("seed {}", s));
+  if (r.seeds.size() > 1) rows[0].push_back("mean ± deviation");
+  rows[0].insert(rows[0].end(), {"criterion", ""});
   int note = 0;
   for (const Criterion& c : r.study->criteria) {
     std::vector<double> v = r.values(c);
@@ -57,11 +55,12 @@ std::string criteria_table(const StudyResult& r) {
     if (v.size() > 1) row.push_back(number(mean_of(v)) + " ± " + number(deviation_of(v)));
     auto held = std::count_if(v.begin(), v.end(), [&](double x) { return c.holds(x); });
     row.push_back(interval_text(c));
-    row.push_back(!c.decides              ? "(beside)"
-                  : r.small               ? ""
-                  : held == std::ssize(v) ? "holds"
-                  : held == 0             ? "does not hold"
-                                          : fmt::format("holds for {} of {}", held, v.size()));
+    row.push_back((c.control && !r.small ? "control: " : "") +
+                  (!c.decides              ? "(beside)"
+                   : r.small               ? ""
+                   : held == std::ssize(v) ? "holds"
+                   : held == 0             ? "does not hold"
+                                           : fmt::format("holds for {} of {}", held, v.size())));
     rows.push_back(row);
   }
   return table(rows);
@@ -125,6 +124,19 @@ std::string to_text(const std::vector<Study>& studies) {
   return text;
 }
 
+std::string verdict_text(const StudyResult& r) {
+  const Verdict found = r.verdict();
+  if (r.small) return "too small to judge";
+  if (found == Verdict::Holds)
+    return r.seeds.size() == 1 ? "the claim holds" : "the claim holds for each seed";
+  std::string of;
+  for (std::size_t i = 0; i < r.seeds.size(); ++i)
+    if (r.verdict(i) == found) of += (of.empty() ? "" : ", ") + std::to_string(r.seeds[i]);
+  return (found == Verdict::Fails ? "the claim does not hold as stated (seed "
+                                  : "undecided, because a control fails (seed ") +
+         of + ")";
+}
+
 std::string to_text(const StudyResult& r) {
   const Study& s = *r.study;
   std::string text = s.name + "\n";
@@ -143,19 +155,8 @@ std::string to_text(const StudyResult& r) {
   int note = 0;
   for (const Criterion& c : s.criteria)
     text += fmt::format("  {}. {}\n", ++note, wrapped(interval_text(c) + ": " + c.reason, 5));
-  std::string verdict;
-  if (r.small) {
-    verdict = "too small to judge";
-  } else if (r.holds()) {
-    verdict = r.seeds.size() == 1 ? "the claim holds" : "the claim holds for each seed";
-  } else {
-    std::string without;
-    for (std::size_t i = 0; i < r.seeds.size(); ++i)
-      if (!r.holds(i)) without += (without.empty() ? "" : ", ") + std::to_string(r.seeds[i]);
-    verdict = "the claim does not hold as stated (seed " + without + ")";
-  }
-  text += fmt::format("\n  verdict   {} ({:.1f} s, processor {:.1f} s)\n", verdict, r.seconds,
-                      r.processor_seconds);
+  text += fmt::format("\n  verdict   {} ({:.1f} s, processor {:.1f} s)\n", verdict_text(r),
+                      r.seconds, r.processor_seconds);
   return text;
 }
 
@@ -163,7 +164,10 @@ std::string to_json(const StudyResult& r) {
   using Json = nlohmann::json;  // writes null for what is not finite
   const Study& s = *r.study;
   Json held = Json::array(), criteria = held, plots = held;
-  for (std::size_t i = 0; i < r.seeds.size(); ++i) held.push_back(r.holds(i));
+  auto json_of = [](Verdict v) {
+    return v == Verdict::Undecided ? Json() : Json(v == Verdict::Holds);
+  };
+  for (std::size_t i = 0; i < r.seeds.size(); ++i) held.push_back(json_of(r.verdict(i)));
   for (const Criterion& c : s.criteria) {
     const std::vector<double> v = r.values(c);
     criteria.push_back(c);
@@ -184,11 +188,8 @@ std::string to_json(const StudyResult& r) {
       if (p.scatter) continue;
       for (const Measurement& m : r.measurements) series.back()["by_seed"].push_back(m.curves[i].y);
     }
-    plots.push_back({{"id", p.id},
-                     {"title", p.title},
-                     {"x_label", p.x_label},
-                     {"y_label", p.y_label},
-                     {"series", series}});
+    plots.push_back(p);
+    plots.back()["series"] = series;
   }
   return Json{{"name", s.name},
               {"claim", s.claim},
@@ -198,7 +199,7 @@ std::string to_json(const StudyResult& r) {
               {"seeds", r.seeds},
               {"seconds", r.seconds},
               {"processor_seconds", r.processor_seconds},
-              {"holds", r.small ? Json() : Json(r.holds())},
+              {"holds", r.small ? Json() : json_of(r.verdict())},
               {"holds_by_seed", held},
               {"criteria", criteria},
               {"plots", plots}}

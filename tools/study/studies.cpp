@@ -50,8 +50,10 @@ double number(const std::string& text) {
 }
 
 Criterion criterion(const std::string& key, const Words& w) {
-  const std::size_t at = w.at(0) == "beside";
-  return {key, w.at(at), number(w.at(at + 1)), number(w.at(at + 2)), joined(w, at + 3), at == 0};
+  const bool beside = w.at(0) == "beside", control = w.at(0) == "control";
+  const std::size_t at = beside || control;
+  return {key,     w.at(at), number(w.at(at + 1)), number(w.at(at + 2)), joined(w, at + 3),
+          !beside, control};
 }
 
 Plot plot(const std::string& id, const Words& w) {

@@ -22,13 +22,10 @@ namespace {
 
 std::vector<Curve> join(const std::vector<Measurement>& measurements, const Study& study) {
   std::vector<Curve> all = measurements.front().curves;
-  auto scatter = [&](const std::string& id) {
-    return std::any_of(study.plots.begin(), study.plots.end(),
-                       [&](const Plot& p) { return p.id == id && p.scatter; });
-  };
   for (std::size_t i = 0; i < all.size(); ++i) {
     Curve& s = all[i];
-    if (scatter(s.plot)) {
+    if (std::ranges::any_of(study.plots,
+                            [&](const Plot& p) { return p.id == s.plot && p.scatter; })) {
       s.low = s.high = s.y;
       continue;
     }
@@ -37,16 +34,11 @@ std::vector<Curve> join(const std::vector<Measurement>& measurements, const Stud
         throw StateError("study", study.name + ": the curves of two seeds differ in name or x");
     s.y.clear();
     for (std::size_t k = 0; k < s.x.size(); ++k) {
-      double sum = 0, low = INFINITY, high = -INFINITY;
-      for (const Measurement& m : measurements) {
-        double y = m.curves[i].y[k];
-        sum += y;
-        low = std::min(low, y);
-        high = std::max(high, y);
-      }
-      s.y.push_back(sum / static_cast<double>(measurements.size()));
-      s.low.push_back(low);
-      s.high.push_back(high);
+      std::vector<double> y;
+      for (const Measurement& m : measurements) y.push_back(m.curves[i].y[k]);
+      s.y.push_back(mean_of(y));
+      s.low.push_back(std::ranges::min(y));
+      s.high.push_back(std::ranges::max(y));
     }
   }
   return all;
@@ -99,16 +91,20 @@ std::vector<double> StudyResult::values(const Criterion& c) const {
   return v;
 }
 
-bool StudyResult::holds(std::size_t seed) const {
-  return std::all_of(study->criteria.begin(), study->criteria.end(), [&](const Criterion& c) {
-    return !c.decides || c.holds(measurements[seed].values.at(c.key));
-  });
+Verdict StudyResult::verdict(std::size_t seed) const {
+  Verdict of = Verdict::Holds;
+  for (const Criterion& c : study->criteria) {
+    if (!c.decides || c.holds(measurements[seed].values.at(c.key))) continue;
+    if (c.control) return Verdict::Undecided;
+    of = Verdict::Fails;
+  }
+  return of;
 }
 
-bool StudyResult::holds() const {
-  for (std::size_t i = 0; i < measurements.size(); ++i)
-    if (!holds(i)) return false;
-  return true;
+Verdict StudyResult::verdict() const {
+  Verdict last = Verdict::Holds;
+  for (std::size_t i = 0; i < measurements.size(); ++i) last = std::max(last, verdict(i));
+  return last;
 }
 
 StudyResult run_study(const Study& study, const StudyOptions& options, const Processes& processes) {

@@ -3,7 +3,7 @@
 // A criterion is a quantity, the interval in which it must be, and a reason, all written before anything is
 // measured. measure() runs once for each seed and does not see the criteria. A claim holds for a seed when
 // every deciding criterion holds (NaN never does). It holds when it holds for every seed. A claim that does
-// not hold is a result too.
+// not hold is a result too. A control is a criterion of the set-up: a seed whose control fails decides nothing.
 //
 //   Study          what is claimed, and how it would show
 //   Measurement    the numbers of one seed
@@ -31,8 +31,9 @@ struct Criterion {
   std::string key;       // in the JSON
   std::string quantity;  // in words
   double low = 0, high = 0;
-  std::string reason;   // why this interval
-  bool decides = true;  // false: only shown; the claim does not mention it
+  std::string reason;    // why this interval
+  bool decides = true;   // false: only shown; the claim does not mention it
+  bool control = false;  // it decides whether the others decide
   bool holds(double value) const { return low <= value && value <= high; }
 };
 // "≥ 0.5", "in [0.9, 1.1]", "= 0"
@@ -92,6 +93,8 @@ struct StudyOptions {
   std::function<void(std::uint64_t seed)> starting = {};  // each seed, if given
 };
 
+enum class Verdict { Holds, Undecided, Fails };  // of all seeds: the last of theirs, in this order
+
 struct StudyResult {
   const Study* study = nullptr;
   bool small = false;
@@ -101,8 +104,8 @@ struct StudyResult {
   double seconds = 0, processor_seconds = 0;  // the latter: of all threads, other work apart
 
   std::vector<double> values(const Criterion& c) const;  // one a seed
-  bool holds(std::size_t seed) const;                    // every criterion that decides
-  bool holds() const;                                    // for each seed
+  Verdict verdict(std::size_t seed) const;
+  Verdict verdict() const;
 };
 
 // StateError when a measurement has no value for a criterion, or curves differ between seeds: then the study
@@ -112,9 +115,11 @@ StudyResult run_study(const Study& study, const StudyOptions& options,
 
 // Name, claim and source of each.
 std::string to_text(const std::vector<Study>& studies);
+// "the claim does not hold as stated (seed 1, 3)"
+std::string verdict_text(const StudyResult& result);
 // Claim, source, setting, one row per criterion, the curves as tables, the verdict.
 std::string to_text(const StudyResult& result);
-// Every number. Infinite bounds and values that are not finite are null, and so is `holds` at small sizes.
+// Every number. Infinite bounds and values that are not finite are null. So is `holds` at small sizes, and undecided.
 std::string to_json(const StudyResult& result);
 // One picture per plot, "STUDY-PLOT": lines are means, bands go from the least to the largest. The result must outlive
 // them.

@@ -232,11 +232,11 @@ TEST_CASE("a claim holds where every criterion that decides does, for each seed"
     return m;
   };
   StudyResult two = run_study(s, {.first_seed = 1, .seeds = 2});
-  CHECK(two.holds());
+  CHECK(two.verdict() == Verdict::Holds);
   StudyResult three = run_study(s, {.first_seed = 1, .seeds = 3});
-  CHECK_FALSE(three.holds());
-  CHECK(three.holds(1));
-  CHECK_FALSE(three.holds(2));
+  CHECK(three.verdict() == Verdict::Fails);
+  CHECK(three.verdict(1) == Verdict::Holds);
+  CHECK(three.verdict(2) == Verdict::Fails);
   CHECK(three.series.at(0).y == std::vector<double>{2, 20});
   CHECK(three.series.at(0).low == std::vector<double>{1, 10});
   CHECK(three.series.at(0).high == std::vector<double>{3, 30});
@@ -248,10 +248,35 @@ TEST_CASE("a claim holds where every criterion that decides does, for each seed"
     m.values = {{"a", std::nan("")}, {"b", 5}};
     return m;
   };
-  CHECK_FALSE(run_study(s, {}).holds());  // no number is within an interval when it is none
+  CHECK(run_study(s, {}).verdict() ==
+        Verdict::Fails);  // no number is within an interval when it is none
   s.measure = [](std::uint64_t, bool) { return Measurement{}; };
   CHECK_THROWS_AS(run_study(s, {}), StateError);
   CHECK_THROWS_AS(run_study(s, {.seeds = 0}), ValueError);
+}
+
+TEST_CASE("a seed whose control fails decides nothing", "[study]") {
+  Study s;
+  s.name = "made-up";
+  s.criteria = {{"a", "a", 0, 1, "because"}, {"set-up", "set-up", 0, 2, "control", true, true}};
+  s.measure = [](std::uint64_t seed, bool) {
+    Measurement m;
+    m.values = {{"a", seed == 2 ? 5 : 0.5}, {"set-up", static_cast<double>(seed)}};
+    return m;
+  };
+  auto of = [&](std::uint64_t first, int seeds) {
+    return run_study(s, {.first_seed = first, .seeds = seeds});
+  };
+  auto holds = [](const StudyResult& r) { return nlohmann::json::parse(to_json(r)).at("holds"); };
+  CHECK(of(1, 1).verdict() == Verdict::Holds);
+  CHECK(holds(of(1, 1)) == true);
+  CHECK(of(3, 1).verdict() == Verdict::Undecided);
+  CHECK(holds(of(3, 1)).is_null());
+  CHECK(verdict_text(of(3, 2)) == "undecided, because a control fails (seed 3, 4)");
+  CHECK(to_text(of(3, 1)).find("control: does not hold") != std::string::npos);
+  // One seed against the claim is enough, whatever another leaves undecided.
+  CHECK(verdict_text(of(1, 3)) == "the claim does not hold as stated (seed 2)");
+  CHECK(nlohmann::json::parse(to_json(of(1, 3))).at("holds_by_seed").dump() == "[true,false,null]");
 }
 
 TEST_CASE("the list of studies fits a terminal of 96 columns", "[study]") {

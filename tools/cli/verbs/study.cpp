@@ -80,10 +80,7 @@ void run_study(StudyArguments a) {
   if (results.size() < 2) return;
   print("\n");
   for (const StudyResult& r : results)
-    print(fmt::format("{:<18} {}\n", r.study->name,
-                      r.small     ? "too small to judge"
-                      : r.holds() ? "holds"
-                                  : "does not hold as stated"));
+    print(fmt::format("{:<18} {}\n", r.study->name, verdict_text(r)));
 }
 
 }  // namespace
