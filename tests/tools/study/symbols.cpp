@@ -225,8 +225,8 @@ TEST_CASE("hunger: digits differ, and equal models are refused", "[study]") {
   CHECK(a.images.shape() == Shape{40, 1, 12, 12});
   CHECK(max(a.classes.to(DType::Float64)).item() == 9);
   CHECK_FALSE(holds("hunger", "few", 0));
-  CHECK_FALSE(holds("hunger", "left", 1));
-  CHECK_FALSE(holds("hunger", "cnn_many", 0.4));
+  CHECK_FALSE(holds("hunger", "many", 0.1));
+  for (const char* key : {"cnn_learned", "vit_learned"}) CHECK_FALSE(holds("hunger", key, 0.4));
 }
 
 TEST_CASE("exposure: steps that need the source alone are refused for spoilt ones", "[study]") {
