@@ -215,6 +215,8 @@ TEST_CASE("bottleneck: a model that loses nothing is refused, and one that has l
     CHECK_FALSE(holds("bottleneck", "attention_long", guess));
     CHECK_FALSE(holds("bottleneck", "transformer_long", guess));
   }
+  CHECK(bottleneck::model_of("vector")->parameters().size() <
+        bottleneck::model_of("attention")->parameters().size());
 }
 
 TEST_CASE("hunger: digits differ, and equal models are refused", "[study]") {
@@ -259,6 +261,128 @@ TEST_CASE("bf16: numbers are rounded to the nearest, ties to even", "[study]") {
   CHECK_FALSE(holds("bf16", "worse", 0.06));
   CHECK_FALSE(holds("bf16", "first", 0.9));
   CHECK_FALSE(holds("bf16", "first", std::nan("")));  // nothing was rounded
+}
+
+TEST_CASE("the studies of symbols compare what they say", "[study]") {
+  auto small = [](const char* name) { return study_of(name).measure(1, true); };
+  auto differ = [](const Measurement& m, const std::string& plot, const std::string& a,
+                   const std::string& b) {
+    INFO(plot << ": " << a << " and " << b);
+    const Series one = m.points(plot, a), other = m.points(plot, b);
+    REQUIRE(one.y.size() > 0);
+    CHECK(one.x == other.x);
+    CHECK(one.y != other.y);
+  };
+  SECTION("order") {
+    const Measurement m = small("order");
+    differ(m, "gpt", "with positions", "without positions");
+    differ(m, "first", "with positions", "without positions");
+    CHECK(m.values.at("reverse_with") != m.values.at("reverse_without"));
+  }
+  SECTION("length") {
+    const Measurement m = small("length");
+    for (const std::string kind : {"learned", "rotary", "alibi", "none"}) {
+      differ(m, "copy", "sinusoidal", kind);
+      differ(m, "reverse", "sinusoidal", kind);
+      const Series c = m.points("copy", kind);  // shares of four sentences of each length
+      for (std::size_t i = 0; i < c.x.size(); ++i) {
+        const double right = 4 * c.x[i] * c.y[i];
+        CHECK(right == Approx(std::round(right)));
+      }
+      CHECK(m.values.at("copy_next_" + kind) == m.points("copy", kind).y.at(1));
+    }
+    CHECK(m.points("copy", "none").x == std::vector<double>{4, 5, 6, 8, 12, 16});
+    CHECK(m.points("copy", "none").y != m.points("reverse", "none").y);
+    CHECK(m.values.at("copy_double") == m.points("copy", "sinusoidal").y.at(3));
+  }
+  SECTION("fixed-or-learned") {
+    const Measurement m = small("fixed-or-learned");
+    for (const std::string task : {"copy", "reverse", "sum"}) {
+      differ(m, "draws", task + ", learned", task + ", sinusoidal");
+      const auto y = m.points("draws", task + ", learned").y;
+      CHECK(y.at(0) != y.at(1));
+    }
+    differ(m, "draws", "copy, learned", "reverse, learned");
+    differ(m, "draws", "copy, learned", "sum, learned");
+  }
+  SECTION("base") {
+    std::map<std::string, double> v = small("base").values;
+    double best = kInf;
+    for (int power = 1; power <= 6; ++power) {
+      const double loss = v.at("loss_1e" + std::to_string(power));
+      CHECK((power == 4 || loss != v["loss_1e4"]));
+      best = std::min(best, loss);
+    }
+    CHECK(v["behind"] == v["loss_1e4"] - best);
+    CHECK(v["smaller"] == std::abs(v["loss_1e3"] - v["loss_1e4"]));
+    CHECK(v["larger"] == std::abs(v["loss_1e5"] - v["loss_1e4"]));
+  }
+  SECTION("query-is-key") {
+    const Measurement m = small("query-is-key");
+    std::map<std::string, double> v = m.values;
+    differ(m, "loss", "apart", "shared");
+    CHECK(v["fresh"] == v["fresh_shared"] / v["fresh_apart"]);
+    CHECK(v["fresh"] > 1.5);
+    CHECK(v["fresh_apart"] == Approx(1.0 / 11).epsilon(0.2));
+    CHECK(v["worse"] == v["loss_shared"] / v["loss_apart"]);
+    CHECK(v["trained_shared"] != v["fresh_shared"]);
+  }
+  SECTION("heads") {
+    const Measurement m = small("heads");
+    CHECK(m.values.at("spread_4") ==
+          m.points("spread", "trained").y.at(1) / m.points("spread", "fresh").y.at(1));
+    CHECK(m.values.at("parameters") == 1);
+    CHECK(m.values.at("products") == 1);
+    CHECK(m.values.at("loss_1") != m.values.at("loss_8"));
+  }
+  SECTION("norms") {
+    const Measurement m = small("norms");
+    CHECK(m.values.at("difference") == m.values.at("layer") - m.values.at("batch"));
+    CHECK(m.values.at("layer_own") == m.values.at("layer"));  // no running statistics
+  }
+  SECTION("hunger") {
+    const Measurement m = small("hunger");
+    differ(m, "accuracy", "cnn", "vit");
+    CHECK(m.points("accuracy", "cnn").y != m.points("learned", "cnn").y);
+    for (const char* name : {"few", "many"}) {
+      const std::size_t i = name == std::string("many");
+      CHECK(m.values.at(name) ==
+            m.points("accuracy", "cnn").y.at(i) - m.points("accuracy", "vit").y.at(i));
+    }
+    for (const std::string kind : {"cnn", "vit"}) {
+      const auto y = m.points("learned", kind).y;
+      CHECK(m.values.at(kind + "_learned") == std::min(y.at(0), y.at(1)));
+    }
+  }
+  SECTION("bottleneck") {
+    const Measurement m = small("bottleneck");
+    for (const std::string kind : {"vector", "attention", "transformer"}) {
+      const auto y = m.points("accuracy", kind).y;
+      CHECK(m.values.at(kind) == y.front() - y.back());
+      CHECK(m.values.at(kind + "_long") == y.back());
+    }
+    CHECK(m.points("accuracy", "vector").x == std::vector<double>{2, 4, 6});
+  }
+  SECTION("exposure") {
+    const Measurement m = small("exposure");
+    differ(m, "sum", "wrong third step", "wrong third step, scheduled sampling");
+    for (const std::string task : {"sum", "copy"}) {
+      CHECK(m.points(task, "wrong third step").y.at(2) == 1);
+      CHECK(m.points(task, "wrong third step").y.at(0) == m.points(task, "undisturbed").y.at(0));
+    }
+  }
+  SECTION("bf16") {
+    const Measurement m = small("bf16");
+    std::map<std::string, double> v = m.values;
+    differ(m, "loss", "float32", "bfloat16");
+    for (const std::string kind : {"scores", "norms", "embeddings", "matrices"}) {
+      const auto y = m.points("errors", kind).y;
+      CHECK(y.back() < y.front() / 4);
+      CHECK(v[kind] == y.at(3));
+    }
+    CHECK(v["first"] == v["scores"] / std::max({v["norms"], v["embeddings"], v["matrices"]}));
+    CHECK(v["worse"] == v["loss_rounded"] - v["loss"]);
+  }
 }
 
 }  // namespace test_symbols
