@@ -9,6 +9,7 @@
 // whatever p. With a small base it falls at once and then rises and falls; with a large one most columns hardly move
 // over a sentence. Models learn to copy sentences with each base.
 #include <algorithm>
+#include <cmath>
 
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
@@ -35,13 +36,12 @@ Measurement measure(std::uint64_t seed, bool small) {
     c.position_base = std::pow(10.0, power);
     Transformer model(c);
     train_on(model, SymbolTask::Copy, longest, steps);
-    loss[power] = nll_of(model, pairs);
+    loss[power] = m.values["loss_1e" + std::to_string(power)] = nll_of(model, pairs);
     best = std::min(best, loss[power]);
     m.curve("loss", "copy", c.position_base, loss[power]);
     for (Index k = 0; k <= 40; ++k)
       m.curve("products", "base 1e" + std::to_string(power), static_cast<double>(k),
               similarity(k, c.position_base, c.d_model));
-    m.values["loss_1e" + std::to_string(power)] = loss[power];
   }
   m.values["behind"] = loss[4] - best;
   m.values["smaller"] = std::abs(loss[3] - loss[4]);
