@@ -84,6 +84,8 @@ int main(int argc, char** argv) {
            [&](Recompute r) { serve([&] { return training_step(setting(name), r); }); });
   measured("hash", "of the weights after some steps",
            [&](Recompute r) { fmt::print("{}\n", weights_after(setting(name), steps, r)); });
+  measured("profile", "time of a step by op, beside what the machine allows",
+           [&](Recompute) { print_profile(setting(name), steps); });
   measured("op", "a server: one op", [&](Recompute) { serve([&] { return one_op(name); }); });
   command("decode", "a server: decoding",
           [&] { serve([&] { return decoding(setting(name), batch, beam); }); });

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/tape.hpp"
 #include "tools/benchmarks/settings.hpp"
 
 namespace glim::bench {
@@ -15,6 +16,14 @@ using Work = std::function<void()>;
 // full length. `recompute`: what backward runs again (models/transformer/transformer.hpp); ValueError for a
 // decoder alone.
 Work training_step(const Setting& s, Recompute recompute);
+// Called in each step with the seconds of forward and backward, then with those of the optimizer.
+struct StepProfile {
+  std::function<void(const Tape& tape, double seconds)> after_backward;
+  std::function<void(Index weights, double seconds)> after_update;
+};
+void profiled_steps(const Setting& s, int steps, const StepProfile& profile);
+// A table of a step's time by op, beside the least that products and memory allow (profile.cpp).
+void print_profile(const Setting& s, int steps);
 // The hash of all weights after `steps` steps (tools/train/fingerprint.hpp).
 std::string weights_after(const Setting& s, int steps, Recompute recompute);
 

@@ -4,6 +4,7 @@
 #include "autograd/tape.hpp"
 #include "models/gpt/gpt.hpp"
 #include "optim/adam.hpp"
+#include "tensor/clock.hpp"
 #include "tensor/error.hpp"
 #include "tools/benchmarks/measures.hpp"
 #include "tools/train/fingerprint.hpp"
@@ -56,14 +57,18 @@ struct Training {
                                        taught.head->bias, output, 0.1, 0);
   }
 
-  void step() {
+  void step(const StepProfile* profile = nullptr) {
+    double start = seconds_now();
     {
-      Tape tape;
+      Tape tape({.profile = profile != nullptr});
       Var scaled = loss() / static_cast<double>(output.numel());
       tape.backward(scaled);
+      if (profile) profile->after_backward(tape, seconds_now() - start);
     }
+    start = seconds_now();
     optimizer->step();
     optimizer->zero_grad();
+    if (profile) profile->after_update(model().parameter_count(), seconds_now() - start);
   }
 
   Setting s;
@@ -78,6 +83,12 @@ struct Training {
 Work training_step(const Setting& s, Recompute recompute) {
   auto training = std::make_shared<Training>(s, recompute);
   return [training] { training->step(); };
+}
+
+void profiled_steps(const Setting& s, int steps, const StepProfile& profile) {
+  Training training(s, Recompute::None);
+  for (int i = 0; i < 3; ++i) training.step();
+  for (int i = 0; i < steps; ++i) training.step(&profile);
 }
 
 std::string weights_after(const Setting& s, int steps, Recompute recompute) {

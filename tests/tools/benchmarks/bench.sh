@@ -48,6 +48,22 @@ done
 report "training changes the weights" "$problem"
 
 problem=
+for name in micro gpt-char; do
+  profile=$("$bench" profile "$name" --steps 2) || problem="$problem status $?"
+  python3 -c '
+import json, sys
+flops = next(s["flops"] for s in json.loads(sys.argv[2]) if s["name"] == sys.argv[1])
+cells = [[c.strip() for c in line.split("|")[1:-1]] for line in sys.stdin if line.startswith("| ")]
+rows = {row[0]: [float(c.split()[0]) for c in row[1:]] for row in cells[1:]}
+step = rows.pop("step")
+assert abs(step[4] * 1e9 - flops) < 1000, "its products make up the step"
+assert all(abs(sum(r[i] for r in rows.values()) - step[i]) < 0.02 for i in range(4)), "its rows make up the step"
+assert min(step[0], step[1], step[2], rows["linear"][1], rows["Adam"][1]) > 0
+' "$name" "$settings" <<<"$profile" || problem="$problem $name: $profile"
+done
+report "a profile counts every product of a step" "$problem"
+
+problem=
 if error=$("$bench" step no-such-setting </dev/null 2>&1); then problem="status 0"; fi
 grep -q '^glim_bench: error: ' <<<"$error" || problem="$problem $error"
 report "an unknown setting" "$problem"
