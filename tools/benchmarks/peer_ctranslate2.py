@@ -1,6 +1,6 @@
-"""The peer of `glim_bench decode` by CTranslate2, in float32, as a server (serving.py).
+"""The peer of `glim_bench decode` by CTranslate2, as a server (serving.py).
 
-    peer_ctranslate2.py SETTING_JSON --batch N --beam K
+    peer_ctranslate2.py SETTING_JSON --batch N --beam K --type float32|int8
 """
 import argparse
 import json
@@ -48,7 +48,7 @@ def filled(spec, s):
     linear(spec.decoder.projection, vocab, d)
 
 
-def decode(s, batch, beam):
+def decode(s, batch, beam, number_type):
     spec = transformer_spec.TransformerSpec.from_config(s["layers"], s["heads"], pre_norm=False)
     filled(spec, s)
     words = ["<unk>", "<s>", "</s>"] + [str(i) for i in range(3, s["vocab"])]
@@ -59,7 +59,7 @@ def decode(s, batch, beam):
         spec.optimize()
         spec.save(folder)
         threads = int(os.environ.get("OMP_NUM_THREADS", os.cpu_count()))
-        translator = ctranslate2.Translator(folder, compute_type="float32", intra_threads=threads)
+        translator = ctranslate2.Translator(folder, compute_type=number_type, intra_threads=threads)
     random.seed(1)
     source = [[random.choice(words[3:]) for _ in range(32)] for _ in range(batch)]
 
@@ -74,5 +74,6 @@ parser = argparse.ArgumentParser()
 parser.add_argument("setting", type=json.loads)
 parser.add_argument("--batch", type=int, default=1)
 parser.add_argument("--beam", type=int, default=1)
+parser.add_argument("--type", default="float32", choices=["float32", "int8"])
 a = parser.parse_args()
-serve(lambda: decode(a.setting, a.batch, a.beam))
+serve(lambda: decode(a.setting, a.batch, a.beam, a.type))

@@ -1,4 +1,4 @@
-"""Glim and PyTorch in turn, A B A B, on the same sizes, threads and masks; prints Markdown tables.
+"""Glim and its peers in turn, A B A B, on the same sizes, threads and masks; prints Markdown tables.
 
 Each side works in a process of its own that stays warm (tools/benchmarks/server.hpp). A turn is as
 many repetitions as take about a quarter of a second; figures are medians over the turns' medians,
@@ -23,9 +23,18 @@ AVX2 = {"GLIM_ISA": "avx2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTI
         "ONEDNN_MAX_CPU_ISA": "AVX2", "CT2_FORCE_CPU_ISA": "AVX2"}
 
 
+# Of a training step: its name, the module it needs, what starts it.
+STEP_PEERS = [("PyTorch eager", "torch", ["peer.py", "step", "--mode", "eager", "--setting"]),
+              ("PyTorch compiled", "torch", ["peer.py", "step", "--mode", "compile", "--setting"]),
+              ("PyTorch best", "torch", ["peer.py", "step", "--mode", "best", "--setting"]),
+              ("JAX", "jax", ["peer_jax.py"])]
+SCANNED = 200  # steps of JAX in one lax.scan, for a setting so small that its calls would be measured
+
+
 class Server:
-    def __init__(self, command, env):
-        self.command = command
+    def __init__(self, command, env, steps=1, is_peer=False):
+        self.command, self.is_peer = command, is_peer
+        self.steps = steps  # how many of them a measurement has
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
         ready = self.process.stdout.readline().split()
         if len(ready) != 2 or ready[0] != "ready":
@@ -47,7 +56,7 @@ class Server:
 
     def turn(self, repetitions):
         time.sleep(0.05)  # threads of the process before wait actively, some for 10 ms and more
-        return statistics.median(float(t) for t in self.ask(repetitions))
+        return statistics.median(float(t) for t in self.ask(repetitions)) / self.steps
 
     def memory(self):
         return int(self.ask("memory")[0]) - self.start_memory
@@ -58,8 +67,16 @@ class Server:
 
 
 def in_turn(servers, pairs):
-    """servers: name -> Server. Returns name -> list of times, one a turn."""
-    counts = {name: s.warm() for name, s in servers.items()}
+    """servers: name -> Server. Returns name -> list of times, one a turn. A peer that fails is taken out of servers."""
+    counts = {}
+    for name, s in list(servers.items()):
+        try:
+            counts[name] = s.warm()
+        except RuntimeError as e:
+            if not s.is_peer:
+                raise
+            print(f"{name} fails: left out ({e})", flush=True)
+            del servers[name]
     times = {name: [] for name in servers}
     for _ in range(pairs):
         for name, s in servers.items():
@@ -86,6 +103,7 @@ def table(title, header, rows):
 class Bench:
     def __init__(self, a):
         self.a = a
+        self.found = {}  # modules that the peers need
         self.rows = []  # of the page: what was measured, and a cell for each of its columns
         run = lambda *c: subprocess.run([a.glim, *c], capture_output=True, text=True, check=True).stdout
         self.output = run
@@ -107,11 +125,17 @@ class Bench:
     def glim(self, *command, threads=None, products=None):
         return Server([self.a.glim, *command], self.environment(threads, products))
 
-    def peer(self, *command, by="peer.py"):
-        return Server([self.a.peer, os.path.join(HERE, by), *command], self.environment())
+    def peer(self, *command, by="peer.py", steps=1):
+        return Server([self.a.peer, os.path.join(HERE, by), *command], self.environment(), steps, True)
 
     def has(self, module):
-        return subprocess.run([self.a.peer, "-c", f"import {module}"], capture_output=True).returncode == 0
+        if not self.a.peer:
+            return False
+        if module not in self.found:
+            self.found[module] = subprocess.run([self.a.peer, "-c", f"import {module}"], capture_output=True).returncode == 0
+            if not self.found[module]:
+                print(f"{module} is not installed: left out", flush=True)
+        return self.found[module]
 
     def by_products(self, pairs, *command):
         servers = {name: self.glim(*command, products=name) for name in ("builtin", "openblas")}
@@ -121,15 +145,15 @@ class Bench:
         return times
 
     def head(self):
-        env, machine = self.environment(), self.machine
-        self.torch = "not measured"
+        machine = self.machine
         print(f"Glim: {machine['threads']} threads, {machine['isa']} kernels, GEMM: {machine['gemm']}; "
               f"OpenBLAS {machine['blas']} with {machine['kernels']} kernels, OPENBLAS_CORETYPE {machine['coretype']}")
-        if self.a.peer:
-            versions = subprocess.run([self.a.peer, os.path.join(HERE, "peer.py"), "versions"], capture_output=True,
-                                      text=True, env=env)
-            print("PyTorch:", versions.stdout.strip() or versions.stderr.strip().splitlines()[-1])
-            self.torch = json.loads(versions.stdout)["torch"] if versions.stdout else "unknown"
+        version = "import sys; from importlib.metadata import version; print(version(sys.argv[1]))"
+        self.peers = ", ".join(
+            f"{name} " + subprocess.run([self.a.peer, "-c", version, module], capture_output=True, text=True).stdout.strip()
+            for name, module in (("PyTorch", "torch"), ("JAX", "jax"), ("CTranslate2", "ctranslate2")) if self.has(module))
+        self.peers = self.peers or "no peer"
+        print("Beside:", self.peers)
         times = self.by_products(5, "sgemm")
         rates = {name: 2 * 4096**3 / min(t) for name, t in times.items()}
         self.peak = max(rates.values())  # what a share of the peak refers to
@@ -140,40 +164,38 @@ class Bench:
         rows = []
         for name in self.a.settings.split(","):
             s = self.settings[name]
-            setting = json.dumps(s)
             servers = {"glim": self.glim("step", name, "--recompute", self.a.recompute)}
-            if self.a.peer:
-                servers["eager"] = self.peer("step", "--setting", setting)
-                if not self.a.no_compile:
-                    servers["compile"] = self.peer("step", "--setting", setting, "--compile")
+            for peer, module, (program, *words) in STEP_PEERS:
+                if self.has(module):
+                    scan = program == "peer_jax.py" and s["flops"] < 1e8
+                    words = [*words, json.dumps(s), *(["--scan", str(SCANNED)] if scan else [])]
+                    servers[peer] = self.peer(*words, by=program, steps=SCANNED if scan else 1)
             times = in_turn(servers, self.a.pairs)
             memory = {n: server.memory() for n, server in servers.items()}
             for server in servers.values():
                 server.close()
             mine = statistics.median(times["glim"])
             rate = s["flops"] / mine
-            row = [name, f"{mine * 1e3:.3f}", f"{s['batch'] * s['target'] / mine:.0f}", f"{rate * 1e-9:.1f}",
-                   f"{100 * rate / self.peak:.0f} %", f"{memory['glim'] / 1e6:.0f}"]
-            for peer in ("eager", "compile"):
-                row += [milliseconds(times[peer]), f"{ratio(times, peer, 'glim'):.2f}"] if peer in times else ["", ""]
-            row += [f"{memory['eager'] / 1e6:.0f}", f"{memory['glim'] / memory['eager']:.2f}"] if self.a.peer else ["", ""]
-            rows.append(row)
-            against = lambda peer: f"{ratio(times, peer, 'glim'):.2f}" if peer in times else ""
-            self.rows.append([f"train {name}", *row[1:2], row[4], against("eager"), against("compile"), "", row[5], row[-1]])
+            against = [f"{ratio(times, peer, 'glim'):.2f}" if peer in times else "" for peer, _, _ in STEP_PEERS]
+            eager = memory.get("PyTorch eager")
+            of_eager = f"{memory['glim'] / eager:.2f}" if eager else ""
+            rows.append([name, f"{mine * 1e3:.3f}", f"{s['batch'] * s['target'] / mine:.0f}", f"{rate * 1e-9:.1f}",
+                         f"{100 * rate / self.peak:.0f} %", *against, f"{memory['glim'] / 1e6:.0f}", of_eager])
+            self.rows.append([f"train {name}", rows[-1][1], rows[-1][4], *against, "", "", *rows[-1][-2:]])
         again = "" if self.a.recompute == "none" else f"; Glim runs layers again in backward: {self.a.recompute}"
-        table("Training step: float32, dropout 0.1, label smoothing 0.1, Adam" + again,
-              ["setting", "Glim ms", "target tokens/s", "GFLOP/s", "of peak", "MB", "eager ms", "eager / Glim",
-               "compile ms", "compile / Glim", "eager MB", "Glim / eager MB"], rows)
+        table("Training step: float32, dropout 0.1, label smoothing 0.1, Adam; others' time / Glim's" + again,
+              ["setting", "Glim ms", "target tokens/s", "GFLOP/s", "of peak", *(peer for peer, _, _ in STEP_PEERS),
+               "MB", "Glim MB / PyTorch eager MB"], rows)
 
     def ops(self):
         rows = []
         for name in self.output("ops").splitlines():
             servers = {"glim": self.glim("op", name)}
-            if self.a.peer:
+            if self.has("torch"):
                 servers["eager"] = self.peer("op", name)
             times = in_turn(servers, self.a.pairs)
             row = [name, milliseconds(times["glim"])]
-            row += [milliseconds(times["eager"]), f"{ratio(times, 'eager', 'glim'):.2f}"] if self.a.peer else ["", ""]
+            row += [milliseconds(times["eager"]), f"{ratio(times, 'eager', 'glim'):.2f}"] if "eager" in times else ["", ""]
             rows.append(row)
             for server in servers.values():
                 server.close()
@@ -182,10 +204,11 @@ class Bench:
 
     def decoding(self):
         peers = {}  # what others call it, and how a server of it starts
-        if self.a.peer:
+        if self.has("torch"):
             peers["PyTorch"] = lambda s, sizes: self.peer("decode", "--setting", s, *sizes)
-            if self.has("ctranslate2"):
-                peers["CTranslate2"] = lambda s, sizes: self.peer(s, *sizes, by="peer_ctranslate2.py")
+        if self.has("ctranslate2"):
+            by_type = lambda t: lambda s, sizes: self.peer(s, *sizes, "--type", t, by="peer_ctranslate2.py")
+            peers.update({"CTranslate2": by_type("float32"), "CTranslate2 int8": by_type("int8")})
         rows = []
         shapes = [(name, batch, beam) for name in self.a.decode.split(",")
                   for batch, beam in ((1, 1), (64, 1), (1, 5), (64, 5))]
@@ -198,11 +221,12 @@ class Bench:
             mine = statistics.median(times["glim"])
             row = [name, batch, beam, milliseconds(times["glim"]), f"{batch * 32 / mine:.0f}"]
             for peer in peers:
-                row += [milliseconds(times[peer]), f"{ratio(times, peer, 'glim'):.2f}"]
+                row += [milliseconds(times[peer]), f"{ratio(times, peer, 'glim'):.2f}"] if peer in times else ["", ""]
             rows.append(row)
             against = lambda peer: f"{ratio(times, peer, 'glim'):.2f}" if peer in times else ""
             what = f"decode {name}, {batch} sentence{'s' * (batch > 1)}, " + (f"beam {beam}" if beam > 1 else "greedy")
-            self.rows.append([what, row[3], "", against("PyTorch"), "", against("CTranslate2"), "", ""])
+            self.rows.append([what, row[3], "", against("PyTorch"), "", "", "", against("CTranslate2"),
+                              against("CTranslate2 int8"), "", ""])
             for server in servers.values():
                 server.close()
         table("Decoding with cached keys and values: 32 source tokens to 32 target tokens",
@@ -276,10 +300,10 @@ class Bench:
                                 text=True).stdout.strip()
         heading = f"## {model} (family {family}, model {number}), {self.a.threads} threads, {isa}\n"
         given = re.sub(r"--(glim|peer) \S+ ?", "", " ".join(sys.argv[1:]))
-        columns = ["work", "Glim ms", "of peak", "PyTorch eager / Glim", "PyTorch compiled / Glim", "CTranslate2 / Glim",
-                   "Glim MB", "Glim MB / PyTorch MB"]
+        columns = ["work", "Glim ms", "of peak", *(peer + " / Glim" for peer, _, _ in STEP_PEERS), "CTranslate2 / Glim",
+                   "CTranslate2 int8 / Glim", "Glim MB", "Glim MB / PyTorch MB"]
         lines = [heading, f"Glim {commit}, {datetime.date.today()}; peak {self.peak * 1e-9:.0f} GFLOP/s; "
-                 f"PyTorch {self.torch}; medians of {self.a.pairs} turns of `tools/bench {given}`.\n",
+                 f"{self.peers}; medians of {self.a.pairs} turns of `tools/bench {given}`.\n",
                  "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
         lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in self.rows]
         path = pathlib.Path(HERE, "results.md")
@@ -299,13 +323,12 @@ def main():
     parser.add_argument("--glim", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--peer", help="Python with torch to compare with")
     parser.add_argument("--only", help="some of " + ", ".join(parts))
-    parser.add_argument("--settings", default="micro,tiny,small,base,seed,gpt-char")
+    parser.add_argument("--settings", default="micro,tiny,small,base,seed,gpt-char,gpt2")
     parser.add_argument("--decode", default="tiny,base", help="settings to decode at")
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--recompute", default="none", choices=["none", "encoder", "all"],
                         help="layers that Glim's backward runs again instead of keeping what it reads")
-    parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile")
     parser.add_argument("--isa", choices=["avx2"], help="hold every side to AVX2")
     parser.add_argument("--page", action="store_true",
                         help="measure steps and decoding, and write this machine's section of tools/benchmarks/results.md")

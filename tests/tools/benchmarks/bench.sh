@@ -29,7 +29,7 @@ GLIM_GEMM=openblas serves "a product by OpenBLAS" sgemm --order tn --m 300 --n 2
 
 problem=
 settings=$("$bench" settings) || problem="status $?"
-for name in micro tiny small base seed gpt-char; do
+for name in micro tiny small base seed gpt-char gpt2; do
   grep -q "\"name\":\"$name\"" <<<"$settings" || problem="$problem no $name"
 done
 report "settings" "$problem"
