@@ -34,7 +34,7 @@ class Transformer(nn.Module):
         d = s["d"]
         self.src = nn.Embedding(s["vocab"], d)
         self.tgt = nn.Embedding(s["vocab"], d)
-        self.register_buffer("table", sinusoids(512, d))
+        self.register_buffer("table", sinusoids(max(512, s["source"], s["target"]), d))
         self.drop = nn.Dropout(dropout)
         self.body = nn.Transformer(d, s["heads"], s["layers"], s["layers"], s["d_ff"], dropout, batch_first=True)
         # torch.nn.Transformer adds a final norm to each stack; the paper's post-norm has none.

@@ -17,6 +17,8 @@ import sys
 import tempfile
 import time
 
+import scale
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Each library's own switch that keeps it from AVX-512.
 AVX2 = {"GLIM_ISA": "avx2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
@@ -233,6 +235,13 @@ class Bench:
               ["setting", "sentences", "beam", "Glim ms", "tokens/s",
                *(word for peer in peers for word in (f"{peer} ms", f"{peer} / Glim"))], rows)
 
+    def scale(self):
+        found = scale.measured(self, in_turn)
+        names = next(iter(found.values()))
+        table("A training step as one size grows", ["axis", "", *(word for n in names for word in (f"{n} ms", f"{n} MB"))],
+              scale.rows(found))
+        pathlib.Path(HERE, "scale.svg").write_text(scale.picture(found))
+
     def products(self):
         large = lambda s: s["batch"] * s["target"] * s["d"] ** 2 > 1e6
         settings = [self.settings[n] for n in self.a.settings.split(",") if large(self.settings[n])]
@@ -319,7 +328,7 @@ class Bench:
 
 def main():
     parser = argparse.ArgumentParser(prog="tools/bench", description=__doc__.splitlines()[0])
-    parts = ["steps", "ops", "products", "decoding", "overhead", "threads", "bits"]
+    parts = ["steps", "ops", "products", "decoding", "overhead", "threads", "bits", "scale"]
     parser.add_argument("--glim", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--peer", help="Python with torch to compare with")
     parser.add_argument("--only", help="some of " + ", ".join(parts))

@@ -17,28 +17,45 @@ const std::vector<Setting>& settings() {
   return list;
 }
 
-const Setting& setting(const std::string& name) {
+namespace {
+
+struct Extent {
+  const char* name;
+  Index Setting::*member;
+};
+const Extent kExtents[] = {{"vocab", &Setting::vocab},   {"d", &Setting::d},
+                           {"heads", &Setting::heads},   {"d_ff", &Setting::d_ff},
+                           {"layers", &Setting::layers}, {"batch", &Setting::batch},
+                           {"source", &Setting::source}, {"target", &Setting::target}};
+
+}  // namespace
+
+Setting setting(const std::string& name) {
   std::string known;
   for (const Setting& s : settings()) {
     if (s.name == name) return s;
     known += " " + s.name;
   }
-  throw ValueError("bench", "'" + name + "' is not one of" + known);
+  if (name.rfind('{', 0) != 0) throw ValueError("bench", "'" + name + "' is not one of" + known);
+  try {
+    auto given = nlohmann::json::parse(name);
+    Setting s{};
+    s.name = given.at("name");
+    for (const Extent& e : kExtents) s.*e.member = given.at(e.name);
+    return s;
+  } catch (const nlohmann::json::exception& e) {
+    throw ValueError("bench", std::string("a setting in JSON: ") + e.what());
+  }
 }
 
 std::string settings_json() {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Setting& s : settings())
-    list.push_back({{"name", s.name},
-                    {"vocab", s.vocab},
-                    {"d", s.d},
-                    {"heads", s.heads},
-                    {"d_ff", s.d_ff},
-                    {"layers", s.layers},
-                    {"batch", s.batch},
-                    {"source", s.source},
-                    {"target", s.target},
-                    {"flops", step_flops(s)}});
+  for (const Setting& s : settings()) {
+    nlohmann::ordered_json one = {{"name", s.name}};
+    for (const Extent& e : kExtents) one[e.name] = s.*e.member;
+    one["flops"] = step_flops(s);
+    list.push_back(one);
+  }
   return list.dump();
 }
 

@@ -16,7 +16,8 @@ struct Setting {
   bool decoder_only() const { return source == 0; }
 };
 const std::vector<Setting>& settings();
-const Setting& setting(const std::string& name);  // ValueError
+// By its name, or from a JSON object as settings_json writes it. ValueError.
+Setting setting(const std::string& name);
 std::string settings_json();
 
 // Floating-point operations of the matrix products of one training step: two per multiplication
