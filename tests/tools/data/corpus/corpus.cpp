@@ -51,8 +51,10 @@ TEST_CASE("a line that is too long is refused with file and line", "[corpus]") {
   std::vector<std::size_t> sizes;
   for (std::string line; next_line(in, line);) sizes.push_back(line.size());
   CHECK(sizes == std::vector<std::size_t>{1, kMostLineBytes + 1, 0, kMostLineBytes});
-  CHECK_THROWS_AS(require_length("x:1", most + "x"), FileError);
-  CHECK_NOTHROW(require_length("x:1", most));
+  CHECK_THROWS_AS(require_text("x:1", most + "x"), FileError);
+  CHECK_NOTHROW(require_text("x:1", most));
+  CHECK_THROWS_AS(require_text("x:1", std::string("a\0b", 3)), FileError);
+  CHECK_THROWS_AS(require_text("x:1", "\xff"), FileError);
 }
 
 TEST_CASE("files that are no text", "[corpus]") {
