@@ -282,7 +282,8 @@ const Replay& Tape::replay(int i) const {
     throw StateError("replay", "there is no node " + std::to_string(i) + " on the tape");
   if (nodes_[i].leaf) throw StateError("replay", path(i) + " is a leaf: nothing computed it");
   if (nodes_[i].replay) return *nodes_[i].replay;
-  throw StateError("replay", path(i) + " was recorded without replay: make the tape with replay = true");
+  throw StateError("replay",
+                   path(i) + " was recorded without replay: make the tape with replay = true");
 }
 
 // ---- pausing ----
