@@ -284,6 +284,7 @@ TEST_CASE("positions and shared projections reach the model of every kind", "[le
     TrainOptions o = smallest(kind, pairs ? "copy" : "files");
     if (pairs) o.examples = 12;
     if (kind == "gpt" || kind == "bert") o.text = text.path();
+    if (kind == "conv") o.heads = TrainOptions{}.heads, o.d_ff = TrainOptions{}.d_ff;
     if (kind == "gpt") o.block = 4;
     if (kind == "classifier") o.labelled = labelled.path();
     if (kind == "tagger") o.labelled = tagged.path();
