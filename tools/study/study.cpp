@@ -37,8 +37,9 @@ std::vector<Curve> join(const std::vector<Measurement>& measurements, const Stud
       std::vector<double> y;
       for (const Measurement& m : measurements) y.push_back(m.curves[i].y[k]);
       s.y.push_back(mean_of(y));
-      s.low.push_back(std::ranges::min(y));
-      s.high.push_back(std::ranges::max(y));
+      const auto [low, high] = std::minmax_element(y.begin(), y.end());
+      s.low.push_back(*low);
+      s.high.push_back(*high);
     }
   }
   return all;
