@@ -104,7 +104,8 @@ Measurement measure(std::uint64_t seed, bool small) {
     }
   const auto cnn = m.points("accuracy", "cnn").y, vit = m.points("accuracy", "vit").y;
   for (const std::string name : {"cnn", "vit"}) {
-    m.values[name + "_learned"] = std::ranges::min(m.points("learned", name).y);
+    const auto learned = m.points("learned", name).y;
+    m.values[name + "_learned"] = *std::min_element(learned.begin(), learned.end());
     m.values[name + "_few"] = (name == "cnn" ? cnn : vit).front();
     m.values[name + "_many"] = (name == "cnn" ? cnn : vit).back();
   }
