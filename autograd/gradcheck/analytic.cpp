@@ -1,5 +1,7 @@
 #include "autograd/gradcheck/analytic.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "autograd/ops.hpp"
