@@ -195,11 +195,22 @@ def test_models(kind):
     assert np.isfinite(y.numpy()).all() and y.size > 0
 
 
+def test_children_have_the_classes_of_their_own_types():
+    def classes(module):
+        return {type(module)}.union(*(classes(child) for _, child in module.children()))
+
+    found = classes(glim.Transformer(src_vocab=9, tgt_vocab=9, encoder_layers=1, decoder_layers=1, **SMALL))
+    assert {glim.Linear, glim.Embedding, glim.LayerNorm, glim.MultiheadAttention} <= found
+    assert glim.Conv2d in classes(glim.Cnn(height=14, width=14, layers=1, d_model=16))
+
+
 def test_arguments_of_models():
-    with pytest.raises(TypeError, match="unknown argument 'hats'; known are vocab"):
+    with pytest.raises(TypeError, match="unknown argument 'hats'; known are .*, vocab, .*, never_predicted, init$"):
         glim.Gpt(vocab=9, hats=3)
     with pytest.raises(TypeError, match="'vocab' has another type"):
         glim.Gpt(vocab="nine")
+    with pytest.raises(TypeError, match="Transformer: unknown argument 'copy'"):  # a size of files alone
+        glim.Transformer(src_vocab=9, tgt_vocab=9, copy=True)
     with pytest.raises(glim.ValueError, match="norm.*sideways.*pre, post"):
         glim.Transformer(src_vocab=9, tgt_vocab=9, norm="sideways")
     with pytest.raises(glim.ValueError):
