@@ -20,10 +20,8 @@ Tensor unit(const Var& y, Index i) {
 
 std::vector<double> flatten(const std::vector<Var>& outputs) {
   std::vector<double> all;
-  for (const Var& y : outputs) {
-    const std::vector<double> one = y.value().to(DType::Float64).to_vector<double>();
-    all.insert(all.end(), one.begin(), one.end());
-  }
+  for (const Var& y : outputs)
+    for (double e : y.value().to(DType::Float64).to_vector<double>()) all.push_back(e);
   return all;
 }
 
