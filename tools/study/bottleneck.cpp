@@ -28,10 +28,10 @@ Measurement measure(std::uint64_t seed, bool small) {
     train_on(*model, SymbolTask::Copy, longest, steps);
     std::vector<double> accuracy;
     for (Index length = 2; length <= longest; length += 2) {
-      accuracy.push_back(token_accuracy(
-          *model, symbol_pairs(SymbolTask::Copy, length, length, sentences,
-                               {seed, kHeldOut + static_cast<std::uint64_t>(length)})));
-      m.curve("accuracy", name, static_cast<double>(length), accuracy.back());
+      const auto pairs = symbol_pairs(SymbolTask::Copy, length, length, sentences,
+                                      {seed, kHeldOut + static_cast<std::uint64_t>(length)});
+      accuracy.push_back(token_accuracy(*model, pairs));
+      m.curve("accuracy", name, static_cast<double>(pairs[0].target.size()), accuracy.back());
     }
     m.values[name + "_short"] = accuracy.front();
     m.values[name + "_long"] = accuracy.back();

@@ -87,7 +87,7 @@ Tensor fresh_logits(bool batch, const Tensor& ids) {
 }
 
 Measurement measure(std::uint64_t seed, bool small) {
-  const Index steps = small ? 5 : 1500, sentences = small ? 8 : 400;
+  const Index steps = small ? 20 : 1500, sentences = small ? 40 : 400;
   Measurement m;
   generator().set_state(seed, kHeldOut);
   const AgreementBatch held_out = agreement_batch(sentences);

@@ -337,6 +337,7 @@ TEST_CASE("the studies of symbols compare what they say", "[study]") {
   }
   SECTION("norms") {
     const Measurement m = small("norms");
+    differ(m, "accuracy", "layer norm", "batch norm");
     CHECK(m.values.at("difference") == m.values.at("layer") - m.values.at("batch"));
     CHECK(m.values.at("layer_own") == m.values.at("layer"));  // no running statistics
   }
@@ -344,6 +345,8 @@ TEST_CASE("the studies of symbols compare what they say", "[study]") {
     const Measurement m = small("hunger");
     differ(m, "accuracy", "cnn", "vit");
     CHECK(m.points("accuracy", "cnn").y != m.points("learned", "cnn").y);
+    const auto by_amount = m.points("accuracy", "vit").y;
+    CHECK(by_amount.at(0) != by_amount.at(1));
     for (const char* name : {"few", "many"}) {
       const std::size_t i = name == std::string("many");
       CHECK(m.values.at(name) ==
