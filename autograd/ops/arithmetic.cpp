@@ -21,8 +21,7 @@ struct Sub final : Binary<Sub> {
 };
 
 struct Mul final : Binary<Mul> {
-  static constexpr Formula formula{
-      "mul", "y = a b, element by element", {"da = dy b", "db = dy a"}};
+  static constexpr Formula formula{"mul", "y = a ⊙ b", {"da = dy ⊙ b", "db = dy ⊙ a"}};
   Tensor forward(const Tensor& a, const Tensor& b) {
     if (needs_grad(B)) save(A);
     if (needs_grad(A)) save(B);
@@ -33,7 +32,7 @@ struct Mul final : Binary<Mul> {
 };
 
 struct Div final : Binary<Div> {
-  static constexpr Formula formula{"div", "y = a / b", {"da = dy / b", "db = -dy y / b"}};
+  static constexpr Formula formula{"div", "y = a / b", {"da = dy / b", "db = -dy ⊙ y / b"}};
   Tensor forward(const Tensor& a, const Tensor& b) {
     save(B);
     if (needs_grad(B)) save_output();
@@ -111,7 +110,7 @@ struct Neg final : Unary<Neg> {
 };
 
 struct Pow final : Unary<Pow> {
-  static constexpr Formula formula{"pow", "y = x^p", {"dx = p x^(p-1) dy, 0 for p = 0"}};
+  static constexpr Formula formula{"pow", "y = x^p", {"dx = p x^(p-1) ⊙ dy, 0 for p = 0"}};
   explicit Pow(double exponent) : p(exponent) {}
   Tensor forward(const Tensor& x) {
     save(X);

@@ -77,7 +77,7 @@ struct Attention final : AttentionOp {
   static constexpr Formula formula{
       "scaled_dot_product_attention",
       "y = dropout(A) V, A = softmax(S) over kept keys, S = Q Kᵀ/√Dk (+ bias)",
-      {"dQ = dS K/√Dk, dS = A (dA - Σ_s dA A), dA = dropout(dy Vᵀ)", "dK = dSᵀ Q/√Dk",
+      {"dQ = dS K/√Dk, dS = A ⊙ (dA - Σ(dA ⊙ A)), dA = dropout(dy Vᵀ)", "dK = dSᵀ Q/√Dk",
        "dV = dropout(A)ᵀ dy", "dbias = dS, summed where bias was broadcast"},
       "Vaswani et al. 2017, section 3.2.1"};
   static constexpr std::string_view label = "context";

@@ -25,7 +25,7 @@ struct OfOutput : Unary<Self> {
 };
 
 struct Exp final : OfOutput<Exp, exp> {
-  static constexpr Formula formula{"exp", "y = e^x", {"dx = dy y"}};
+  static constexpr Formula formula{"exp", "y = e^x", {"dx = dy ⊙ y"}};
   Var dx(const Var& dy) const { return dy * y(); }
 };
 
@@ -40,17 +40,17 @@ struct Sqrt final : OfOutput<Sqrt, sqrt> {
 };
 
 struct Sin final : OfInput<Sin, sin> {
-  static constexpr Formula formula{"sin", "y = sin x", {"dx = dy cos x"}};
+  static constexpr Formula formula{"sin", "y = sin x", {"dx = dy ⊙ cos x"}};
   Var dx(const Var& dy) const { return dy * cos(x()); }
 };
 
 struct Cos final : OfInput<Cos, cos> {
-  static constexpr Formula formula{"cos", "y = cos x", {"dx = -dy sin x"}};
+  static constexpr Formula formula{"cos", "y = cos x", {"dx = -dy ⊙ sin x"}};
   Var dx(const Var& dy) const { return -(dy * sin(x())); }
 };
 
 struct Abs final : OfInput<Abs, abs> {
-  static constexpr Formula formula{"abs", "y = |x|", {"dx = dy sign(x), 0 at the kink"}};
+  static constexpr Formula formula{"abs", "y = |x|", {"dx = dy ⊙ sign(x), 0 at the kink"}};
   Var dx(const Var& dy) const {
     const Tensor& x = this->x().value();
     return where(equal(x, 0), scalar(0, dy.dtype()), dy * sign(x));
@@ -58,7 +58,7 @@ struct Abs final : OfInput<Abs, abs> {
 };
 
 struct Erf final : OfInput<Erf, erf> {
-  static constexpr Formula formula{"erf", "y = erf x", {"dx = dy 2/√π e^(-x²)"}};
+  static constexpr Formula formula{"erf", "y = erf x", {"dx = 2/√π dy ⊙ e^(-x²)"}};
   Var dx(const Var& dy) const { return dy * exp(-(x() * x())) * (2 * std::numbers::inv_sqrtpi); }
 };
 
@@ -92,13 +92,13 @@ Tensor function_grad(Function f, const Var& saved, const Tensor& dy) {
 }
 
 struct Tanh final : OfOutput<Tanh, tanh> {
-  static constexpr Formula formula{"tanh", "y = tanh x", {"dx = dy (1 - y²)"}};
+  static constexpr Formula formula{"tanh", "y = tanh x", {"dx = dy ⊙ (1 - y²)"}};
   Var dx(const Var& dy) const { return dy * (1 - y() * y()); }
   Tensor kernel(const Tensor& dy) const { return function_grad(Function::Tanh, y(), dy); }
 };
 
 struct Sigmoid final : OfOutput<Sigmoid, sigmoid> {
-  static constexpr Formula formula{"sigmoid", "y = 1/(1 + e^-x)", {"dx = dy y (1 - y)"}};
+  static constexpr Formula formula{"sigmoid", "y = 1/(1 + e^-x)", {"dx = dy ⊙ y ⊙ (1 - y)"}};
   Var dx(const Var& dy) const { return dy * y() * (1 - y()); }
   Tensor kernel(const Tensor& dy) const { return function_grad(Function::Sigmoid, y(), dy); }
 };
@@ -113,7 +113,7 @@ struct Relu final : OfOutput<Relu, relu> {
 
 struct Silu final : OfInput<Silu, silu> {
   static constexpr Formula formula{
-      "silu", "y = x s, s = sigmoid(x)", {"dx = dy s (1 + x (1 - s))"}};
+      "silu", "y = x ⊙ s, s = sigmoid(x)", {"dx = dy ⊙ s ⊙ (1 + x ⊙ (1 - s))"}};
   Var dx(const Var& dy) const {
     Var s = sigmoid(x());
     return dy * s * (1 + x() * (1 - s));
@@ -124,9 +124,10 @@ struct Silu final : OfInput<Silu, silu> {
 struct Gelu final : Unary<Gelu> {
   static constexpr Formula formula{
       "gelu",
-      "y = x Φ, Φ = (1 + erf(x/√2))/2; or y = x (1 + t)/2, t = tanh u, "
+      "y = x ⊙ Φ, Φ = (1 + erf(x/√2))/2; or y = x ⊙ (1 + t)/2, t = tanh u, "
       "u = √(2/π) (x + 0.044715 x³)",
-      {"dx = dy (Φ + x φ), φ = e^(-x²/2)/√(2π); or dx = dy ((1 + t)/2 + x (1 - t²)/2 u')"},
+      {"dx = dy ⊙ (Φ + x ⊙ φ), φ = e^(-x²/2)/√(2π); "
+       "or dx = dy ⊙ ((1 + t)/2 + x ⊙ (1 - t²)/2 ⊙ u')"},
       "Hendrycks & Gimpel 2016"};
   explicit Gelu(GeluForm f) : form(f) {}
   Tensor forward(const Tensor& x) {

@@ -25,10 +25,11 @@ struct GruGates {
 struct GruCell final : CellOp {
   static constexpr Formula formula{
       "gru_cell",
-      "y = (1 - z) c + z h; r = sigmoid(i_r + g_r), z = sigmoid(i_z + g_z), c = tanh(i_c + r g_c)",
-      {"di = [a_r, a_z, a_c]; a_c = dy (1 - z)(1 - c²), a_z = dy (h - c) z (1 - z), "
-       "a_r = a_c g_c r (1 - r)",
-       "dg = [a_r, a_z, a_c r]", "dh = dy z"},
+      "y = (1 - z) ⊙ c + z ⊙ h; r = sigmoid(i_r + g_r), z = sigmoid(i_z + g_z), "
+      "c = tanh(i_c + r ⊙ g_c)",
+      {"di = [a_r, a_z, a_c]; a_c = dy ⊙ (1 - z) ⊙ (1 - c²), "
+       "a_z = dy ⊙ (h - c) ⊙ z ⊙ (1 - z), a_r = a_c ⊙ g_c ⊙ r ⊙ (1 - r)",
+       "dg = [a_r, a_z, a_c ⊙ r]", "dh = dy ⊙ z"},
       "Cho et al. 2014"};
   enum Input { I, G, H };
   using CellOp::CellOp;

@@ -10,11 +10,11 @@ namespace ops {
 Var row_mean(const Var& x) { return mean(x, {-1}, true); }
 
 struct LayerNorm final : Norm {
-  static constexpr Formula formula{
-      "layer_norm",
-      "y = γ x̂ + β, x̂ = (x - μ)/σ, σ = √(mean (x - μ)² + ε)",
-      {"dx = (g - mean g - x̂ mean(g x̂))/σ, g = γ dy", "dγ = Σ_rows dy x̂", "dβ = Σ_rows dy"},
-      "Ba et al. 2016, eq. 4"};
+  static constexpr Formula formula{"layer_norm",
+                                   "y = γ ⊙ x̂ + β, x̂ = (x - μ)/σ, σ = √(mean (x - μ)² + ε)",
+                                   {"dx = (g - mean g - x̂ ⊙ mean(g ⊙ x̂))/σ, g = γ ⊙ dy",
+                                    "dγ = Σ_rows(dy ⊙ x̂)", "dβ = Σ_rows dy"},
+                                   "Ba et al. 2016, eq. 4"};
   using Norm::Norm;
 
   Var explicit_form(const Var& x, const Var& gamma, const Var& beta) const {

@@ -30,11 +30,12 @@ struct LstmGates {
 struct LstmCell final : CellOp {
   static constexpr Formula formula{
       "lstm_cell",
-      "y = [o tanh(c'), c'], c' = f c + i u; i = sigmoid(a_i), f = sigmoid(a_f), u = tanh(a_u), "
-      "o = sigmoid(a_o), a = input + hidden",
-      {"d(input) = da; da_i = δ u i (1 - i), da_f = δ c f (1 - f), da_u = δ i (1 - u²), "
-       "da_o = dh' tanh(c') o (1 - o), δ = dc' + dh' o (1 - tanh²c')",
-       "d(hidden) = da", "d(state) = [0, δ f]"},
+      "y = [o ⊙ tanh(c'), c'], c' = f ⊙ c + i ⊙ u; i = sigmoid(a_i), "
+      "f = sigmoid(a_f), u = tanh(a_u), o = sigmoid(a_o), a = input + hidden",
+      {"d(input) = da; da_i = δ ⊙ u ⊙ i ⊙ (1 - i), da_f = δ ⊙ c ⊙ f ⊙ (1 - f), "
+       "da_u = δ ⊙ i ⊙ (1 - u²), da_o = dh' ⊙ tanh(c') ⊙ o ⊙ (1 - o), "
+       "δ = dc' + dh' ⊙ o ⊙ (1 - tanh²c')",
+       "d(hidden) = da", "d(state) = [0, δ ⊙ f]"},
       "Hochreiter & Schmidhuber 1997"};
   enum Input { InputGates, Hidden, State };
   using CellOp::CellOp;

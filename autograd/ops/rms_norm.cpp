@@ -5,10 +5,11 @@ namespace glim {
 namespace ops {
 
 struct RmsNorm final : Norm {
-  static constexpr Formula formula{"rms_norm",
-                                   "y = γ x̂, x̂ = x/ρ, ρ = √(mean x² + ε)",
-                                   {"dx = (g - x̂ mean(g x̂))/ρ, g = γ dy", "dγ = Σ_rows dy x̂"},
-                                   "Zhang & Sennrich 2019, eq. 4"};
+  static constexpr Formula formula{
+      "rms_norm",
+      "y = γ ⊙ x̂, x̂ = x/ρ, ρ = √(mean x² + ε)",
+      {"dx = (g - x̂ ⊙ mean(g ⊙ x̂))/ρ, g = γ ⊙ dy", "dγ = Σ_rows(dy ⊙ x̂)"},
+      "Zhang & Sennrich 2019, eq. 4"};
   using Norm::Norm;
 
   Var explicit_form(const Var& x, const Var& gamma) const {

@@ -25,8 +25,9 @@ Tensor softmax_kernel(const Tensor& y, const Tensor& dy) {
 }
 
 struct Softmax final : Unary<Softmax> {
-  static constexpr Formula formula{
-      "softmax", "y = e^{x - max} / Σ e^{x - max}", {"dx = y (dy - Σ dy y), each row sums to 0"}};
+  static constexpr Formula formula{"softmax",
+                                   "y = e^{x - max} / Σ e^{x - max}",
+                                   {"dx = y ⊙ (dy - Σ(dy ⊙ y)), each row sums to 0"}};
   explicit Softmax(int a) : axis(a) {}
   Tensor forward(const Tensor& x) {
     save_output();
@@ -45,7 +46,7 @@ struct MaskedSoftmax final : Unary<MaskedSoftmax> {
   static constexpr Formula formula{
       "masked_softmax",
       "y_i = keep_i e^{x_i - max} / Σ_j keep_j e^{x_j - max}, 0 when nothing is kept",
-      {"dx = y (dy - Σ dy y), exactly 0 where not kept"}};
+      {"dx = y ⊙ (dy - Σ(dy ⊙ y)), exactly 0 where not kept"}};
   explicit MaskedSoftmax(Tensor k) : keep(std::move(k)) {}
   Tensor forward(const Tensor& x) {
     save_output();
@@ -62,7 +63,7 @@ struct MaskedSoftmax final : Unary<MaskedSoftmax> {
 };
 
 struct LogSoftmax final : Unary<LogSoftmax> {
-  static constexpr Formula formula{"log_softmax", "y = x - log Σ e^x", {"dx = dy - e^y Σ dy"}};
+  static constexpr Formula formula{"log_softmax", "y = x - log Σ e^x", {"dx = dy - e^y ⊙ Σ(dy)"}};
   explicit LogSoftmax(int a) : axis(a) {}
   Tensor forward(const Tensor& x) {
     save_output();
@@ -75,7 +76,7 @@ struct LogSoftmax final : Unary<LogSoftmax> {
 
 struct LogSumExp final : Unary<LogSumExp> {
   static constexpr Formula formula{
-      "logsumexp", "y = log Σ e^x", {"dx = dy e^{x - y} = dy softmax(x)"}};
+      "logsumexp", "y = log Σ e^x", {"dx = dy ⊙ e^{x - y} = dy ⊙ softmax(x)"}};
   LogSumExp(int a, bool keep) : axis(a), keepdim(keep) {}
   Tensor forward(const Tensor& x) {
     save(X);

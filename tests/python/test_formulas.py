@@ -1,12 +1,13 @@
 """The equations of ops, which `glim derive`, the pages and the debugger print, computed in NumPy: their gradients are the
-ops' own. Side by side is a product, Σ sums what follows over the last axis (Σ_rows: over all others) and keeps it."""
+ops' own. ⊙ multiplies elements, side by side are a matrix product or a number's. Σ sums what follows over the last axis (Σ_rows: over
+all others) and keeps it."""
 import re
 
 import glim
 import numpy as np
 import pytest
 
-TOKEN = re.compile(r"\s*(x̂|Σ_rows|[A-Za-zγβεσμΦφπ]+|\d+(?:\.\d+)?|[-+*/^(){}²³ᵀΣ√|?:>])")
+TOKEN = re.compile(r"\s*(x̂|Σ_rows|[A-Za-zγβεσμΦφπ]+|\d+(?:\.\d+)?|[-+*/^(){}²³ᵀΣ√|?:>⊙])")
 FUNCTIONS = {"tanh": np.tanh, "sin": np.sin, "cos": np.cos, "sign": np.sign, "ln": np.log, "log": np.log,
              "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "erf": lambda x: glim.erf(x).numpy(), "max": lambda x: x.max(-1, keepdims=True),
              "mean": lambda x: x.mean(-1, keepdims=True)}
@@ -15,8 +16,8 @@ FUNCTIONS = {"tanh": np.tanh, "sin": np.sin, "cos": np.cos, "sign": np.sign, "ln
 class Formula:
     """Evaluates one right-hand side by recursive descent."""
 
-    def __init__(self, text, names, matrices):
-        self.tokens, self.names, self.matrices = TOKEN.findall(text), names, matrices
+    def __init__(self, text, names):
+        self.tokens, self.names = TOKEN.findall(text), names
         self.value = self.sum()
         assert not self.tokens, f"not understood: {self.tokens} of {text}"
 
@@ -34,9 +35,11 @@ class Formula:
         while self.tokens and self.tokens[0] not in "+-)}|?:>":
             if self.next("/"):
                 value = value / self.power()
+            elif self.next("⊙"):
+                value = value * self.power()
             else:
                 other = self.power()
-                value = value @ other if self.matrices else value * other
+                value = value @ other if np.ndim(value) > 1 and np.ndim(other) > 1 else value * other
         return value
 
     def power(self):
@@ -56,10 +59,10 @@ class Formula:
             value = self.sum()
             self.tokens.pop(0)
             return np.abs(value) if token == "|" else value
-        if token == "Σ":  # of all that is multiplied with it
-            return self.product().sum(-1, keepdims=True)
+        if token == "Σ":
+            return self.power().sum(-1, keepdims=True)
         if token == "Σ_rows":
-            value = self.product()
+            value = self.power()
             return value.reshape(-1, value.shape[-1]).sum(0)
         if token == "√":
             return np.sqrt(self.atom())
@@ -69,19 +72,23 @@ class Formula:
         return float(token) if token[0].isdigit() else self.names[token] if token in self.names else constants[token]
 
 
-def broken(op, line):
+def broken(line, mistake):
+    if mistake == "product":
+        return line.replace(" ⊙ ", " ")
+    if not mistake:
+        return line
     return line.replace(" + ", " - ", 1) if " + " in line else line.replace(" = ", " = -", 1)
 
 
 # Where the formula goes on in words, or defines a letter.
-DEFINED = {"silu": {"s": "sigmoid(x)"}, "layer_norm": {"g": "γ dy"}}
+DEFINED = {"silu": {"s": "sigmoid(x)"}, "layer_norm": {"g": "γ ⊙ dy"}}
 INPUTS = {"matmul": "ab", "linear": ["x", "W", "b"], "layer_norm": ["x", "γ", "β"],
           **dict.fromkeys(["add", "sub", "mul", "div"], "ab")}
 OPS = ["add", "sub", "mul", "div", "neg", "exp", "log", "sqrt", "sin", "cos", "erf", "tanh", "sigmoid", "silu", "softmax", "log_softmax",
        "matmul", "linear", "layer_norm"]
 
 
-@pytest.mark.parametrize("mistake", [False, True])
+@pytest.mark.parametrize("mistake", [None, "sign", "product"])
 @pytest.mark.parametrize("op", OPS)
 def test_gradients_are_those_of_the_formula(op, mistake):
     random = np.random.default_rng(3)
@@ -98,11 +105,11 @@ def test_gradients_are_those_of_the_formula(op, mistake):
         names["σ"] = np.sqrt(x.var(-1, keepdims=True) + 1e-5)
         names["x̂"] = (x - x.mean(-1, keepdims=True)) / names["σ"]
     for letter, text in DEFINED.get(op, {}).items():
-        names[letter] = Formula(text, names, False).value
+        names[letter] = Formula(text, names).value
     equations = list(dict.fromkeys(re.findall(r"^d\S+ = .*", getattr(glim, op).__doc__, re.M)))  # once, of all overloads
     assert len(equations) == len(leaves)
     for line, of, leaf in zip(equations, inputs, leaves):
-        name, text = (broken(op, line) if mistake else line).split(" = ", 1)
+        name, text = broken(line, mistake).split(" = ", 1)
         assert name == "d" + of
-        found = Formula(re.split(r", (?:each|element|exactly|g )", text)[0], names, op in ("matmul", "linear") and "Σ" not in text).value
-        assert np.allclose(found, leaf.grad.numpy(), rtol=1e-12, atol=1e-12) != mistake, line
+        found = Formula(re.split(r", (?:each|element|exactly|g )", text)[0], names).value
+        assert np.allclose(found, leaf.grad.numpy(), rtol=1e-12, atol=1e-12) == (broken(line, mistake) == line), line

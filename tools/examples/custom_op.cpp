@@ -11,7 +11,7 @@
 using namespace glim;
 
 struct Softplus final : Unary<Softplus> {
-  static constexpr Formula formula{"softplus", "y = ln(1 + e^x)", {"dx = dy sigmoid(x)"}};
+  static constexpr Formula formula{"softplus", "y = ln(1 + e^x)", {"dx = dy ⊙ sigmoid(x)"}};
 
   Tensor forward(const Tensor& x) {
     save(X);                                       // the rule reads it

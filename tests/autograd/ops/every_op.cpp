@@ -84,7 +84,7 @@ TEST_CASE("every op has its equations, a gradient for each input", "[op_specs][f
     for (std::string_view g : f->gradients) CHECK((g.empty() || g.starts_with("d")));
   }
   CHECK(formula("leaf") == nullptr);
-  CHECK(formula("mul")->gradients[1] == "db = dy a");
+  CHECK(formula("mul")->gradients[1] == "db = dy ⊙ a");
 }
 
 TEST_CASE("an op runs again on other operands, and in another dtype", "[replay]") {
