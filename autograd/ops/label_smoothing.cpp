@@ -44,15 +44,16 @@ struct SmoothedLoss : Fused {
   Var kl(const Var& logits) const {
     const Index classes = logits.size(1);
     Var log_probs = named(log_softmax(logits), "log_probs");
-    Tensor q = smoothed_target(classes, logits.dtype()), zero = scalar(0, q.dtype());
-    Var cross = -sum(where(greater(q, 0), log_probs * q, zero));  // 0 ln p is 0, also for p = 0
+    const Var q = named(smoothed_target(classes, logits.dtype()), "q");
+    Tensor zero = scalar(0, q.dtype());
+    Var cross = -sum(where(greater(q.value(), 0), log_probs * q, zero));  // 0 ln 0 is 0
     Tensor real = not_equal(target, static_cast<double>(pad));
     auto tokens = static_cast<Index>(sum(real).item());
     const double entropy = entropy_of(tokens, classes);
     Tensor picked = squeeze(gather(log_probs.value(), 1, unsqueeze(target, 1)), 1);
     *sums = {cross.item() - entropy, cross.item(),
              -sum(where(real, picked, zero).to(DType::Float64)).item(), tokens};
-    return cross - entropy;
+    return cross - named(scalar(entropy, q.dtype()), "entropy");
   }
   // ∂(dy KL)/∂logits = dy (Σq p - q)
   Var logits_gradient(const Var& logits, const Var& dy) const {
@@ -125,7 +126,7 @@ struct SmoothedLoss : Fused {
 struct LabelSmoothingLoss final : SmoothedLoss {
   static constexpr Formula formula{"label_smoothing_loss",
                                    "y = Σ_rows Σ_v q_v (ln q_v - ln p_v), p = softmax(x)",
-                                   {"dx = dy (Σq p - q)"},
+                                   {"dx = dy (Σ(q) ⊙ p - q)"},
                                    "Szegedy et al. 2016, section 7"};
   enum Input { Logits };
   enum Kept { Statistics };
@@ -154,7 +155,7 @@ struct LinearLabelSmoothingLoss final : SmoothedLoss {
   static constexpr Formula formula{
       "linear_label_smoothing_loss",
       "y = Σ_rows KL(q ‖ softmax(u)), u = x Wᵀ + b",
-      {"dx = du W, du = dy (Σq softmax(u) - q)", "dW = duᵀ x", "db = Σ_rows du"},
+      {"dx = du W, du = dy (Σ(q) ⊙ softmax(u) - q)", "dW = duᵀ x", "db = Σ_rows du"},
       "Szegedy et al. 2016, section 7"};
   enum Input { X, Weight, Bias };
   using SmoothedLoss::SmoothedLoss;

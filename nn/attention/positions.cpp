@@ -74,7 +74,8 @@ Tensor PositionalEncoding::table(Index length) const {
 Var PositionalEncoding::forward(const Var& x, Index offset) {
   require_sequence("positional_encoding", x, d_model_, offset);
   Index length = x.size(-2);
-  if (kind_ == Positions::Sinusoidal) return dropout(x + table_.rows(offset, length, x.dtype()));
+  if (kind_ == Positions::Sinusoidal)
+    return dropout(x + named(table_.rows(offset, length, x.dtype()), "table"));
   if (kind_ != Positions::Learned) return dropout(x);
   Index rows = weight.size(0);
   if (offset > rows || length > rows - offset)

@@ -9,6 +9,7 @@ namespace glim::derive {
 namespace {
 
 constexpr std::size_t kMostColumns = 72;  // of the left column of a terminal
+constexpr std::size_t kMostNote = 120;    // of a note there
 constexpr std::size_t kMostMath = 110;    // of an equation in LaTeX
 constexpr std::string_view kHat = "\u0302";
 
@@ -136,7 +137,8 @@ class Equation {
 
 std::string text_of(const Sheet& sheet) {
   std::string out = sheet.title + "\n";
-  for (const std::string& note : sheet.notes) out += note + "\n";
+  for (const std::string& note : sheet.notes)
+    for (const std::string& line : wrapped(note, kMostNote)) out += line + "\n";
   std::size_t width = 30;
   for (const Section& s : sheet.sections)
     for (const Row& r : s.rows)

@@ -18,8 +18,8 @@ bool is_given(const std::string& op) {
 // A program has functions and variables of these names.
 bool reserved(const std::string& name) {
   static const std::set<std::string_view> own{
-      "w",    "d",      "s",       "p",    "i",  "x",   "batch", "given", "known", "load",
-      "name", "number", "largest", "math", "np", "off", "os",    "sys",   "json",  "windows"};
+      "w",      "d",       "s",    "p",  "i",   "x",  "batch", "given", "known",   "load", "name",
+      "number", "largest", "math", "np", "off", "os", "sys",   "json",  "windows", "path"};
   return own.contains(name) || !notation(name, kText).empty();
 }
 
@@ -54,10 +54,7 @@ Listing::Listing(Trace trace, bool each_op) : trace_(std::move(trace)), each_op_
   live_ = trace_.live();
   for (const auto& [name, leaf] : trace_.parameters)
     if (const int g = trace_.gradient(leaf); g >= 0) targets_[g].push_back(leaf);
-  for (const auto& [v, g] : trace_.gradients)
-    if (g >= 0 && (!gradient_of_.contains(g) ||
-                   (trace_[gradient_of_[g]].label.empty() && !trace_[v].label.empty())))
-      gradient_of_[g] = v;
+  name_gradients();
   users_.resize(trace_.values.size());
   for (int v : order_) {
     if (!live_[static_cast<std::size_t>(v)]) continue;
@@ -68,6 +65,7 @@ Listing::Listing(Trace trace, bool each_op) : trace_(std::move(trace)), each_op_
     for (const auto& [name, x] : trace_[v].tensors) read(x);
   }
   choose_lines();
+  name_gradients();
   make_parts();
   std::vector<Part> apart = std::move(parts_);
   parts_.clear();
@@ -114,6 +112,18 @@ int Listing::line_of(int v) const {
   return v;
 }
 
+// Of values that have the same gradient the one that is named, or else has a line, or else is the last.
+void Listing::name_gradients() {
+  for (const auto& [v, g] : trace_.gradients) {
+    if (g < 0) continue;
+    auto rank = [&](int x) {
+      return std::pair(!trace_[x].label.empty(), !line_.empty() && has_line(x));
+    };
+    const auto [of, fresh] = gradient_of_.emplace(g, v);
+    if (!fresh && rank(v) >= rank(of->second)) of->second = v;
+  }
+}
+
 // A value from outside a stack that several of its layers read: its gradient begins as 0, so that each layer adds to it.
 void Listing::start_sums_at_zero() {
   std::map<int, std::vector<int>> sums;  // of values: the adds of its gradient, in order
@@ -157,7 +167,7 @@ void Listing::choose_lines() {
     for (int input : x.inputs)
       if (input >= 0 && !line_[static_cast<std::size_t>(input)])
         weight += weights[static_cast<std::size_t>(input)];
-    const bool of_given = is_view(x.op) && is_given(trace_[x.inputs[0]].op);
+    const bool of_given = (is_view(x.op) || x.node < 0) && is_given(trace_[x.inputs[0]].op);
     const Home own = home(v);
     const bool elsewhere = std::ranges::any_of(users_[i], [&](int u) {
       return trace_[u].backward != x.backward || !(home(u) == own) ||
@@ -319,23 +329,35 @@ bool Listing::fold(Part& all) {
   return true;
 }
 
-std::string Listing::own_name(int v) const {
+// Several of a module have the same path: the second is "matmul_2", also if the first has no line.
+void Listing::name_forward() {
+  std::map<std::string, int> count;
+  for (int v : order_) {
+    const Value& x = trace_[v];
+    if (x.backward || is_given(x.op) || (is_view(x.op) && !has_line(v))) continue;
+    const int n = ++count[x.path];
+    own_[v] = n > 1 ? fill_in("_{}", n) : "";
+  }
+}
+
+std::string Listing::own_name(int v, bool within) const {
   const Value& x = trace_[v];
-  auto local = [&](int f) {
+  auto name = [&](int f) {
     const Home h = home_of(trace_[f].path);
-    return h.local.empty() ? trace_[f].path : h.local;
+    const auto number = own_.find(f);
+    return (within && !h.local.empty() ? h.local : trace_[f].path) +
+           (number == own_.end() ? "" : number->second);
   };
   if (v == trace_.loss) return "loss";
-  if (!x.backward) return local(v);
-  if (auto of = gradient_of_.find(v); of != gradient_of_.end()) {
-    const Home h = home_of(trace_[of->second].path);
-    if (!h.stack.empty() && !(h == home(v))) return "dx";
-    return "d" + local(of->second);
-  }
+  if (!x.backward) return name(v);
+  auto elsewhere = [&](int f) {
+    const Home h = home_of(trace_[f].path);
+    return within && !h.stack.empty() && !(h == home(v));
+  };
+  if (const int of = gradient_of(v); of >= 0) return elsewhere(of) ? "dx" : "d" + name(of);
   if (x.of < 0) return "d" + x.op;
-  const Home h = home_of(trace_[x.of].path);
-  if (x.op == "add" && !h.stack.empty() && !(h == home(v))) return "dx_sum";
-  return "d" + local(x.of) + (x.op == "add" ? "_sum" : "." + x.op);
+  if (x.op == "add" && elsewhere(x.of)) return "dx_sum";
+  return "d" + name(x.of) + (x.op == "add" ? "_sum" : "." + x.op);
 }
 
 bool Listing::handed_on(const Part& loop, int v) const {
@@ -362,10 +384,11 @@ void Listing::name_all() {
     }
   }
   // Names are unique in a stack's layers, and those between layers in all.
+  name_forward();
   std::map<std::string, std::set<std::string>> used;  // by stack
-  auto name_part = [&](const Part& part, const std::string& prefix, auto taken) {
+  auto name_part = [&](const Part& part, auto taken) {
     for (std::size_t l = 0; l < part.values[0].size(); ++l) {
-      const std::string first = prefix + own_name(part.values[0][l]);
+      const std::string first = own_name(part.values[0][l], part.loop());
       std::string name = first;
       for (int n = 2; taken(identifier(name)); ++n) name = fill_in("{}_{}", first, n);
       used[part.loop() ? part.stack : ""].insert(identifier(name));
@@ -376,14 +399,12 @@ void Listing::name_all() {
     for (const Carry& c : part.carries) used[""].insert(c.name);
   for (const Part& part : parts_)
     if (part.loop())
-      name_part(part, "", [&](const std::string& n) { return used[part.stack].contains(n); });
+      name_part(part, [&](const std::string& n) { return used[part.stack].contains(n); });
   for (const Part& part : parts_)
     if (!part.loop())
-      name_part(part, part.stack.empty() ? "" : fill_in("{}{}.", part.stack, part.layers[0]),
-                [&](const std::string& n) {
-                  return std::ranges::any_of(used,
-                                             [&](const auto& u) { return u.second.contains(n); });
-                });
+      name_part(part, [&](const std::string& n) {
+        return std::ranges::any_of(used, [&](const auto& u) { return u.second.contains(n); });
+      });
 }
 
 }  // namespace glim::derive

@@ -66,6 +66,11 @@ class Listing {
   int part_of(int v) const { return part_of_.at(v); }
   // Where in its part it is: layer and line.
   std::pair<std::size_t, std::size_t> place_of(int v) const { return place_.at(v); }
+  // The forward value whose gradient it is, or -1.
+  int gradient_of(int v) const {
+    const auto found = gradient_of_.find(v);
+    return found == gradient_of_.end() ? -1 : found->second;
+  }
   // The line in which a forward value is written: its own, or that of its reader.
   int line_of(int v) const;
   // How often values of the forward pass read it.
@@ -80,7 +85,10 @@ class Listing {
   bool fold(Part& all);
   void name_all();
   Home home(int v) const;
-  std::string own_name(int v) const;  // before others of that name
+  void name_gradients();
+  void name_forward();
+  // Before others of that name; `within` a loop, or with the whole path.
+  std::string own_name(int v, bool within) const;
   void signature(int v, bool root, std::string& text, std::vector<int>& refs) const;
 
   Trace trace_;
@@ -94,7 +102,7 @@ class Listing {
   std::map<int, int> part_of_;
   std::map<int, std::pair<std::size_t, std::size_t>> place_;
   std::set<int> stored_;
-  std::map<int, std::string> names_;
+  std::map<int, std::string> names_, own_;
 };
 
 // The op shows its input's elements in another shape.

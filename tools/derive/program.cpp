@@ -26,6 +26,26 @@ double number_of(const Value& v, std::string_view name) {
   return 0;
 }
 
+}  // namespace
+
+Dims reduced_axes(const Shape& from, const Shape& to, bool sentences) {
+  Dims reduced;
+  const int leading = from.rank() - to.rank();
+  for (int i = 0; i < from.rank(); ++i)
+    if (i < leading || to[i - leading] != from[i] || (i == 0 && from[0] == 1 && sentences))
+      reduced.push_back(i);
+  return reduced;
+}
+
+std::string_view form_of_sum(const Shape& from, const Shape& to) {
+  for (int i = 1; i <= to.rank(); ++i)
+    if (from[from.rank() - i] != to[to.rank() - i])
+      return from.rank() == to.rank() ? "sum_kept" : "sum_to";
+  return to.rank() == 1 ? "sum_rows" : "sum_leading";
+}
+
+namespace {
+
 // The op, or the special case of it that has a form of its own.
 std::string form_of(const Value& v, const Trace& trace) {
   auto given = [&](const char* name) { return number_of(v, name) != 0; };
@@ -40,13 +60,7 @@ std::string form_of(const Value& v, const Trace& trace) {
   }
   if (v.op == "sum")
     return dims_of(v, "axes").empty() ? "sum_all" : given("keepdim") ? "sum_keep" : "sum";
-  if (v.op == "sum_to") {
-    const Shape &from = trace[v.inputs[0]].shape(), &to = v.shape();
-    for (int i = 1; i <= to.rank(); ++i)
-      if (from[from.rank() - i] != to[to.rank() - i])
-        return from.rank() == to.rank() ? "sum_kept" : v.op;
-    return "sum_leading";
-  }
+  if (v.op == "sum_to") return std::string(form_of_sum(trace[v.inputs[0]].shape(), v.shape()));
   if (v.op == "cumsum" && given("reverse")) return "cumsum_reverse";
   if (v.op == "gelu" && given("tanh")) return "gelu_tanh";
   if (v.op == "index_select" && number_of(v, "axis") == 0) return "rows";
@@ -56,7 +70,7 @@ std::string form_of(const Value& v, const Trace& trace) {
 
 }  // namespace
 
-std::string Expressions::dims(const Dims& d) const {
+std::string Expressions::dims(const Dims& d, bool) const {
   std::string text;
   for (int i = 0; i < d.rank(); ++i) text += (i ? ", " : "") + std::to_string(d[i]);
   return language_ == kCpp ? "{" + text + "}" : "(" + text + (d.rank() == 1 ? ",)" : ")");
@@ -80,10 +94,17 @@ std::string Expressions::number(double c) const {
 // A number where a tensor has to be.
 std::string Expressions::full(const Value& v) const {
   if (language_ == kNumpy)
-    return fill_in("np.full({}, {}, float)", dims(v.shape()), number(v.number()));
+    return fill_in("np.full({}, {}, float)", dims(v.shape(), v.batch), number(v.number()));
   if (language_ == kCpp)
-    return fill_in("full({}, {}, DType::Float64)", dims(v.shape()), number(v.number()));
+    return fill_in("full({}, {}, DType::Float64)", dims(v.shape(), v.batch), number(v.number()));
   return number(v.number());
+}
+
+std::string Expressions::axes_of(const Dims& axes, const Shape& of) {
+  std::string text;
+  for (Index a : axes)
+    text += (text.empty() ? "" : ",") + (a == of.rank() - 1 ? "-1" : std::to_string(a));
+  return text.empty() ? "all" : text;
 }
 
 std::string Expressions::argument(const Value& v, const std::string& name,
@@ -92,12 +113,10 @@ std::string Expressions::argument(const Value& v, const std::string& name,
     if (tensor == name)
       return at(value).is_number() ? number(at(value).number()) : operand(value).text;
   const bool python = language_ == kNumpy;
-  // "(1, 2)", and of one axis its number; C++ has a list.
+  // "(1, 2)", and of one axis its number; C++ has a list. In text the last axis is -1.
   auto axes = [&](const Dims& d) {
     if (language_ == kCpp || (python && d.rank() != 1)) return Expressions::dims(d);
-    std::string text;
-    for (Index a : d) text += (text.empty() ? "" : ",") + std::to_string(a);
-    return text;
+    return python ? std::to_string(d[0]) : axes_of(d, at(v.inputs[0]).shape());
   };
   if (name == "axes" && (op == "sum" || op == "sum_keep" || op == "max" || op == "min"))
     return axes(dims_of(v, name));
@@ -105,14 +124,14 @@ std::string Expressions::argument(const Value& v, const std::string& name,
   if (name == "flag") return number_of(v, "keepdim") != 0 ? "True" : "False";
   if (name == "less") return number(-number_of(v, "c"));
   if (name == "reduced") {
-    const Shape &from = at(v.inputs[0]).shape(), &to = v.shape();
-    Dims reduced;
-    for (int i = 0; i < from.rank(); ++i) {
-      const int t = i - (from.rank() - to.rank());
-      if (t < 0 || to[t] != from[i]) reduced.push_back(i);
-    }
-    return axes(reduced);
+    const Value& x = at(v.inputs[0]);
+    return axes(reduced_axes(x.shape(), v.shape(), language_ == kText && x.batch && !v.batch));
   }
+  if (name == "over" || (name == "axis" && language_ == kText)) {
+    const std::string axis = axes({static_cast<Index>(number_of(v, "axis"))});
+    return name == "axis" ? axis : axis == "-1" ? "" : "_" + axis;
+  }
+  if (name == "shape") return dims(v.shape(), v.batch);
   if (name == "at") {
     const int axis = static_cast<int>(number_of(v, "axis"));
     const double step = number_of(v, "step");
@@ -129,10 +148,7 @@ std::string Expressions::argument(const Value& v, const std::string& name,
   if (op == "divide" && number_of(v, "c") > 2 && number_of(v, "c") == std::round(number_of(v, "c")))
     return size(static_cast<Index>(number_of(v, "c")));  // of what a mean is taken
   for (const Argument& a : v.arguments)
-    if (a.name == name)
-      return name == "shape"     ? dims(a.dims)
-             : a.dims.rank() > 0 ? Expressions::dims(a.dims)
-                                 : number(a.number);
+    if (a.name == name) return a.dims.rank() > 0 ? Expressions::dims(a.dims) : number(a.number);
   return name;
 }
 

@@ -25,11 +25,12 @@ class Expressions {
 
  protected:
   virtual std::string ref(int v) const = 0;
-  virtual std::string dims(const Dims& shape) const;
+  virtual std::string dims(const Dims& shape, bool batch = false) const;
   virtual std::string size(Index n) const { return std::to_string(n); }
   std::string number(double c) const;
   // By the name that a template has for it.
   std::string argument(const Value& v, const std::string& name, const std::string& op) const;
+  static std::string axes_of(const Dims& axes, const Shape& of);  // "0,1"; the last is -1
   const Value& at(int v) const { return listing_.trace()[v]; }
   const Listing& listing_;
   Language language_;
@@ -38,6 +39,11 @@ class Expressions {
   Text operand(int v) const;
   std::string full(const Value& v) const;
 };
+
+// How a value of one shape becomes another by sums: along which axes, and the name of its form in notation.txt. A batch
+// is one sentence, so that the shapes do not say whether its `sentences` are added.
+Dims reduced_axes(const Shape& from, const Shape& to, bool sentences = false);
+std::string_view form_of_sum(const Shape& from, const Shape& to);
 
 struct ProgramText {
   std::string title, command, file;  // file of the data, beside the program

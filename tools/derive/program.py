@@ -14,23 +14,41 @@ except ModuleNotFoundError:
 
 
 def load(path):  # arrays by name, from .npz or .safetensors
-    if path.endswith(".npz"):
-        return dict(np.load(path))
-    raw = open(path, "rb").read()
-    begin = 8 + int.from_bytes(raw[:8], "little")
-    dtypes = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "BOOL": "?"}
-    arrays = {}
-    for name, x in json.loads(raw[8:begin]).items():
-        if name != "__metadata__":
-            first, last = x["data_offsets"]
-            arrays[name] = np.frombuffer(raw[begin + first:begin + last], dtypes[x["dtype"]]).reshape(x["shape"])
-    return arrays
+    try:
+        if path.endswith(".npz"):
+            return dict(np.load(path))
+        with open(path, "rb") as file:
+            raw = file.read()
+        begin = 8 + int.from_bytes(raw[:8], "little")
+        dtypes = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "BOOL": "?"}
+        arrays = {}
+        for name, x in json.loads(raw[8:begin]).items():
+            if name != "__metadata__":
+                first, last = x["data_offsets"]
+                arrays[name] = np.frombuffer(raw[begin + first:begin + last], dtypes[x["dtype"]]).reshape(x["shape"])
+        return arrays
+    except OSError as e:
+        sys.exit(f"{path}: {e.strerror or e}: give the data as the first argument, or write it again with `glim derive`")
+    except Exception as e:
+        sys.exit(f"{path}: cut or damaged ({type(e).__name__}): write it again with `glim derive`, or give an .npz or a .safetensors")
+
+
+class Arrays(dict):
+    def __init__(self, path, arrays):
+        super().__init__(arrays)
+        self.path = path
+
+    def __missing__(self, name):
+        sys.exit(f"{self.path}: has no '{name}': give the data and the weights of this model")
 # ==== load
-given = load(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "FILE"))
-batch = {name[6:]: x for name, x in given.items() if name.startswith("batch.")}
-given = load(sys.argv[2]) if len(sys.argv) > 2 else given
+path = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "FILE")
+given = load(path)
+batch = Arrays(path, {name[6:]: x for name, x in given.items() if name.startswith("batch.")})
+if len(sys.argv) > 2:
+    path = sys.argv[2]
+    given = load(path)
 known = {name[9:]: x for name, x in given.items() if name.startswith("gradient.")}
-w = {name: x.astype(float) for name, x in given.items() if not name.startswith(("batch.", "gradient."))}
+w = Arrays(path, {name: x.astype(float) for name, x in given.items() if not name.startswith(("batch.", "gradient."))})
 d = {}  # gradients, by parameter
 # ==== report
 print(f"loss {float(loss):.15g}")

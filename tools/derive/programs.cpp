@@ -97,7 +97,7 @@ class Program final : public Expressions {
     if (left.empty())
       left =
           (cpp_ && !(part_->loop() && listing_.stored(v)) ? "const Tensor " : "") + ref(v) + " = ";
-    put(left + expression(v).text, letters_.shape(at(v).shape(), !listing_.targets(v).empty()));
+    put(left + expression(v).text, letters_.shape(at(v).shape(), at(v).batch));
   }
 
   // Values that each layer keeps for backward.

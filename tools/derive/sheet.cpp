@@ -12,10 +12,21 @@ namespace {
 class Equations final : public Expressions {
  public:
   Equations(const Listing& listing, const Letters& letters, Sheet& sheet)
-      : Expressions(listing, kText), letters_(letters), sheet_(sheet) {}
+      : Expressions(listing, kText), letters_(letters), sheet_(sheet) {
+    names_[""];  // values between layers, also if there are none
+    for (const Part& p : listing.parts())
+      for (int v : p.values[0])
+        if (!at(v).backward)
+          names_[p.stack].insert(p.loop() ? listing.name(v) : home_of(at(v).path).local);
+  }
 
-  std::string prefix;          // left out before names: of the section
-  const Part* part = nullptr;  // in which the line is
+  // Where the next lines are: a part, of a loop its first layer.
+  void enter(const Part& p) { part = &p, layer = p.layers[0]; }
+
+  std::string prefix;  // left out before names: of the section
+  const Part* part = nullptr;
+  int layer = -1;
+  mutable std::map<std::string, int> read;  // names that the lines have, and a value of each
 
   std::string ref(int v) const override {
     const Value& x = at(v);
@@ -27,17 +38,43 @@ class Equations final : public Expressions {
     if (const auto port = part->ports.find(v); port != part->ports.end())
       return handed(port->second);
     if (x.op == "zero") return "0";
-    std::string name = x.op == "leaf" || x.op == "constant" ? home_of(x.path).local
-                       : listing_.has_line(v)               ? listing_.name(v)
-                                                            : "";
-    if (!listing_.targets(v).empty()) name = "d" + home_of(at(listing_.targets(v)[0]).path).local;
-    const std::size_t d = x.backward ? 1 : 0;
-    if (!prefix.empty() && name.compare(d, prefix.size(), prefix) == 0)
-      name.erase(d, prefix.size());
+    const bool given = x.op == "leaf" || x.op == "constant";
+    std::string name = given || !listing_.has_line(v) ? x.path : listing_.name(v);
+    if (!listing_.targets(v).empty()) name = "d" + at(listing_.targets(v)[0]).path;
+    const Part* of = given || !listing_.has_line(v) || !listing_.targets(v).empty()
+                         ? nullptr
+                         : &listing_.parts()[static_cast<std::size_t>(listing_.part_of(v))];
+    if (of && of->loop()) {  // its name is the layer's
+      const auto [index, line] = listing_.place_of(v);
+      const int number = of->layers[index];
+      for (const Carry& c : of->carries)
+        if (c.line == line && of->stack == part->stack && number == layer - 1)
+          return handed(c.name);
+      const int whole = listing_.gradient_of(v);
+      if (whole >= 0 && of->stack != part->stack)
+        name = "d" + at(whole).path;
+      else
+        name.insert(x.backward ? 1 : 0, fill_in("{}.{}.", of->stack, number));
+    }
+    name = short_of(name, x.backward ? 1 : 0);
     sheet_.names.insert(name);
+    read.emplace(name, v);
     return name;
   }
-  std::string dims(const Dims& d) const override { return letters_.shape(d, false); }
+  // Without the layer's path and the module's, unless it is then another value's name.
+  std::string short_of(std::string name, std::size_t start) const {
+    auto cut = [&](const std::string& before) {
+      if (before.empty() || name.compare(start, before.size(), before) != 0) return false;
+      name.erase(start, before.size());
+      return true;
+    };
+    const bool own = part->stack.empty() || cut(fill_in("{}.{}.", part->stack, layer));
+    if (own && !prefix.empty() && name.compare(start, prefix.size(), prefix) == 0 &&
+        !names_.at(part->stack).contains(name.substr(start + prefix.size())))
+      cut(prefix);
+    return name;
+  }
+  std::string dims(const Dims& d, bool batch) const override { return letters_.shape(d, batch); }
   std::string size(Index n) const override { return letters_.size(n); }
 
   std::string forward(int v) const {
@@ -49,6 +86,21 @@ class Equations final : public Expressions {
     for (int input : x.inputs)
       if (input >= 0) operands += (operands.empty() ? "" : ", ") + factor(input);
     return fill_in("{} = {}({})", ref(v), x.op, operands);
+  }
+
+  // A line of backward, below a line of `forward`. "dmatmul = d(a b) = ..." where a b has no line.
+  std::string backward(int b, const Part& forward) {
+    const int of = listing_.gradient_of(b);
+    std::string text;
+    if (of >= 0 && notation(at(of).op, kText).size() && !listing_.has_line(of)) {
+      enter(forward);
+      layer = home_of(at(of).path).number;
+      text = fill_in("d({}) = ", expression(of).text);
+    }
+    enter(listing_.parts()[static_cast<std::size_t>(listing_.part_of(b))]);
+    text = fill_in("{} = {}{}", ref(b), text, expression(b).text);
+    enter(forward);
+    return text;
   }
 
   // The gradients that the rule of a line gives to its operands, by its formula.
@@ -105,9 +157,20 @@ class Equations final : public Expressions {
       if (simple || blank_in(g, blank + 1) != std::string::npos) return in + "ᵀ";
       return turned(g.substr(blank + 1)) + " " + turned(g.substr(0, blank));  // (a b)ᵀ
     }
-    if (view.op == "reshape") return fill_in("{} as {}", in, dims(at(view.inputs[0]).shape()));
+    const Value& x = at(view.inputs[0]);
+    if (view.op == "reshape") return fill_in("{} as {}", in, dims(x.shape(), x.batch));
     if (view.op == "slice") return fill_in("{} at {} of zeros", in, argument(view, "at", view.op));
-    return "Σ" + (simple ? "(" + g + ")" : in);
+    const std::string_view form = notation(form_of_sum(view.shape(), x.shape()), kText);
+    std::string text(form.substr(2));
+    auto put = [&](std::string_view mark, const std::string& is) {
+      if (const std::size_t at = text.find(mark); at != std::string::npos)
+        text.replace(at, mark.size(), is);
+    };
+    put("{0}", g);
+    put("{reduced}",
+        axes_of(reduced_axes(view.shape(), x.shape(), view.batch && !x.batch), view.shape()));
+    put("{shape}", dims(x.shape(), x.batch));
+    return text;
   }
   // The first blank outside parentheses.
   static std::size_t blank_in(const std::string& g, std::size_t from = 0) {
@@ -128,13 +191,21 @@ class Equations final : public Expressions {
         : listing_.has_line(input) || at(input).op == "leaf" || at(input).op == "constant"
             ? ref(input)
             : expression(input).text;
-    return text.find(' ') == std::string::npos ? text : "(" + text + ")";
+    return blank_in(text) == std::string::npos ? text : "(" + text + ")";
   }
 
   // The formula with names for its letters.
   std::string replaced(const Value& x, int v, const std::string& formula) const {
     std::string out;
+    const std::string_view sum = "Σ";
     for (std::size_t i = 0; i < formula.size();) {
+      if (formula.compare(i, sum.size(), sum) == 0 && formula[i + sum.size()] != '_') {
+        const bool has_axis =
+            std::ranges::any_of(x.arguments, [](const Argument& a) { return a.name == "axis"; });
+        out += fill_in("Σ_{}", has_axis ? argument(x, "axis", x.op) : "-1");
+        i += sum.size();
+        continue;
+      }
       std::size_t end = i;
       while (end < formula.size() && std::isalpha(static_cast<unsigned char>(formula[end]))) ++end;
       if (end == i) {
@@ -162,6 +233,7 @@ class Equations final : public Expressions {
 
   const Letters& letters_;
   Sheet& sheet_;
+  std::map<std::string, std::set<std::string>> names_;  // by stack, without their layers
 };
 
 std::string section_of(const Part& part, const std::string& path, const std::string& module) {
@@ -186,6 +258,8 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
   Sheet sheet;
   Equations write(listing, letters, sheet);
   std::set<std::string> modules, loops;
+  std::set<std::pair<int, std::size_t>> shown;    // part and line
+  std::vector<std::pair<int, std::string>> sent;  // values, and the names of their gradients
   // Backward lines by the forward line that they come from: part and line.
   std::map<std::pair<int, std::size_t>, std::vector<int>> from;
   if (!equations)
@@ -200,7 +274,7 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
   for (const Part& part : listing.parts()) {
     ++number;
     if (part.backward) continue;
-    write.part = &part;
+    write.enter(part);
     for (std::size_t l = 0; l < part.values[0].size(); ++l) {
       const int v = part.values[0][l];  // equal layers have equal lines
       const std::string* wanted = nullptr;
@@ -225,31 +299,72 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
       }
       Row row{std::move(nodes),
               write.forward(v),
-              letters.shape(x.shape(), false),
+              letters.shape(x.shape(), x.batch),
               to_string(x.where),
               {}};
       if (equations)
         row.backward = write.by_formula(v);
       else
         for (int b : from[{number, l}]) {
-          write.part = &listing.parts()[static_cast<std::size_t>(listing.part_of(b))];
-          row.backward.push_back(write.ref(b) + " = " + write.expression(b).text);
-          write.part = &part;
+          row.backward.push_back(write.backward(b, part));
+          shown.insert({listing.part_of(b), listing.place_of(b).second});
         }
+      shown.insert({number, l});
+      if (equations) {
+        if (v == trace.loss) row.backward.insert(row.backward.begin(), "dloss = 1");
+        sent.emplace_back(v, "d" + write.ref(v));
+      }
       sheet.sections.back().rows.push_back(std::move(row));
       if (part.loop()) loops.insert(part.stack);
     }
   }
+  Part between;
+  between.layers = {-1};
+  write.enter(between);
   for (const Part& part : listing.parts())
     if (loops.contains(part.stack) && part.loop() && !(equations && part.backward))
       for (const Carry& c : part.carries)
         sheet.notes.push_back(fill_in(
             "{}: each layer hands {} to the {}, which calls it {}; the first to run reads {}.",
             part.stack, listing.name(part.values[0][c.line]), part.backward ? "one before" : "next",
-            c.name.substr(c.name.rfind('_') + 1),
-            trace[c.before].op == "zero" ? "0"
-            : listing.has_line(c.before) ? listing.name(c.before)
-                                         : trace[c.before].path));
+            c.name.substr(c.name.rfind('_') + 1), write.ref(c.before)));
+  // Each name of the sheet has a line on it, or a note.
+  const int number_of_layer = home_of(module + ".").number;
+  auto is_shown = [&](int v) {
+    return listing.has_line(v) && shown.contains({listing.part_of(v), listing.place_of(v).second});
+  };
+  std::string given, elsewhere;
+  auto add = [](std::string& list, const std::string& item) {
+    list += (list.empty() ? "" : ", ") + item;
+  };
+  auto come_from = [&](const std::string& name, int v) {
+    if (listing.has_line(v) && number_of_layer >= 0) {  // the module's layer, not the first
+      const Part& p = listing.parts()[static_cast<std::size_t>(listing.part_of(v))];
+      const auto at = std::ranges::find(p.layers, number_of_layer);
+      if (p.stack == home_of(module + ".").stack && at != p.layers.end())
+        v = p.values[static_cast<std::size_t>(at - p.layers.begin())][listing.place_of(v).second];
+    }
+    const Value& origin = trace[v];
+    add(elsewhere, fill_in("{}{} ({})", name, name == origin.path ? "" : " from " + origin.path,
+                           to_string(origin.where)));
+  };
+  for (const auto& [name, v] : write.read) {
+    const Value& x = trace[v];
+    if (x.op == "constant")
+      add(given, name + " " + letters.shape(x.shape(), x.batch));
+    else if (x.op != "leaf" && !module.empty() && !is_shown(v))
+      come_from(name, x.backward && x.during >= 0 ? listing.line_of(x.during) : v);
+  }
+  for (const auto& [v, name] : sent) {
+    std::vector<int> readers;
+    for (int r : listing.users(v))
+      if (!trace[r].backward) readers.push_back(listing.line_of(r));
+    if (!readers.empty() && std::ranges::none_of(readers, is_shown))
+      come_from(name, readers.back());
+  }
+  if (!given.empty()) sheet.notes.push_back("Given, without a gradient: " + given + ".");
+  if (!elsewhere.empty())
+    sheet.notes.push_back("From lines that are elsewhere: " + elsewhere + ".");
   if (sheet.sections.empty())
     throw ValueError("--module", fill_in("the model has no module '{}'{}", module,
                                          nearest_names(module, {modules.begin(), modules.end()})));

@@ -59,8 +59,9 @@ class Builder final : public Observer {
   void arrived(int node, const Var& dy) override {
     settle();
     if (node >= forward_) return;
-    const int g = node_or_constant(dy, node, "dy");
-    trace_.gradients[values_[static_cast<std::size_t>(node)]] = g;
+    const int g = node_or_constant(dy, node, "dy"), of = value_of_node(node);
+    trace_.gradients[of] = g;
+    if (g >= 0) trace_.values[static_cast<std::size_t>(g)].batch = trace_[of].batch;
   }
 
  private:
@@ -79,6 +80,17 @@ class Builder final : public Observer {
   int value_of_node(int node) const { return values_[static_cast<std::size_t>(node)]; }
 
   int add(Value v) {
+    auto of_batch = [&](int x) { return x >= 0 && trace_[x].batch; };
+    const bool reduced = std::ranges::any_of(v.arguments, [](const Argument& a) {
+      return a.name == "axes" && std::ranges::find(a.dims, 0) != a.dims.end();
+    });
+    auto of_tensor = [&](const auto& t) { return of_batch(t.second); };
+    const bool of_example = v.op == "leaf" && v.path.find('.') == std::string::npos;
+    if (v.op == "constant" || of_example)
+      v.batch = v.shape().rank() > 0 && v.shape()[0] == 1 && v.value.strides()[0] != 0;
+    else if (v.op == "permute" || !reduced)
+      v.batch =
+          std::ranges::any_of(v.inputs, of_batch) || std::ranges::any_of(v.tensors, of_tensor);
     trace_.values.push_back(std::move(v));
     return static_cast<int>(trace_.values.size()) - 1;
   }
@@ -90,12 +102,17 @@ class Builder final : public Observer {
     return node >= 0 ? value_of_node(node) : constant(v.value(), reader, role, of);
   }
 
-  // A tensor that a rule computes from values, not Vars: y > 0 is an op of its own here.
-  int recognised(const Tensor& x, int of) {
-    if (of < 0) return -1;
-    const int y = value_of_node(of);
-    std::vector<int> candidates = trace_[y].inputs;
-    candidates.insert(candidates.begin(), y);
+  // A tensor computed from values, not Vars: y > 0 is an op of its own here, of a constant or of what a rule reads.
+  int recognised(const Tensor& x, int reader, int of) {
+    std::vector<int> candidates = constants_;
+    const int y = of < 0 ? -1 : value_of_node(of);
+    if (y >= 0) {
+      for (const auto& [name, t] : trace_[y].tensors)
+        if (t >= 0 && same_bits(trace_[t].value.contiguous(), x.contiguous())) return t;
+      candidates = trace_[y].inputs;
+      candidates.insert(candidates.begin(), y);
+      candidates.insert(candidates.end(), constants_.begin(), constants_.end());
+    }
     for (int c : candidates) {
       if (c < 0 || trace_[c].shape() != x.shape() || !is_floating(trace_[c].value.dtype()))
         continue;
@@ -108,10 +125,10 @@ class Builder final : public Observer {
         if (is.dtype() == x.dtype() && same_bits(is.contiguous(), x.contiguous())) {
           Value r;
           r.op = op;
-          r.path = trace_[y].path + "." + op;
+          r.path = (y < 0 ? tape_.path(reader) : trace_[y].path) + "." + op;
           r.inputs = {c};
           r.value = x;
-          r.backward = true;
+          r.backward = y >= 0;
           r.of = r.during = y;
           return add(std::move(r));
         }
@@ -121,9 +138,12 @@ class Builder final : public Observer {
 
   int constant(const Tensor& x, int reader, std::string_view role, int of = -1) {
     if (!x.defined()) return -1;
+    const auto name = std::ranges::find_if(
+        names_.names, [&](const auto& named) { return named.first.storage() == x.storage(); });
+    const bool named = name != names_.names.end();
     Value v;
     v.value = x;
-    if (uniform(x)) {
+    if (!named && uniform(x)) {
       v.op = "number";
       return add(std::move(v));
     }
@@ -131,16 +151,13 @@ class Builder final : public Observer {
       if (trace_[k].value.dtype() == x.dtype() && trace_[k].shape() == x.shape() &&
           same_bits(trace_[k].value.contiguous(), x.contiguous()))
         return k;
-    if (const int known = recognised(x, of); known >= 0) return known;
+    if (!named)
+      if (const int known = recognised(x, reader, of); known >= 0) return known;
     v.op = "constant";
     const std::string path = tape_.path(reader);
     const std::size_t dot = path.rfind('.');
     v.path = (dot == std::string::npos ? "" : path.substr(0, dot + 1)) + std::string(role);
-    for (const auto& [tensor, name] : names_.names)
-      if (tensor.storage() == x.storage()) {
-        v.path = name;
-        break;
-      }
+    if (named) v.path = name->second;
     for (std::size_t at; (at = v.path.find("d(")) != std::string::npos;) v.path.erase(at, 2);
     std::erase(v.path, ')');
     if (const int n = ++paths_[v.path]; n > 1) v.path += "_" + std::to_string(n);

@@ -28,7 +28,8 @@ struct Value {
   Where where;
   const Formula* formula = nullptr;
   bool backward = false;
-  int node = -1;  // on the tape
+  bool batch = false;  // of the batch: a first axis of extent 1 is its sentences
+  int node = -1;       // on the tape
   int of = -1;  // backward: the forward value whose rule computed it, or whose gradient it adds up
   int during = -1;  // backward: the forward value whose rule ran last
   bool is_number() const { return op == "number"; }

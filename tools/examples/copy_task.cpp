@@ -15,13 +15,13 @@ constexpr Index kWords = 6, kFirstWord = 4, kBegin = 1, kEnd = 2;
 
 // A sentence of random words. The decoder reads kBegin and the words, and has to say the words and kEnd.
 void draw_sentence(StateDict& batch, RandomKey key) {
-  const Tensor words = random_integers({kWords}, kFirstWord, batch.at("b").size(1), key);
+  const Index vocabulary = batch.at("q").size(1);
+  const Tensor words = random_integers({kWords}, kFirstWord, vocabulary, key);
   const Tensor target = concatenate({words, full({1}, kEnd, DType::Int64)}, 0);
   batch["src_embed.index"] = reshape(target, {1, kWords + 1});
   batch["tgt_embed.index"] =
       reshape(concatenate({full({1}, kBegin, DType::Int64), words}, 0), {1, kWords + 1});
-  batch["b"] = one_hot(target, batch.at("b").size(1), DType::Float64);
-  batch["condition"] = greater(batch["b"], 0);
+  batch["q"] = one_hot(target, vocabulary, DType::Float64);
 }
 
 int main(int argc, char** argv) try {

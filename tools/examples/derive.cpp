@@ -12,7 +12,7 @@
 using namespace glim;
 
 struct Cube final : Unary<Cube> {
-  static constexpr Formula formula{"cube", "y = x³", {"dx = 3 x² dy"}};
+  static constexpr Formula formula{"cube", "y = x³", {"dx = 3 x² ⊙ dy"}};
   Tensor forward(const Tensor& x) {
     save(X);
     return mul(x, mul(x, x));

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "autograd/ops.hpp"
+#include "nn/layer_norm.hpp"
 #include "nn/linear.hpp"
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
@@ -17,7 +18,7 @@ using namespace glim::derive;
 namespace {
 
 struct Cube final : Unary<Cube> {  // an op outside the tree
-  static constexpr Formula formula{"own_cube", "y = x³", {"dx = 3 x² dy"}};
+  static constexpr Formula formula{"own_cube", "y = x³", {"dx = 3 x² ⊙ dy"}};
   Tensor forward(const Tensor& x) {
     save(X);
     return mul(x, mul(x, x));
@@ -79,7 +80,7 @@ TEST_CASE("An op outside the tree is written by its formula, with names for its 
   const std::string text =
       written([&] { return sum(named(apply(Cube{}, named(2 * x, "scaled")), "cubed")); });
   CHECK(contains(text, "cubed = scaled³"));
-  CHECK(contains(text, "dscaled = 3 scaled² dcubed"));
+  CHECK(contains(text, "dscaled = 3 scaled² ⊙ dcubed"));
 }
 
 TEST_CASE("An op that has no equations is written by its name") {
@@ -103,7 +104,7 @@ TEST_CASE("A value that is read several times has its sum in the order of the en
     return sum(h * x + h);
   };
   const std::string text = written(loss);
-  CHECK(contains(text, "dh += dmul x    (2 of 2)"));
+  CHECK(contains(text, "dh += dmul ⊙ x    (2 of 2)"));
   CHECK(contains(text, "(1 of 2)"));
   CHECK(contains(written(loss, false), "dh = "));
 }
@@ -165,6 +166,35 @@ TEST_CASE("A hook that changes a gradient is named, one that looks on is not") {
     CHECK(contains(text, "A hook changes the gradient of h: "));
     CHECK(!contains(text, "gradient of g"));
   }
+}
+
+TEST_CASE("Each sum names its axes, and the shape that it leaves") {
+  const Var x = Var::leaf(ones({2, 3, 4}), "x"), column = Var::leaf(ones({3, 1}), "column");
+  LayerNorm norm(4);
+  for (const bool primitives : {false, true}) {
+    Tape tape({.replay = true});
+    {
+      UseForm form(OpForm::Explicit);
+      sum(sum(norm(softmax(x, 1)) * column, {0}) * 3);
+    }
+    const std::string text = printed(tape, {"", primitives});
+    CHECK(contains(text, " = Σ_0(mul"));
+    CHECK(contains(text, primitives ? "(-dnorm" : "Σ_-1(-dcentered)"));
+    CHECK(contains(text, ") as (3, 4)"));
+    CHECK(contains(text, ") as (3, 1)"));
+    CHECK(contains(text, "Σ_1("));
+    std::size_t bare = 0;
+    for (std::size_t at = 0; (at = text.find("Σ(", at)) != std::string::npos; ++at) ++bare;
+    CHECK(bare == 1);  // the loss
+  }
+}
+
+TEST_CASE("A factor with no line has its gradient named by its formula") {
+  const Var x = Var::leaf(ones({2, 3}), "x"), w = Var::leaf(ones({3, 4}), "w");
+  const Var b = Var::leaf(ones({4}), "b");
+  Tape tape({.replay = true});
+  sum(exp(named(matmul(x, w) + b, "h")));
+  CHECK(contains(printed(tape, {"", true}), "dmatmul = d(x w) = "));
 }
 
 TEST_CASE("The gradient of a transposed factor is a product turned round") {

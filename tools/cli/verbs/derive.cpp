@@ -8,8 +8,11 @@
 #include "tools/cli/example_options.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/folder.hpp"
+#include "tools/common/machine.hpp"
 #include "tools/derive/sheet.hpp"
 #include "tools/train/checkpoint.hpp"
+#include "tools/train/estimate.hpp"
+#include "tools/train/option_list.hpp"
 
 namespace glim {
 namespace {
@@ -20,26 +23,69 @@ struct DeriveArguments {
   bool overwrite = false;
 };
 
-// Of two sizes that are equal the first has the letter.
-derive::Letters letters_of(const Example& example, const TrainOptions& o) {
+derive::Letters letters_of(const Command& command, Example& example, const TrainOptions& o) {
   derive::Letters letters;
   auto size = [&](const std::string& letter, Index n) {
     if (n <= 1) return;
     const auto [known, fresh] = letters.of.emplace(n, letter);
-    if (!fresh && known->second != letter)
-      letters.equal.push_back(fmt::format("{} = {} = {}", known->second, letter, n));
+    if (fresh || known->second == letter) return;
+    const std::string pair = known->second + letter;
+    const bool alike = pair == "ST" || pair == "VV'";  // of source and target
+    letters.notes.push_back(
+        fmt::format("{} = {} = {} here: {}.", known->second, letter, n,
+                    alike ? known->second + " stands for both" : "written as a number"));
+    if (!alike) letters.shared.insert(n);
+  };
+  auto has = [&](const char* option) {
+    const std::string& kinds = command.find(option)->kinds;
+    return kinds.empty() || lists(kinds, o.kind);
   };
   size("D", o.d_model);
-  size("H", o.heads);
-  size("F", o.d_ff);
+  if (has("heads")) {
+    size("H", o.heads);
+    size("Dh", o.d_model / std::max<Index>(1, o.heads));
+    size("3D", 3 * o.d_model);
+    size("2D", 2 * o.d_model);
+  }
+  if (has("d-ff")) size("F", o.d_ff);
   if (!example.source.empty()) size("S", std::ssize(example.source));
   size("T", std::max(std::ssize(example.target_in), std::ssize(example.target_out)));
-  size("Dh", o.d_model / std::max<Index>(1, o.heads));
-  size("3D", 3 * o.d_model);
-  size("2D", 2 * o.d_model);
   for (const TokenizerPtr& t : {example.tokenizers.target, example.tokenizers.source})
     if (t) size(t == example.tokenizers.target ? "V" : "V'", t->size());
+  if (example.logits) {
+    const NoGrad no_tape;
+    const Index classes = example.logits().value().size(-1);
+    const auto known = letters.of.find(classes);
+    if (known == letters.of.end() || known->second[0] != 'V') size("C", classes);
+  }
+  for (const Index n : letters.shared) letters.of.erase(n);
   return letters;
+}
+
+struct Lettered {
+  std::unique_ptr<Example> example;
+  derive::Letters letters;
+};
+
+// A fresh model's widths are changed until each letter has a size of its own.
+Lettered lettered_example(const Command& command, ExampleOptions& o) {
+  TrainOptions& fresh = o.fresh;
+  auto chosen = [&](const char* option) {
+    return o.init && command.applies(*command.find(option)) && !command.given(option);
+  };
+  const bool width = chosen("d-model"), hidden = chosen("d-ff"), heads = chosen("heads");
+  if (width && command.given("heads")) fresh.d_model = 20 * fresh.heads;
+  for (int tries = 0;; ++tries) {
+    if (o.init) require_memory(fresh, static_cast<double>(inspect_machine().memory_bytes));
+    auto example = make_example(o);
+    derive::Letters letters = letters_of(
+        command, *example, o.init ? fresh : load_checkpoint(model_file(o.model)).options);
+    if (letters.shared.empty() || tries == 9 || !(width || hidden))
+      return {std::move(example), std::move(letters)};
+    if (width && heads) fresh.heads = 4;
+    if (width) fresh.d_model += 2 * fresh.heads;
+    if (hidden) fresh.d_ff += 10;
+  }
 }
 
 // As it was typed.
@@ -60,7 +106,7 @@ void run_derive(const Command& command, DeriveArguments& a) {
   if (!command.given("model")) a.example.init = true;
   check_example_options(command, a.example);
   a.example.float64 = true;
-  const auto made = make_example(a.example);
+  const auto [made, letters] = lettered_example(command, a.example);
   Example& example = *made;
   const bool cpp = a.format == "cpp", program = cpp || a.format == "numpy";
   for (const char* part : {"module", "level"})
@@ -81,9 +127,6 @@ void run_derive(const Command& command, DeriveArguments& a) {
   tape.observe(names);
   const Var loss = example.loss();
   derive::Trace trace = derive::trace_of(tape, loss, names);
-  const derive::Letters letters =
-      letters_of(example, a.example.init ? a.example.fresh
-                                         : load_checkpoint(model_file(a.example.model)).options);
   if (program) {
     const fs::path folder = a.out.empty() ? "derive" : a.out;
     const std::string code = (folder / (cpp ? "backward.cpp" : "backward.py")).string(),
@@ -115,8 +158,7 @@ void run_derive(const Command& command, DeriveArguments& a) {
   sheet.title = example.heading();
   if (example.changes().any())
     sheet.notes.push_back("This pass was changed: " + command_of(command) + ".");
-  for (const std::string& equal : letters.equal)
-    sheet.notes.push_back(equal + " here: one letter stands for both.");
+  for (const std::string& note : letters.notes) sheet.notes.push_back(note);
   const std::string text = a.format == "text"    ? derive::text_of(sheet)
                            : a.format == "latex" ? derive::document_of(sheet, derive::kLatex)
                            : a.format == "html"  ? derive::document_of(sheet, derive::kHtml)
@@ -141,6 +183,7 @@ Command derive_command() {
       .choices = {"rules", "primitives"};
   c.option("out", &a->out, "file, or folder of a program and its data");
   c.option("overwrite", &a->overwrite, "replace them");
+  a->example.model.clear();  // without: a fresh one
   add_example_options(c, a->example, false);
   // Small sizes that differ, so that a letter is one of them.
   c.adjust = [a, adjust = c.adjust](Command& command) {
