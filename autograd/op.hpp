@@ -17,7 +17,7 @@
 // (apply.hpp). Any other op states the whole rule:
 //
 //      struct Scale final : Fused {
-//        static constexpr Formula formula{"scale", "y = x s", {"dx = dy s", "ds = Σ dy x"}};
+//        static constexpr Formula formula{"scale", "y = x s", {"dx = dy s", "ds = Σ dy ⊙ x"}};
 //        enum Input { X, S };
 //        Var explicit_form(const Var& x, const Var& s) const { return x * s; }
 //        Grads gradient(const Var& dy) const override { return {{X, dy * saved(S)}, {S, sum(dy * saved(X))}}; }
