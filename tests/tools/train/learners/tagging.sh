@@ -107,8 +107,12 @@ printf 'Ada me\0t\nBob met Cyd\n' | "$glim" classify --model model >found 2>err
 report "a zero byte ends no other line" "$(grep -q 'standard input:1: zero byte at byte 7' err && grep -q "^Bob.B-PER" found || cat err found)"
 printf 'A\033[31mda\tB-\033[31mPER\nmet\tO\n' >escape
 "$glim" "${small[@]}" --labelled escape --valid-share 0 --max-steps 1 --out escape-model >log 2>&1
-shown=$(script -qec "'$glim' classify --model escape-model --labelled escape; printf 'A\033[31mda met' | '$glim' classify --model escape-model" /dev/null 2>&1)
-report "a terminal does not obey tokens and labels" "$([[ $shown == *'\x1b[31m'* && $shown != *$'\033[31m'* ]] || printf %q "$shown")"
+if script -qec true /dev/null >/dev/null 2>&1; then
+  shown=$(script -qec "'$glim' classify --model escape-model --labelled escape; printf 'A\033[31mda met' | '$glim' classify --model escape-model" /dev/null 2>&1)
+  report "a terminal does not obey tokens and labels" "$([[ $shown == *'\x1b[31m'* && $shown != *$'\033[31m'* ]] || printf %q "$shown")"
+else
+  echo "not tested: a terminal does not obey tokens and labels (this machine has no pseudo-terminals)"
+fi
 # With few examples accuracy ties while the NLL falls: the best is that of the lower NLL.
 for i in 1 2 3 4 5 6; do printf 'Ada%d\tX\n\nmet%d\tO\n\nsaw%d\tO\n\n' $i $i $i; done >few
 "$glim" "${small[@]}" --labelled few --valid-labelled few --epochs 3 --rate 1e-4 --warmup 0 --schedule constant --out tied >log 2>&1
