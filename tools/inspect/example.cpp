@@ -11,8 +11,10 @@
 #include "tensor/error.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
+#include "tools/common/machine.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
 #include "tools/train/checkpoint.hpp"
+#include "tools/train/estimate.hpp"
 #include "tools/train/learners/labels.hpp"
 #include "tools/train/learners/translation.hpp"
 
@@ -72,6 +74,7 @@ std::unique_ptr<Example> make_example(const ExampleOptions& o) {
   refuse("label", !o.label.empty());
   refuse("image", !o.image.empty());
   refuse("paint", !o.paint.empty());
+  if (o.init) require_memory(o.fresh, static_cast<double>(inspect_machine().memory_bytes));
   auto example = std::make_unique<Example>();
   of_kind.read(*example, o);
   example->kind = kind;

@@ -87,6 +87,10 @@ report "help says the ranges" "$(grep -Eq 'dropout probability \[0 to below 1\]'
 refuse "more examples than memory" 'examples: 10000000000 examples need at least 2\.56 TB.*this machine has' limited train --task copy --examples 10000000000 --out fresh
 refuse "more layers than memory" '100000000 layers.*this machine has' limited train --task copy --layers 100000000 --out fresh
 refuse "a width beyond memory" 'width 100000000 .*this machine has' limited train --task copy --d-model 100000000 --out fresh
+for verb in inspect step derive; do
+  refuse "a fresh model beyond memory in $verb" '100000000 layers.*this machine has' limited $verb --fresh --task copy --layers 100000000
+  refuse "a fresh width beyond memory in $verb" 'width 100000000 .*this machine has' limited $verb --fresh --task copy --d-model 100000000
+done
 refuse "a kernel beyond memory" 'kernel 1000000,.*this machine has' limited train --kind conv --task copy --kernel 1000000 --out fresh
 refuse "positions beyond memory" 'max-length 9000000000,.*this machine has' limited train --task copy --max-length 9000000000 --out fresh
 refuse "a device as configuration" '/dev/zero: is not a regular file' limited train --config /dev/zero --out fresh

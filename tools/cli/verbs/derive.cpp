@@ -8,10 +8,8 @@
 #include "tools/cli/example_options.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/folder.hpp"
-#include "tools/common/machine.hpp"
 #include "tools/derive/sheet.hpp"
 #include "tools/train/checkpoint.hpp"
-#include "tools/train/estimate.hpp"
 #include "tools/train/option_list.hpp"
 
 namespace glim {
@@ -76,7 +74,6 @@ Lettered lettered_example(const Command& command, ExampleOptions& o) {
   const bool width = chosen("d-model"), hidden = chosen("d-ff"), heads = chosen("heads");
   if (width && command.given("heads")) fresh.d_model = 20 * fresh.heads;
   for (int tries = 0;; ++tries) {
-    if (o.init) require_memory(fresh, static_cast<double>(inspect_machine().memory_bytes));
     auto example = make_example(o);
     derive::Letters letters = letters_of(
         command, *example, o.init ? fresh : load_checkpoint(model_file(o.model)).options);
