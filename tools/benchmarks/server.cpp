@@ -1,11 +1,13 @@
 #include "tools/benchmarks/server.hpp"
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <string>
 
 #include "tensor/clock.hpp"
+#include "tensor/error.hpp"
 
 namespace glim::bench {
 namespace {
@@ -29,8 +31,9 @@ void serve(const std::function<std::function<void()>()>& build) {
     if (line == "memory") {
       std::printf("%lld\n", status("VmHWM"));
     } else {
-      int repetitions = std::stoi(line);
-      for (int i = 0; i < repetitions; ++i) {
+      const long repetitions = std::strtol(line.c_str(), nullptr, 10);
+      if (repetitions < 1) throw ValueError("bench", "'" + line + "' is no number of repetitions");
+      for (long i = 0; i < repetitions; ++i) {
         double start = seconds_now();
         work();
         std::printf("%s%.9f", i ? " " : "", seconds_now() - start);

@@ -2,7 +2,7 @@
 # bench.sh GLIM_BENCH: what tools/bench measures still runs: a step, decoding, single ops, and the hash of
 # the weights that says whether the bits depend on the number of threads. No time is judged here.
 set -uo pipefail
-bench=$(realpath "$1")
+bench=$(realpath "$1") source=$(realpath "$(dirname "$0")/../../..")
 source "$(dirname "$0")/../common.sh"
 # serves NAME ARGUMENTS...: answers `ready BYTES`, two positive times, and a number of bytes.
 serves() {
@@ -63,9 +63,27 @@ assert min(step[0], step[1], step[2], rows["linear"][1], rows["Adam"][1]) > 0
 done
 report "a profile counts every product of a step" "$problem"
 
+# asks NAME PATTERN LINE SETTING: the answer is one line of complaint that matches.
+asks() {
+  local problem= status=0
+  timeout 600 "$bench" step "$4" <<<"$3" >out 2>err || status=$?
+  [ "$status" = 1 ] || problem="status $status"
+  [ "$(grep -Ec "^glim_bench: error: .*$2" err)" = 1 ] && [ "$(wc -l <err)" = 1 ] || problem="$problem $(cat err)"
+  report "$1" "$problem"
+}
+sized() { echo "{\"name\":\"own\",\"vocab\":10,\"d\":$1,\"heads\":2,\"d_ff\":8,\"layers\":$2,\"batch\":$3,\"source\":4,\"target\":4}"; }
+serves "a step of sizes in JSON" step "$(sized 8 1 2)"
+asks "heads that do not divide" '2 heads do not divide d_model 7' 1 "$(sized 7 1 2)"
+asks "no layers" 'layers .*must be positive' 1 "$(sized 8 0 2)"
+asks "a negative batch" 'negative' 1 "$(sized 8 1 -1)"
+asks "a text for a size" 'must be number' 1 "$(sized '"x"' 1 2)"
+asks "JSON that is cut" 'parse error' 1 '{"name":'
+asks "an unknown setting" "'no-such-setting' is not one of micro" 1 no-such-setting
+asks "no number of repetitions" "'x' is no number of repetitions" x micro
+
 problem=
-if error=$("$bench" step no-such-setting </dev/null 2>&1); then problem="status 0"; fi
-grep -q '^glim_bench: error: ' <<<"$error" || problem="$problem $error"
-report "an unknown setting" "$problem"
+python3 "$source/tools/benchmarks/run.py" --glim "$bench" --only steps,overhead --settings micro --pairs 1 >out 2>err || problem="status $?: $(tail -1 err)"
+grep -Eq '^\| micro \| [0-9.]+ \|' out && grep -q '^Beside: no peer' out || problem="$problem $(cat out)"
+report "its table without peers" "$problem"
 
 summary
