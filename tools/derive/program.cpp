@@ -82,10 +82,11 @@ std::string Expressions::number(double c) const {
   if (text.size() > 7 && c > 0)
     for (int n = 2; n <= 4096; ++n)
       if (c == 1 / std::sqrt(static_cast<double>(n)))
-        return fill_in(language_ == kText    ? "1/√{}"
-                       : language_ == kNumpy ? "(1 / np.sqrt({}))"
-                                             : "(1 / std::sqrt({}.))",
-                       language_ == kText ? size(n) : std::to_string(n));
+        return fill_in(language_ == kText             ? "1/√{}"
+                       : language_ == kNumpy          ? "(1 / np.sqrt({}))"
+                       : size(n) == std::to_string(n) ? "(1 / std::sqrt({}.))"
+                                                      : "(1 / std::sqrt({}))",
+                       size(n));
   if (language_ == kText && text.size() > 7 && c > 1 && std::abs(c * c - std::round(c * c)) < 1e-4)
     return "√" + size(static_cast<Index>(std::round(c * c)));
   return language_ == kText && text.size() > 7 ? shown(c, 4) : text;
@@ -120,7 +121,9 @@ std::string Expressions::argument(const Value& v, const std::string& name,
   };
   if (name == "axes" && (op == "sum" || op == "sum_keep" || op == "max" || op == "min"))
     return axes(dims_of(v, name));
-  if (name == "list") return dims(dims_of(v, "axes"));
+  if (name == "list") return Expressions::dims(dims_of(v, "axes"));
+  if (name == "start" || name == "stop")
+    return size(static_cast<Index>(number_of(v, name)));
   if (name == "flag") return number_of(v, "keepdim") != 0 ? "True" : "False";
   if (name == "less") return number(-number_of(v, "c"));
   if (name == "reduced") {

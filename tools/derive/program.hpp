@@ -52,6 +52,16 @@ struct ProgramText {
 std::string numpy_program(const Listing& listing, const Letters& letters, const ProgramText& text);
 std::string cpp_program(const Listing& listing, const Letters& letters, const ProgramText& text);
 
+// A function and its gradients in lines of code. Its output is "y", and its upstream gradient "dy".
+struct FunctionText {
+  std::string forward;   // ends with "y = ..."
+  std::string again;     // what backward needs of forward
+  std::string backward;  // gives each input x its "dx"
+  std::string helpers;   // NumPy: functions that the lines call
+};
+// Sizes that are in the lines have the letters' names. `trace_of` with a `dy` makes such a listing.
+FunctionText function_text(const Listing& listing, const Letters& letters, Language language);
+
 // "constant" values by the names that programs read them under.
 StateDict constants_of(const Trace& trace);
 

@@ -8,7 +8,7 @@
 namespace glim::derive {
 namespace {
 
-class Program final : public Expressions {
+class Program : public Expressions {
  public:
   Program(const Listing& listing, const Letters& letters, Language language)
       : Expressions(listing, language), letters_(letters), cpp_(language == kCpp) {}
@@ -47,7 +47,7 @@ class Program final : public Expressions {
     return false;
   }
 
- private:
+ protected:
   std::string ref(int v) const override {
     const Value& x = at(v);
     if (x.op == "leaf" || x.op == "constant") return entry(x.op == "leaf" ? "w" : "batch", v);
@@ -69,7 +69,7 @@ class Program final : public Expressions {
   }
 
   // w["NAME"], in a loop w[p + "NAME"] of the layer.
-  std::string entry(const char* of, int v) const {
+  virtual std::string entry(const char* of, int v) const {
     const std::string& path = at(v).path;
     const Home h = home_of(path);
     const bool gradient = std::string_view(of) == "d";
@@ -87,8 +87,8 @@ class Program final : public Expressions {
     std::string line = indent_ + code;
     if (cpp_ && code.back() != '{' && code.back() != '}') line += ";";
     if (!comment.empty())
-      line += std::string(line.size() < 88 ? 90 - line.size() : 2, ' ') + (cpp_ ? "// " : "# ") +
-              comment;
+      line += std::string(line.size() + 2 < column_ ? column_ - line.size() : 2, ' ') +
+              (cpp_ ? "// " : "# ") + comment;
     out_ += line + "\n";
   }
   void write(int v) {
@@ -97,6 +97,8 @@ class Program final : public Expressions {
     if (left.empty())
       left =
           (cpp_ && !(part_->loop() && listing_.stored(v)) ? "const Tensor " : "") + ref(v) + " = ";
+    else if (cpp_ && column_ < 90)
+      left = "const Tensor " + left;
     put(left + expression(v).text, letters_.shape(at(v).shape(), at(v).batch));
   }
 
@@ -152,6 +154,69 @@ class Program final : public Expressions {
   const Part* part_ = nullptr;
   Part outside_;
   std::string out_, indent_ = cpp_ ? "  " : "";
+  std::size_t column_ = 90;  // of comments
+};
+
+// The lines of one function, whose inputs and gradients are variables.
+class FunctionLines final : public Program {
+ public:
+  FunctionLines(const Listing& listing, const Letters& letters, Language language)
+      : Program(listing, letters, language) {
+    column_ = 70;
+    if (!cpp_) indent_ = "    ";
+  }
+
+  FunctionText text() {
+    FunctionText text;
+    std::set<int> needed;
+    for (const Part& p : listing_.parts())
+      if (p.backward)
+        for (int v : p.values[0]) collect(v, needed);
+    for (const auto& [name, leaf] : listing_.trace().parameters)
+      if (const int g = listing_.trace().gradient(leaf); g >= 0) collect(g, needed);
+    for (const Part& p : listing_.parts()) {
+      part_ = &p;
+      for (int v : p.values[0]) {
+        (p.backward ? text.backward : text.forward) += line(v);
+        if (!p.backward && needed.contains(v)) text.again += line(v);
+      }
+    }
+    for (const auto& [name, leaf] : listing_.trace().parameters)
+      if (const int g = listing_.trace().gradient(leaf); g >= 0 && !listing_.has_line(g)) {
+        out_.clear();
+        put((cpp_ ? "const Tensor d" : "d") + name + " = " + ref(g));
+        text.backward += out_;
+      }
+    out_ = text.forward + text.backward;
+    if (!cpp_) text.helpers = helpers();
+    return text;
+  }
+
+ private:
+  // Lines of the forward pass that a value needs.
+  void collect(int v, std::set<int>& needed) const {
+    if (v < 0 || needed.contains(v)) return;
+    if (listing_.has_line(v) && !at(v).backward) needed.insert(v);
+    for (int x : at(v).inputs) collect(x, needed);
+    for (const auto& [name, x] : at(v).tensors) collect(x, needed);
+  }
+  std::string line(int v) {
+    out_.clear();
+    write(v);
+    return out_;
+  }
+  std::string ref(int v) const override {
+    return v == listing_.trace().loss ? "y" : Program::ref(v);
+  }
+  std::string entry(const char* of, int v) const override {
+    return (*of == 'd' ? "d" : "") + at(v).path;
+  }
+  std::string dims(const Dims& shape, bool) const override {
+    std::string text;
+    for (int i = 0; i < shape.rank(); ++i) text += (i ? ", " : "") + size(shape[i]);
+    return cpp_ ? "{" + text + "}" : "(" + text + (shape.rank() == 1 ? ",)" : ")");
+  }
+  std::string size(Index n) const override { return letters_.size(n); }
 };
 
 }  // namespace
@@ -182,6 +247,10 @@ std::string cpp_program(const Listing& listing, const Letters& letters, const Pr
              "by `{}`.\n",
              text.title, text.command) +
          text_part("cpp_head") + body + text_part("cpp_main");
+}
+
+FunctionText function_text(const Listing& listing, const Letters& letters, Language language) {
+  return FunctionLines(listing, letters, language).text();
 }
 
 StateDict constants_of(const Trace& trace) {

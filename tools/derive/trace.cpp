@@ -34,19 +34,27 @@ class Builder final : public Observer {
     return std::move(trace_);
   }
 
-  Trace both(Tape& tape, const Var& loss) {
+  // Without `dy` the gradient of the loss is 1.
+  Trace both(Tape& tape, const Var& loss, const Tensor& dy = {}) {
     const int nodes = static_cast<int>(tape.nodes().size());
     trace_ = forward(tape.node_of(loss));
     const std::vector<Var> leaves = leaves_of(tape);
     forward_ = nodes;
     // A leaf of value 1 above the loss: whatever backward computes depends on it, and is recorded.
-    const Var one = Var::leaf(ones(loss.shape(), loss.dtype()));
+    const Var one = Var::leaf(dy.defined() ? dy : ones(loss.shape(), loss.dtype()));
     const Var top = loss * one;
+    if (dy.defined()) {
+      Value upstream;
+      upstream.op = "leaf";
+      upstream.path = "dy";
+      upstream.value = dy;
+      dy_ = add(std::move(upstream));
+    }
     one_ = tape_.node_of(one);
     top_ = tape_.node_of(top);
     values_.resize(tape_.nodes().size(), -1);
     Observing looking(tape, *this);
-    tape.grad(top, leaves, {}, {.create_graph = true});
+    tape.grad(top, leaves, ones(top.shape(), top.dtype()), {.create_graph = true});
     return std::move(trace_);
   }
 
@@ -98,7 +106,7 @@ class Builder final : public Observer {
   int node_or_constant(const Var& v, int reader, std::string_view role, int of = -1) {
     if (!v.defined()) return -1;
     const int node = tape_.node_of(v);
-    if (node == one_ && one_ >= 0) return constant(v.value(), reader, role, of);
+    if (node == one_ && one_ >= 0) return dy_ >= 0 ? dy_ : constant(v.value(), reader, role, of);
     return node >= 0 ? value_of_node(node) : constant(v.value(), reader, role, of);
   }
 
@@ -197,6 +205,10 @@ class Builder final : public Observer {
     for (std::size_t k = 0; k < replay.operands.size(); ++k)
       v.inputs.push_back(node_or_constant(replay.operands[k], i, node.formula->input_name(k),
                                           v.backward ? of : -1));
+    if (rule == top_ && dy_ >= 0) {
+      values_[static_cast<std::size_t>(i)] = dy_;
+      return;
+    }
     if (rule == top_ && top_ >= 0) {  // 1, the gradient of the loss
       Value one;
       one.op = "number";
@@ -246,7 +258,7 @@ class Builder final : public Observer {
   std::vector<int> constants_;
   std::map<std::string, int> paths_;  // of constants
   std::vector<Pending> pending_;
-  int forward_ = -1, one_ = -1, top_ = -1, rule_ = -1, last_rule_ = -1, target_ = -1;
+  int forward_ = -1, one_ = -1, top_ = -1, dy_ = -1, rule_ = -1, last_rule_ = -1, target_ = -1;
 };
 
 }  // namespace
@@ -299,6 +311,10 @@ std::vector<Var> leaves_of(const Tape& tape) {
 
 Trace trace_of(Tape& tape, const Var& loss, const ConstantNames& names) {
   return Builder(tape, names).both(tape, loss);
+}
+
+Trace trace_of(Tape& tape, const Var& y, const Tensor& dy, const ConstantNames& names) {
+  return Builder(tape, names).both(tape, y, dy);
 }
 
 Trace forward_of(const Tape& tape, int loss, const ConstantNames& names) {
