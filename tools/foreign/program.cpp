@@ -141,6 +141,20 @@ Function Program::function() {
           [this](const Tensors& x, const Tensors& dy) { return gradient(x, dy); }};
 }
 
+Function Program::function(const std::vector<GradcheckInput>& inputs) {
+  inputs_.clear();
+  for (const GradcheckInput& x : inputs) inputs_.push_back(x.name);
+  return function();
+}
+
+double Program::seconds(const Tensors& x, const Tensors& dy) {
+  double seconds = 0;
+  if (outputs_.empty()) outputs_ = {"y"};
+  ask({{"call", "time"}, {"inputs", json_of(x, inputs_)}, {"dy", json_of(dy, outputs_)}},
+      [&](const Json& reply) { seconds = reply.value("seconds", 0.0); });
+  return seconds;
+}
+
 Tensors Program::value(const Tensors& x) {
   Tensors all;
   ask({{"call", "value"}, {"inputs", json_of(x, inputs_)}}, [&](const Json& reply) {

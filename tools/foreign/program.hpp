@@ -17,6 +17,10 @@ class Program {
   // ValueError, of one line, when the program gives no reply or one that makes no sense.
   std::vector<GradcheckInput> inputs();
   Function function();  // refers to this object
+  // The same where the inputs are known: the program is not asked for them.
+  Function function(const std::vector<GradcheckInput>& inputs);
+  // The reply's "seconds" to a call "time": how long the gradient takes there.
+  double seconds(const Tensors& x, const Tensors& dy);
 
  private:
   using Json = nlohmann::ordered_json;
