@@ -1,16 +1,22 @@
 #!/usr/bin/env python3
 """Turns files into a C++ source that holds their bytes as string literals.
 
-    embed.py OUT NAME=FILE...      ->  extern const std::string_view NAME;
+    embed.py OUT NAME=FILE...           ->  extern const std::string_view NAME;
+    embed.py OUT --pack NAME FILE...    ->  one, in which each file follows a line ==== FILE
 """
+import os
 import sys
 
 out, parts = sys.argv[1], sys.argv[2:]
 with open(out, "w", encoding="ascii") as cpp:
     cpp.write("#include <string_view>\nnamespace glim {\n")
-    for part in parts:
-        name, path = part.split("=", 1)
-        data = open(path, "rb").read()
+    texts = {}
+    if parts[0] == "--pack":
+        texts[parts[1]] = b"".join(b"==== %s\n%s\n" % (os.path.basename(path).encode(), open(path, "rb").read())
+                                   for path in parts[2:])
+    else:
+        texts = {part.split("=", 1)[0]: open(part.split("=", 1)[1], "rb").read() for part in parts}
+    for name, data in texts.items():
         cpp.write(f"extern const std::string_view {name};\nconst std::string_view {name}(\n")
         for start in range(0, max(len(data), 1), 96):
             piece = "".join(
