@@ -97,6 +97,7 @@ int glim::run_program(int argc, char** argv) {
       glim::average_command,
       glim::compare_command,
       glim::gradcheck_command,
+      glim::course_command,
       glim::doctor_command,
       glim::import_command,
       glim::export_command,

@@ -17,6 +17,7 @@ Command classify_command();
 Command average_command();
 Command compare_command();
 Command gradcheck_command();
+Command course_command();
 Command report_command();
 Command study_command();
 Command inspect_command();

@@ -1,0 +1,193 @@
+// Cuts a student's file: derive's lines as functions, with marks around the answers, and what is left without them.
+#include <fmt/format.h>
+#include <sstream>
+
+#include "autograd/tape.hpp"
+#include "tools/course/exercise.hpp"
+#include "tools/derive/program.hpp"
+
+namespace glim::course {
+namespace {
+
+std::string indented(const std::string& lines, const std::string& by) {
+  std::string text;
+  std::istringstream in(lines);
+  for (std::string line; std::getline(in, line);) text += by + line + "\n";
+  return text;
+}
+
+bool has_word(const std::string& code, const std::string& word) {
+  auto part = [&](std::size_t at) {
+    return at < code.size() &&
+           (std::isalnum(static_cast<unsigned char>(code[at])) || code[at] == '_');
+  };
+  for (std::size_t at = 0; (at = code.find(word, at)) != std::string::npos; ++at)
+    if ((at == 0 || (!part(at - 1) && code[at - 1] != '.')) && !part(at + word.size())) return true;
+  return false;
+}
+
+// "B, T, _ = x.shape": the sizes that the lines use.
+std::string sizes_of(const ExerciseFunction& f, const std::string& lines, bool cpp) {
+  std::string text, code;
+  std::istringstream in(lines);
+  for (std::string line; std::getline(in, line);)
+    code += line.substr(0, line.find(cpp ? "  // " : "  # ")) + "\n";
+  std::vector<std::string> known;
+  for (const Input& input : f.inputs) {
+    std::string left, list;
+    for (std::size_t axis = 0; axis < input.shape.size(); ++axis) {
+      const std::string& letter = input.shape[axis];
+      const bool fresh = letter.size() == 1 && letter != "1" && has_word(code, letter) &&
+                         std::find(known.begin(), known.end(), letter) == known.end();
+      if (fresh) known.push_back(letter);
+      left += (axis ? ", " : "") + (fresh ? letter : "_");
+      if (fresh)
+        list +=
+            fmt::format("{}{} = {}.size({})", list.empty() ? "" : ", ", letter, input.name, axis);
+    }
+    if (list.empty()) continue;
+    text += cpp ? "const Index " + list + ";\n"
+                : left + (input.shape.size() == 1 ? ", = " : " = ") + input.name + ".shape\n";
+  }
+  return text;
+}
+
+std::string parameters(const ExerciseFunction& f, bool cpp, bool backward) {
+  std::string text = backward ? cpp ? "const Tensor& dy" : "dy" : "";
+  for (const Input& input : f.inputs)
+    text += (text.empty() ? "" : ", ") + (cpp ? "const Tensor& " + input.name : input.name);
+  return text;
+}
+
+std::string function_text(const ExerciseFunction& f, bool cpp, std::string& helpers) {
+  Recording r = make_recording(f, Sizes::Recorded, 0);
+  Tape tape({.replay = true});
+  const Var y = f.forward(r);
+  const Tensor dy = normal(y.shape(), 0, 1, {1, 0}, DType::Float64);
+  derive::Letters letters;
+  for (const Size& s : f.sizes) letters.of[s.recorded] = s.letter;
+  const Index B = r.sizes["B"], T = r.sizes["T"], D = r.sizes["D"];
+  if (B > 0) letters.of[B * T] = "B * T";
+  if (D > 0) letters.of[2 * D] = "2 * D";
+  const derive::FunctionText lines =
+      derive::function_text(derive::Listing(derive::trace_of(tape, y, dy, r.names)), letters,
+                            cpp ? derive::kCpp : derive::kNumpy);
+  const std::string indent = cpp ? "  " : "    ", mark = cpp ? "// " : "# ";
+  auto head = [&](const std::string& code) {
+    const std::string own = cpp ? f.cpp_head : f.numpy_head;
+    const std::string name = own.substr(0, own.find(" = "));
+    return indented(sizes_of(f, code + (own.empty() ? "" : own), cpp) + own, indent);
+  };
+  std::string answers, gradients;
+  std::size_t wanted = 0;
+  for (const Input& input : f.inputs) {
+    if (input.kind != Kind::Real) continue;
+    std::string shape;
+    for (const std::string& letter : input.shape) shape += (shape.empty() ? "" : ", ") + letter;
+    answers += fmt::format("{}{}answer: d{} ({}{})\n", indent, mark, input.name, shape,
+                           input.shape.size() == 1 ? "," : "");
+    gradients += (wanted++ ? ", d" : "d") + input.name;
+  }
+  std::string text;
+  helpers += lines.helpers;
+  const std::string own = "def " + f.name + "(x, axis):";
+  if (const std::size_t at = helpers.find(own); at != std::string::npos) {
+    helpers.replace(at, own.size(), "def " + f.name + "(x, axis=-1):");
+  } else {
+    text += cpp ? fmt::format("\nTensor {}({}) {{\n", f.name, parameters(f, cpp, false))
+                : fmt::format("\n\ndef {}({}):\n", f.name, parameters(f, cpp, false));
+    text += head(lines.forward) + lines.forward + indent + "return y" + (cpp ? ";\n}\n" : "\n");
+  }
+  text += cpp ? fmt::format("\nstd::vector<Tensor> {}_backward({}) {{\n", f.name,
+                            parameters(f, cpp, true))
+              : fmt::format("\n\ndef {}_backward({}):\n", f.name, parameters(f, cpp, true));
+  text += head(lines.again + lines.backward) + lines.again + answers + lines.backward + indent +
+          mark + "end\n";
+  return text + indent + (cpp ? "return {" + gradients + "};\n}\n" : "return " + gradients + "\n");
+}
+
+}  // namespace
+
+std::string file_name(const Exercise& e, Language language) {
+  return e.name + (language == Language::Cpp ? ".cpp" : ".py");
+}
+
+std::string marked_text(const Exercise& e, Language language) {
+  if (e.functions.empty()) return std::string(course_file(file_name(e, language)));
+  const bool cpp = language == Language::Cpp;
+  std::string functions, helpers;
+  for (const ExerciseFunction& f : e.functions) {
+    std::string own;
+    functions += function_text(f, cpp, own);
+    if (helpers.find(own) == std::string::npos) helpers += own;
+  }
+  const std::string head =
+      fmt::format("{}. {}: `glim course check {}` checks it, `glim course hint {}` helps.",
+                  e.number, e.title, e.name, e.name);
+  return (cpp ? "// " + head + "\n#include <glim/tensor/tensor.hpp>\nusing namespace glim;\n"
+              : "\"\"\"" + head + "\"\"\"\nimport numpy as np\n") +
+         helpers + functions;
+}
+
+namespace {
+
+// Walks over the lines: `answer` of each line between marks, `keep` of the others.
+template <class Keep, class Answer, class Begin>
+void walk(const std::string& marked, const Keep& keep, const Answer& answer, const Begin& begin) {
+  std::istringstream in(marked);
+  bool inside = false, first = false;
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t at = line.find_first_not_of(' ');
+    const std::string code = at == std::string::npos ? "" : line.substr(at);
+    const bool opens = code.starts_with("# answer") || code.starts_with("// answer");
+    if (opens) {
+      first = !inside;
+      inside = true;
+      begin(line.substr(0, at), code, first);
+    } else if (inside && (code == "# end" || code == "// end")) {
+      inside = false;
+    } else {
+      inside ? answer(line) : keep(line);
+    }
+  }
+}
+
+}  // namespace
+
+std::string stub_of(const std::string& marked, Language language) {
+  const bool cpp = language == Language::Cpp;
+  std::string text, raise;
+  auto flush = [&] {
+    text += raise;
+    raise.clear();
+  };
+  walk(
+      marked, [&](const std::string& line) { flush(), text += line + "\n"; },
+      [](const std::string&) {},
+      [&](const std::string& indent, const std::string& code, bool first) {
+        const std::size_t colon = code.find(": ");
+        if (first) flush();
+        if (colon != std::string::npos)
+          text += indent + (cpp ? "// write " : "# write ") + code.substr(colon + 2) + "\n";
+        raise = indent + (cpp ? "throw NotWritten();\n" : "raise NotImplementedError\n");
+      });
+  flush();
+  return text;
+}
+
+std::string solution_of(const std::string& marked) {
+  std::string text;
+  auto keep = [&](const std::string& line) { text += line + "\n"; };
+  walk(marked, keep, keep, [](const auto&...) {});
+  return text;
+}
+
+std::string answers_of(const std::string& marked) {
+  std::string text;
+  walk(
+      marked, [](const std::string&) {}, [&](const std::string& line) { text += line + "\n"; },
+      [](const auto&...) {});
+  return text;
+}
+
+}  // namespace glim::course

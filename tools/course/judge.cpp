@@ -1,0 +1,208 @@
+#include "tools/course/judge.hpp"
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+
+#include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/print.hpp"
+#include "tensor/random.hpp"
+#include "tools/foreign/program.hpp"
+
+namespace glim::course {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kSecondsToReply = 8;              // the runner's own limit is shorter
+constexpr double kSlow = 10, kSlowSeconds = 2e-3;  // times the solution, and that much longer
+
+struct TemporaryFolder {
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "glim-course-XXXXXX").string();
+    if (!::mkdtemp(name.data())) throw FileError("course", "no temporary folder can be made");
+    path = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  fs::path path;
+};
+
+std::string in_shell(const std::string& text) {
+  std::string quoted = "'";
+  for (char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
+// What runs one function of a file.
+std::string command_of(const std::string& file, const std::string& function) {
+  const char* python = std::getenv("GLIM_PYTHON");
+  return fmt::format("OPENBLAS_NUM_THREADS=1 exec {} -B -c {} {} {}",
+                     in_shell(python ? python : "python3"),
+                     in_shell(std::string(course_file("runner.py"))), in_shell(file), function);
+}
+
+// What the runner says, of an error of Program.
+std::string said(const std::string& problem, const std::string& file) {
+  const std::string says = ", and says: ";
+  if (const std::size_t at = problem.rfind(says); at != std::string::npos) {
+    const std::string text = problem.substr(at + says.size());
+    if (text.find("NumPy is missing") == 0 || text.find("not found") != std::string::npos)
+      throw ValueError("course", "checks need Python and NumPy: apt-get install python3-numpy");
+    return text;
+  }
+  auto has = [&](const char* words) { return problem.find(words) != std::string::npos; };
+  if (has("no reply within"))
+    return file + ": has not ended after 30 s: does it wait for something?";
+  if (has("was ended by a signal"))
+    return file + ": crashed or used too much" + problem.substr(problem.rfind(" ("));
+  if (has("ended with status")) return file + ": ends the program";
+  return file + ": " + problem.substr(problem.rfind(": ") + 2);
+}
+
+// The element furthest from what is expected, if it is too far: "dx[1, 0] is 0.7, expected 0.2".
+std::string worst_of(const std::vector<std::string>& names, const Tensors& is,
+                     const Tensors& expected) {
+  double most = 1e-6;
+  std::string text;
+  for (std::size_t k = 0; k < expected.size() && k < is.size(); ++k) {
+    if (!expected[k].defined() || !is[k].defined() || is[k].shape() != expected[k].shape())
+      continue;
+    const auto a = is[k].to(DType::Float64).to_vector<double>(),
+               b = expected[k].to_vector<double>();
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const double off = std::abs(a[i] - b[i]) / std::max(1.0, std::abs(b[i]));
+      if (off <= most) continue;  // of NaN it is not
+      most = std::isnan(off) ? std::numeric_limits<double>::infinity() : off;
+      const Shape index = detail::unravel(expected[k].shape(), static_cast<Index>(i));
+      text = fmt::format("{}{} is {}, expected {}", names[k], index.rank() ? to_string(index) : "",
+                         number_text(a[i], 4), number_text(b[i], 4));
+    }
+  }
+  return text;
+}
+
+struct Checked {
+  State state = State::Right;
+  std::string mistake, worst;
+  double times = 0;
+};
+
+double time_of(const std::string& file, const ExerciseFunction& f) {
+  const auto inputs = drawn_inputs(f, Sizes::Large, 0);
+  foreign::Program program(command_of(file, f.name), kSecondsToReply);
+  program.function(inputs);
+  Tensors x;
+  for (const GradcheckInput& input : inputs) x.push_back(input.value);
+  const Tensor y = reference(f, Sizes::Large, 0).value(x)[0];
+  return program.seconds(x, {normal(y.shape(), 0, 1, {1, 0}, DType::Float64)});
+}
+
+Checked check_one(const Exercise& e, const ExerciseFunction& f, const std::string& path,
+                  std::uint64_t seed) {
+  const std::string file = fs::path(path).filename().string();
+  const auto inputs = drawn_inputs(f, Sizes::Checked, seed);
+  const Function glim = reference(f, Sizes::Checked, seed);
+  Tensors x;
+  std::vector<std::string> names;
+  for (const GradcheckInput& input : inputs) {
+    x.push_back(input.value);
+    names.push_back("d" + input.name);
+  }
+  Checked c;
+  try {
+    foreign::Program program(command_of(path, f.name), kSecondsToReply);
+    const Function student = program.function(inputs);
+    const Tensors y = student.value(x), expected = glim.value(x);
+    if (y[0].shape() != expected[0].shape()) {
+      c = {State::Wrong,
+           fmt::format("{} was changed: its result has shape {}, expected {}", f.name,
+                       to_string(y[0].shape()), to_string(expected[0].shape())),
+           ""};
+      return c;
+    }
+    c.worst = worst_of({"y"}, y, expected);
+    if (!c.worst.empty())
+      return {State::Wrong, f.name + " was changed: it computes something else", c.worst};
+    const Tensors dy{normal(expected[0].shape(), 0, 1, {seed, 1000}, DType::Float64)};
+    const Tensors dx = student.gradient(x, dy);
+    c.worst = worst_of(names, dx, glim.gradient(x, dy));
+    FunctionOptions options;
+    options.name = f.name;
+    options.seed = seed;
+    const FunctionReport report = check_function(student, inputs, options);
+    if (!report || !c.worst.empty()) {
+      c.state = State::Wrong;
+      c.mistake = report.mistake.empty() ? "wrong numbers" : report.mistake;
+      if (e.functions.size() > 1) c.mistake = f.name + ": " + c.mistake;
+      return c;
+    }
+  } catch (const ValueError& error) {
+    c = {State::Wrong, said(error.problem(), file), ""};
+    if (c.mistake.ends_with(": not written yet")) c.state = State::NotBegun;
+    return c;
+  }
+  double own = 0, theirs = 0;
+  {
+    const TemporaryFolder folder;
+    const Language language = path.ends_with(".cpp") ? Language::Cpp : Language::NumPy;
+    const std::string solution = (folder.path / file).string();
+    std::ofstream(solution) << solution_of(marked_text(e, language));
+    own = time_of(solution, f);
+  }
+  try {
+    theirs = time_of(path, f);
+  } catch (const ValueError& error) {
+    return {State::Wrong, "on larger inputs: " + said(error.problem(), file), ""};
+  }
+  if (theirs > kSlow * own && theirs > own + kSlowSeconds)
+    return {State::Slow, "", "", theirs / own};
+  return c;
+}
+
+}  // namespace
+
+std::string file_in(const Exercise& e, const std::string& folder) {
+  for (const Language language : {Language::NumPy, Language::Cpp})
+    if (const fs::path path = fs::path(folder) / file_name(e, language); fs::exists(path))
+      return path.string();
+  return "";
+}
+
+std::string Verdict::text() const {
+  switch (state) {
+    case State::Right:
+      return "right";
+    case State::Slow:
+      return fmt::format("right, but slow: {:.0f} times the time of the solution", times);
+    case State::NotBegun:
+      return "not begun" + (mistake.empty() ? "" : ": " + mistake);
+    default:
+      return "wrong: " + mistake + (worst.empty() ? "" : "; " + worst);
+  }
+}
+
+Verdict check(const Exercise& e, const std::string& folder, std::uint64_t seed) {
+  const auto begin = std::chrono::steady_clock::now();
+  Verdict v;
+  v.exercise = &e;
+  v.file = file_in(e, folder);
+  if (v.file.empty()) return v;
+  v.state = State::Right;
+  for (const ExerciseFunction& f : e.functions) {
+    const Checked c = check_one(e, f, v.file, seed);
+    if (c.state == State::Right) continue;
+    v.state = c.state, v.mistake = c.mistake, v.worst = c.worst, v.times = c.times;
+    if (!v.right()) break;
+  }
+  v.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return v;
+}
+
+}  // namespace glim::course

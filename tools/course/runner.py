@@ -1,0 +1,256 @@
+"""Runs one function of a student's file for the checker: python3 runner.py FILE FUNCTION.
+
+Each line of standard input is a request, each gets a line (tools/foreign/program.md). The student's code may read the
+folder of FILE and Python's own files. It may write nothing, start nothing and connect to nothing. Whatever is wrong is
+said in one line, and ends the process.
+"""
+import sys
+
+sys.path = [p for p in sys.path if p]  # not the folder of the caller, where a file may be called json.py
+
+import json
+import os
+import resource
+import signal
+import time
+
+try:
+    import numpy as np
+except ImportError:
+    sys.exit("NumPy is missing: apt-get install python3-numpy, or pip install numpy")
+
+SECONDS, MEGABYTES = 2, 512
+path, name = os.path.realpath(sys.argv[1]), sys.argv[2]
+file, folder = os.path.basename(path), os.path.dirname(path)
+replies = os.fdopen(os.dup(1), "w")
+errors = os.dup(2)
+busy = None  # the function that runs
+
+
+def fail(text):
+    os.write(errors, f"{text}\n".encode())
+    os._exit(1)
+
+
+def line_of(frame):  # the innermost line of the student's own files
+    found = None
+    while frame:
+        code = frame.f_code.co_filename
+        if found is None and code.startswith(folder + os.sep):
+            found = f"{os.path.basename(code)}, line {frame.f_lineno}"
+        frame = frame.f_back
+    return found or file
+
+
+def line_of_traceback(trace):
+    found = file
+    while trace:
+        code = trace.tb_frame.f_code.co_filename
+        if code.startswith(folder + os.sep):
+            found = f"{os.path.basename(code)}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return found
+
+
+def explain(e):
+    kind, text = type(e).__name__, " ".join(str(e).split())
+    if isinstance(e, SyntaxError):
+        return f"{os.path.basename(e.filename or file)}, line {e.lineno}: {e.msg}"
+    where = line_of_traceback(e.__traceback__)
+    if isinstance(e, NotImplementedError):
+        return f"{where}: not written yet"
+    if isinstance(e, ModuleNotFoundError):
+        return f"{where}: there is no module '{e.name}' here: an exercise needs NumPy and earlier exercises alone"
+    if isinstance(e, MemoryError):
+        return f"{where}: needs more than {MEGABYTES} MB of memory"
+    if isinstance(e, SystemExit):
+        return f"{where}: ends the program (exit)"
+    if isinstance(e, RecursionError):
+        return f"{where}: calls itself without an end"
+    if isinstance(e, Refused):
+        return f"{where}: {text}"
+    return f"{where}: {kind}: {text}" if text else f"{where}: {kind}"
+
+
+class Refused(Exception):
+    pass
+
+
+readable = tuple(os.path.realpath(p) + os.sep for p in {folder, sys.prefix, sys.base_prefix, os.path.dirname(np.__file__),
+                                                        os.path.dirname(os.__file__), "/usr/lib", "/usr/share/zoneinfo"})
+REFUSED = {
+    "os.remove": "deletes a file", "os.rmdir": "deletes a folder", "shutil.rmtree": "deletes a folder",
+    "os.rename": "renames a file", "os.mkdir": "makes a folder", "os.link": "makes a link", "os.symlink": "makes a link",
+    "os.chmod": "changes a file", "os.chown": "changes a file", "os.truncate": "changes a file", "os.utime": "changes a file",
+    "os.setxattr": "changes a file", "os.removexattr": "changes a file", "os.system": "starts a program",
+    "os.exec": "starts a program", "os.fork": "starts a program", "os.forkpty": "starts a program",
+    "os.posix_spawn": "starts a program", "os.spawn": "starts a program", "subprocess.Popen": "starts a program",
+    "pty.spawn": "starts a program", "os.kill": "sends a signal", "os.killpg": "sends a signal",
+    "signal.pthread_kill": "sends a signal", "resource.setrlimit": "changes the limits", "resource.prlimit": "changes the limits",
+    "sqlite3.connect": "opens a database", "os.putenv": "changes the environment",
+}
+
+
+def watch(event, arguments):
+    if event in REFUSED:
+        refuse(REFUSED[event])
+    if event.startswith(("ctypes.", "socket.")):
+        refuse("uses " + event.split(".")[0])
+    if event == "import" and arguments[0] in ("ctypes", "_ctypes", "_posixsubprocess"):
+        refuse("uses " + arguments[0])
+    if event == "open":
+        what, mode, flags = arguments
+        if isinstance(what, int):
+            return
+        if (isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND)) or (
+                isinstance(mode, str) and set(mode) & set("wax+")):
+            refuse(f"writes to a file ({os.fsdecode(what)})")
+        if not os.path.realpath(os.fsdecode(what)).startswith(readable):
+            refuse(f"reads a file that is not part of the exercise ({os.fsdecode(what)})")
+    elif event in ("os.listdir", "os.scandir", "glob.glob"):
+        at = os.fsdecode(arguments[0] or ".") if not isinstance(arguments[0], int) else "/"
+        if not (os.path.realpath(at) + os.sep).startswith(readable):
+            refuse(f"lists a folder that is not part of the exercise ({at})")
+
+
+def refuse(what):  # at once: an exception could be caught
+    fail(f"{line_of(sys._getframe(2))}: {what}, which an exercise may not")
+
+
+def out_of_time(*_):
+    fail(f"{line_of(sys._getframe(1))}: {busy or 'it'} has not ended after {SECONDS} s: is there a loop that never ends?")
+
+
+class Nothing:  # print() goes here
+    def write(self, text):
+        return len(text)
+
+    def flush(self):
+        pass
+
+    def isatty(self):
+        return False
+
+
+def limits():
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for fd in (1, 2):
+        os.dup2(nothing, fd)
+    sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = Nothing()
+    with open("/proc/self/statm") as statm:
+        now = int(statm.read().split()[0]) * resource.getpagesize()
+    memory = now + (MEGABYTES << 20)
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGPROF, out_of_time)
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, folder)
+    np.seterr(all="ignore")
+    sys.addaudithook(watch)
+
+
+def call(what, f, *arguments):
+    global busy
+    busy = what
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    try:
+        return f(*arguments)
+    except BaseException as e:
+        fail(explain(e))
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def load():
+    try:
+        with open(path, "rb") as source:
+            code = compile(source.read(), path, "exec")
+    except OSError as e:
+        fail(f"{file}: {e.strerror}")
+    except (SyntaxError, ValueError) as e:
+        fail(explain(e))
+    module = type(sys)(os.path.splitext(file)[0])
+    module.__file__ = path
+    sys.modules[module.__name__] = module
+    call(file, exec, code, module.__dict__)
+    return module
+
+
+def function(module, wanted):
+    f = getattr(module, wanted, None)
+    if not callable(f):
+        fail(f"{file}: there is no function {wanted}")
+    return f
+
+
+def array(x):
+    x = np.array(x)
+    return x.astype(float) if x.dtype == object else x  # null is not a number
+
+
+def checked(what, y):
+    if y is None:
+        fail(f"{file}: {what} returns None: is a return missing?")
+    if not isinstance(y, (np.ndarray, np.generic, float)):
+        fail(f"{file}: {what} returns {kind_of(y)}, expected an array of NumPy")
+    y = np.asarray(y)
+    if y.dtype.kind not in "fiub":
+        fail(f"{file}: {what} returns an array of {y.dtype}, expected float64")
+    return y
+
+
+def kind_of(y):
+    return {"list": "a list", "tuple": f"{len(y) if isinstance(y, tuple) else 0} values", "int": "an int"}.get(
+        type(y).__name__, f"a {type(y).__name__}")
+
+
+def run(module, request):
+    inputs = {key: array(x) for key, x in request["inputs"].items()}
+    given = {key: x.copy() for key, x in inputs.items()}
+    what, arguments = name, list(inputs.values())
+    if request["call"] != "value":
+        what += "_backward"
+        dy = array(request["dy"]["y"])
+        given["dy"] = dy.copy()
+        arguments.insert(0, dy)
+    f = function(module, what)
+    if request["call"] == "time":
+        best = 1e9
+        for _ in range(5):
+            begin = time.perf_counter()
+            call(what, f, *arguments)
+            best = min(best, time.perf_counter() - begin)
+            if best > 0.1:
+                break
+        return {"seconds": best}
+    y = call(what, f, *arguments)
+    for key, before in given.items():
+        after = arguments[0] if key == "dy" else inputs[key]
+        if not np.array_equal(before, after, equal_nan=before.dtype.kind == "f"):
+            fail(f"{file}: {what} changes its input {key}: work on a copy ({key}.copy())")
+    if request["call"] == "value":
+        return {"y": checked(what, y).tolist()}
+    wanted = [key for key, x in inputs.items() if x.dtype.kind == "f"]
+    many = "d" + ", d".join(wanted)
+    if len(wanted) > 1:
+        if y is None:
+            checked(what, y)
+        if not isinstance(y, (tuple, list)) or len(y) != len(wanted):
+            fail(f"{file}: {what} returns {kind_of(y) if not isinstance(y, np.ndarray) else 'one array'}, expected {many}")
+    else:
+        y = y if isinstance(y, tuple) and len(y) == 1 else (y,)
+    return {key: checked(f"{what}, as d{key},", dx).tolist() for key, dx in zip(wanted, y)}
+
+
+def main():
+    limits()
+    module = load()
+    for request in sys.stdin:
+        reply = json.dumps(run(module, json.loads(request)))
+        replies.write(reply + "\n")
+        replies.flush()
+
+
+main()
