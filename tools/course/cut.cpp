@@ -34,20 +34,22 @@ std::string sizes_of(const ExerciseFunction& f, const std::string& lines, bool c
     code += line.substr(0, line.find(cpp ? "  // " : "  # ")) + "\n";
   std::vector<std::string> known;
   for (const Input& input : f.inputs) {
-    std::string left, list;
+    std::string left, cpp_list;
+    std::size_t count = 0, last = 0;
     for (std::size_t axis = 0; axis < input.shape.size(); ++axis) {
       const std::string& letter = input.shape[axis];
       const bool fresh = letter.size() == 1 && letter != "1" && has_word(code, letter) &&
                          std::find(known.begin(), known.end(), letter) == known.end();
-      if (fresh) known.push_back(letter);
       left += (axis ? ", " : "") + (fresh ? letter : "_");
-      if (fresh)
-        list +=
-            fmt::format("{}{} = {}.size({})", list.empty() ? "" : ", ", letter, input.name, axis);
+      if (!fresh) continue;
+      known.push_back(letter);
+      cpp_list += fmt::format("{}{} = {}.size({})", count++ ? ", " : "", letter, input.name, axis);
+      last = axis;
     }
-    if (list.empty()) continue;
-    text += cpp ? "const Index " + list + ";\n"
-                : left + (input.shape.size() == 1 ? ", = " : " = ") + input.name + ".shape\n";
+    if (count == 0) continue;
+    text += cpp          ? "const Index " + cpp_list + ";\n"
+            : count == 1 ? fmt::format("{} = {}.shape[{}]\n", input.shape[last], input.name, last)
+                         : left + " = " + input.name + ".shape\n";
   }
   return text;
 }
@@ -98,12 +100,19 @@ std::string function_text(const ExerciseFunction& f, bool cpp, std::string& help
                 : fmt::format("\n\ndef {}({}):\n", f.name, parameters(f, cpp, false));
     text += head(lines.forward) + lines.forward + indent + "return y" + (cpp ? ";\n}\n" : "\n");
   }
-  text += cpp ? fmt::format("\nstd::vector<Tensor> {}_backward({}) {{\n", f.name,
-                            parameters(f, cpp, true))
+  std::string result = "Tensor";
+  for (std::size_t k = 1; k < wanted; ++k) result += ", Tensor";
+  if (wanted > 1) result = "std::tuple<" + result + ">";
+  text += cpp ? fmt::format("\n{} {}_backward({}) {{\n", result, f.name, parameters(f, cpp, true))
               : fmt::format("\n\ndef {}_backward({}):\n", f.name, parameters(f, cpp, true));
-  text += head(lines.again + lines.backward) + lines.again + answers + lines.backward + indent +
-          mark + "end\n";
-  return text + indent + (cpp ? "return {" + gradients + "};\n}\n" : "return " + gradients + "\n");
+  if (wanted > 1) gradients = cpp ? "{" + gradients + "}" : gradients;
+  text += head(lines.again + lines.backward) + lines.again + answers;
+  const std::string end = indent + mark + "end\n";
+  // Without the lines of the gradients C++ could not compile their names.
+  if (cpp)
+    return text + fmt::format("{0}// answer: return {1};\n{2}{0}return {1};\n{3}}}\n", indent,
+                              gradients, lines.backward, end);
+  return text + lines.backward + end + indent + "return " + gradients + "\n";
 }
 
 }  // namespace
@@ -124,9 +133,23 @@ std::string marked_text(const Exercise& e, Language language) {
   const std::string head =
       fmt::format("{}. {}: `glim course check {}` checks it, `glim course hint {}` helps.",
                   e.number, e.title, e.name, e.name);
-  return (cpp ? "// " + head + "\n#include <glim/tensor/tensor.hpp>\nusing namespace glim;\n"
+  return (cpp ? "// " + head + "\n#pragma once\n#include \"course.hpp\"\n"
               : "\"\"\"" + head + "\"\"\"\nimport numpy as np\n") +
          helpers + functions;
+}
+
+std::string cpp_header() {
+  std::string text =
+      "// What the exercises include: Glim's tensors, and functions that they call.\n#pragma "
+      "once\n";
+  std::istringstream in(derive::cpp_helpers());
+  for (std::string line; std::getline(in, line);) {
+    const std::string_view own = "#include \"";
+    if (line.starts_with(own))
+      line = "#include <glim/" + line.substr(own.size(), line.size() - own.size() - 1) + ">";
+    text += line + "\n";
+  }
+  return text;
 }
 
 namespace {
@@ -169,7 +192,8 @@ std::string stub_of(const std::string& marked, Language language) {
         if (first) flush();
         if (colon != std::string::npos)
           text += indent + (cpp ? "// write " : "# write ") + code.substr(colon + 2) + "\n";
-        raise = indent + (cpp ? "throw NotWritten();\n" : "raise NotImplementedError\n");
+        raise = indent + (cpp ? "throw std::logic_error(\"not written yet\");\n"
+                              : "raise NotImplementedError\n");
       });
   flush();
   return text;

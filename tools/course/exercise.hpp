@@ -78,6 +78,7 @@ std::string marked_text(const Exercise& e, Language language);
 std::string stub_of(const std::string& marked, Language language);
 std::string solution_of(const std::string& marked);
 std::string answers_of(const std::string& marked);
+std::string cpp_header();  // course.hpp, which files of C++ include
 std::string file_name(const Exercise& e, Language language);
 
 }  // namespace glim::course

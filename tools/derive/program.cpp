@@ -122,8 +122,7 @@ std::string Expressions::argument(const Value& v, const std::string& name,
   if (name == "axes" && (op == "sum" || op == "sum_keep" || op == "max" || op == "min"))
     return axes(dims_of(v, name));
   if (name == "list") return Expressions::dims(dims_of(v, "axes"));
-  if (name == "start" || name == "stop")
-    return size(static_cast<Index>(number_of(v, name)));
+  if (name == "start" || name == "stop") return size(static_cast<Index>(number_of(v, name)));
   if (name == "flag") return number_of(v, "keepdim") != 0 ? "True" : "False";
   if (name == "less") return number(-number_of(v, "c"));
   if (name == "reduced") {

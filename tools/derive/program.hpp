@@ -61,6 +61,8 @@ struct FunctionText {
 };
 // Sizes that are in the lines have the letters' names. `trace_of` with a `dy` makes such a listing.
 FunctionText function_text(const Listing& listing, const Letters& letters, Language language);
+// Includes, and functions that the lines in C++ call.
+std::string cpp_helpers();
 
 // "constant" values by the names that programs read them under.
 StateDict constants_of(const Trace& trace);

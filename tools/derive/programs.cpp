@@ -253,6 +253,11 @@ FunctionText function_text(const Listing& listing, const Letters& letters, Langu
   return FunctionLines(listing, letters, language).text();
 }
 
+std::string cpp_helpers() {
+  const std::string head(text_part("cpp_head"));
+  return head.substr(0, head.find("\n// The loss, and its gradient"));
+}
+
 StateDict constants_of(const Trace& trace) {
   StateDict all;
   for (const Value& v : trace.values)

@@ -38,6 +38,8 @@ void start(const CourseArguments& a, const Exercise& e) {
   make_folder(a.folder);
   write_new(fs::path(a.folder) / file_name(e, language),
             a.solution ? solution_of(marked) : stub_of(marked, language));
+  const fs::path header = fs::path(a.folder) / "course.hpp";
+  if (language == Language::Cpp && !fs::exists(header)) write_new(header, cpp_header());
   const fs::path page = fs::path(a.folder) / (e.name + ".md");
   if (const std::string_view text = course_file(e.name + ".md"); !text.empty() && !fs::exists(page))
     write_new(page, std::string(text));
