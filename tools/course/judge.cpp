@@ -148,6 +148,12 @@ std::string said(const std::string& problem, const std::string& file) {
   return file + ": " + problem.substr(problem.rfind(": ") + 2);
 }
 
+std::string in_brackets(const Shape& index) {
+  std::string text;
+  for (Index i : index) text += (text.empty() ? "[" : ", ") + std::to_string(i);
+  return text + "]";
+}
+
 // The element furthest from what is expected, if it is too far: "dx[1, 0] is 0.7, expected 0.2".
 std::string worst_of(const std::vector<std::string>& names, const Tensors& is,
                      const Tensors& expected) {
@@ -163,8 +169,9 @@ std::string worst_of(const std::vector<std::string>& names, const Tensors& is,
       if (off <= most) continue;  // of NaN it is not
       most = std::isnan(off) ? std::numeric_limits<double>::infinity() : off;
       const Shape index = detail::unravel(expected[k].shape(), static_cast<Index>(i));
-      text = fmt::format("{}{} is {}, expected {}", names[k], index.rank() ? to_string(index) : "",
-                         number_text(a[i], 4), number_text(b[i], 4));
+      text =
+          fmt::format("{}{} is {}, expected {}", names[k], index.rank() ? in_brackets(index) : "",
+                      number_text(a[i], 4), number_text(b[i], 4));
     }
   }
   return text;
@@ -274,7 +281,11 @@ Verdict check(const Exercise& e, const std::string& folder, std::uint64_t seed) 
   Verdict v;
   v.exercise = &e;
   v.file = file_in(e, folder);
-  if (v.file.empty()) return v;
+  if (v.file.empty()) {
+    v.mistake =
+        fmt::format("there is no {} (glim course start {})", file_name(e, Language::NumPy), e.name);
+    return v;
+  }
   v.state = State::Right;
   try {
     const Runner runner(e, v.file);

@@ -1,14 +1,14 @@
 // glim course: exercises cut from the source, checked in a process of their own.
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/folder.hpp"
-#include "tools/course/judge.hpp"
+#include "tools/course/report.hpp"
 
 namespace glim {
 namespace {
@@ -51,60 +51,76 @@ void hint(const CourseArguments& a, const Exercise& e) {
   print(answers_of(marked_text(e, cpp ? Language::Cpp : Language::NumPy)));
 }
 
-nlohmann::ordered_json json_of(const Verdict& v) {
-  constexpr const char* kStates[] = {"not begun", "wrong", "slow", "right"};
-  return {{"number", v.exercise->number},
-          {"exercise", v.exercise->name},
-          {"state", kStates[static_cast<int>(v.state)]},
-          {"right", v.right()},
-          {"message", v.text()},
-          {"mistake", v.mistake},
-          {"worst", v.worst},
-          {"seconds", v.seconds}};
+void write(const CourseArguments& a, const std::string& text) {
+  if (a.out.empty()) return print(text);
+  write_file_atomically(a.out, text);
+  say(a.out);
 }
 
-void check_all(const CourseArguments& a, const std::vector<const Exercise*>& wanted) {
-  std::string text;
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  bool right = true;
-  for (const Exercise* e : wanted) {
-    const Verdict v = check(*e, a.folder, a.seed);
-    if (v.file.empty() && wanted.size() == 1)
-      throw ValueError("course", fmt::format("there is no {} in {}: glim course start {}",
-                                             file_name(*e, Language::NumPy), a.folder, e->name));
-    right = right && v.right();
-    text += fmt::format("{:>2}  {:<16} {}\n", e->number, e->name, v.text());
-    list.push_back(json_of(v));
-  }
-  if (a.format == "json") text = list.dump(1) + "\n";
-  if (a.out.empty())
-    print(text);
-  else
-    write_file_atomically(a.out, text);
-  if (!right) throw Exit(1);
+std::vector<Verdict> check_all(const std::vector<const Exercise*>& wanted,
+                               const std::string& folder, std::uint64_t seed) {
+  std::vector<Verdict> all;
+  for (const Exercise* e : wanted) all.push_back(check(*e, folder, seed));
+  return all;
+}
+
+void run_check(const CourseArguments& a, const std::vector<const Exercise*>& wanted) {
+  const std::vector<Verdict> verdicts = check_all(wanted, a.folder, a.seed);
+  write(a, a.format == "json"         ? to_json(verdicts)
+           : a.format == "junit"      ? to_junit(verdicts)
+           : a.format == "gradescope" ? to_gradescope(verdicts)
+                                      : to_text(verdicts));
+  if (a.words[0] == "check" && !std::ranges::all_of(verdicts, &Verdict::right)) throw Exit(1);
+}
+
+void run_class(const CourseArguments& a, const std::vector<const Exercise*>& all) {
+  if (a.format != "text" && a.format != "json")
+    throw UsageError("course class: --format text or json");
+  std::vector<fs::path> folders;
+  if (!fs::is_directory(a.words[1])) throw FileError("course", a.words[1] + ": no such folder");
+  for (const auto& entry : fs::directory_iterator(a.words[1]))
+    if (entry.is_directory()) folders.push_back(entry.path());
+  if (folders.empty())
+    throw ValueError("course", a.words[1] + ": has no folder; a class has one for each student");
+  std::ranges::sort(folders);
+  std::vector<Submission> submissions;
+  for (const fs::path& folder : folders)
+    submissions.push_back({folder.filename().string(), check_all(all, folder.string(), a.seed)});
+  write(a, a.format == "json" ? to_json(submissions) : to_text(submissions));
 }
 
 void run_course(const CourseArguments& a) {
   const std::string& action = a.words[0];
+  const bool alone = action == "list" || action == "progress",
+             named = action == "start" || action == "hint" || action == "class";
+  if (!alone && !named && action != "check")
+    throw UsageError("course: '" + action +
+                     "' is not one of list, start, check, hint, progress, class");
+  const std::size_t most = alone ? 1 : 2;
+  if (a.words.size() > most)
+    throw UsageError("course " + action +
+                     (alone ? " takes no exercise: leave out '" : " takes one: leave out '") +
+                     a.words[most] + "'");
+  if (named && a.words.size() < 2)
+    throw UsageError("course " + action +
+                     (action == "class" ? ": name a folder"
+                                        : ": name an exercise; glim course list names them"));
+  if (action != "start" && action != "class" && !fs::is_directory(a.folder))
+    throw FileError("--folder", a.folder + ": no such folder");
   std::vector<const Exercise*> all;
   for (const Exercise& e : exercises()) all.push_back(&e);
-  if (a.words.size() > 2)
-    throw UsageError("course " + action + " takes one exercise: leave out '" + a.words[2] + "'");
+  if (action == "class") return run_class(a, all);
   if (action == "list") {
-    std::string text;
     for (const Exercise* e : all)
-      text += fmt::format("{:>2}  {:<16} {:<44} {}\n", e->number, e->name, e->title,
-                          file_in(*e, a.folder).empty() ? "" : "begun");
-    return print(text);
+      print(fmt::format("{:>2}  {:<16} {:<36} {}\n", e->number, e->name, e->title,
+                        file_in(*e, a.folder).empty() ? "not begun" : "begun"));
+    return;
   }
-  if (action == "progress" || (action == "check" && a.words.size() == 1)) return check_all(a, all);
-  if (a.words.size() < 2)
-    throw UsageError("course " + action + ": name an exercise; glim course list names them");
+  if (a.words.size() < 2) return run_check(a, all);
   const Exercise& e = exercise_of(a.words[1]);
   if (action == "start") return start(a, e);
   if (action == "hint") return hint(a, e);
-  if (action == "check") return check_all(a, {&e});
-  throw UsageError("course: '" + action + "' is not one of list, start, check, hint, progress");
+  run_check(a, {&e});
 }
 
 }  // namespace
@@ -113,14 +129,15 @@ Command course_command() {
   auto a = std::make_shared<CourseArguments>();
   Command c("course", "exercises: write backward passes, and have the mistakes named");
   c.argument("action", &a->words,
-             "list, start N, check [N], hint N or progress; N is a number or a name")
+             "list, start N, check [N], hint N, progress or class FOLDER; N is a number or a name")
       .required = true;
   c.option("folder", &a->folder, "folder with the student's files");
   c.option("language", &a->language, "of the file that start writes").choices = {"numpy", "cpp"};
   c.option("solution", &a->solution, "start writes the solution");
   c.option("level", &a->level, "of a hint: what to look at, which term, the lines", {1, 3});
   c.option("seed", &a->seed, "draws the inputs of a check", kCount);
-  c.option("format", &a->format, "of the results").choices = {"text", "json"};
+  c.option("format", &a->format, "of the results").choices = {"text", "json", "junit",
+                                                              "gradescope"};
   c.option("out", &a->out, "file for the results");
   c.run = [a](Command&) { run_course(*a); };
   return c;

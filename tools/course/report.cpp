@@ -1,0 +1,131 @@
+#include "tools/course/report.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace glim::course {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Text of a student may be no UTF-8.
+std::string dumped(const Json& j) {
+  return j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string_view name_of(State s) {
+  constexpr std::string_view kNames[] = {"not begun", "wrong", "slow", "right"};
+  return kNames[static_cast<int>(s)];
+}
+
+Json json_of(const Verdict& v) {
+  return {{"number", v.exercise->number},
+          {"exercise", v.exercise->name},
+          {"state", name_of(v.state)},
+          {"score", v.right() ? 1 : 0},
+          {"max_score", 1},
+          {"message", v.text()},
+          {"mistake", v.mistake},
+          {"worst", v.worst},
+          {"seconds", v.seconds}};
+}
+
+std::string in_xml(const std::string& text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == '<' || c == '>' || c == '&' || c == '"')
+      safe += fmt::format("&#{};", static_cast<int>(c));
+    else
+      safe += static_cast<unsigned char>(c) < 32 ? ' ' : c;
+  }
+  return safe;
+}
+
+}  // namespace
+
+std::string to_text(const std::vector<Verdict>& verdicts) {
+  std::string text;
+  for (const Verdict& v : verdicts)
+    text += fmt::format("{:>2}  {:<16} {}\n", v.exercise->number, v.exercise->name, v.text());
+  return text;
+}
+
+std::string to_json(const std::vector<Verdict>& verdicts) {
+  Json list = Json::array();
+  for (const Verdict& v : verdicts) list.push_back(json_of(v));
+  return dumped({{"exercises", list}});
+}
+
+std::string to_junit(const std::vector<Verdict>& verdicts) {
+  std::string cases;
+  double seconds = 0;
+  for (const Verdict& v : verdicts) {
+    seconds += v.seconds;
+    cases += fmt::format("  <testcase classname=\"course\" name=\"{}\" time=\"{:.3f}\">",
+                         v.exercise->name, v.seconds);
+    const std::string message = in_xml(v.text());
+    cases += v.right() ? "<system-out>" + message + "</system-out>"
+                       : "<failure message=\"" + message + "\"/>";
+    cases += "</testcase>\n";
+  }
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"glim course\" "
+      "tests=\"{}\" "
+      "failures=\"{}\" errors=\"0\" skipped=\"0\" "
+      "time=\"{:.3f}\">\n{}</testsuite>\n</testsuites>\n",
+      verdicts.size(),
+      std::count_if(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return !v.right(); }),
+      seconds, cases);
+}
+
+std::string to_gradescope(const std::vector<Verdict>& verdicts) {
+  Json tests = Json::array();
+  double seconds = 0;
+  for (const Verdict& v : verdicts) {
+    seconds += v.seconds;
+    tests.push_back({{"name", v.exercise->title},
+                     {"number", std::to_string(v.exercise->number)},
+                     {"score", v.right() ? 1 : 0},
+                     {"max_score", 1},
+                     {"status", v.right() ? "passed" : "failed"},
+                     {"output", v.text()},
+                     {"visibility", "visible"}});
+  }
+  return dumped({{"execution_time", seconds}, {"stdout_visibility", "hidden"}, {"tests", tests}});
+}
+
+std::string to_text(const std::vector<Submission>& submissions) {
+  std::string text = fmt::format("{} students\n", submissions.size());
+  for (const Exercise& e : exercises()) {
+    std::map<std::string, int> counts;
+    for (const Submission& s : submissions)
+      for (const Verdict& v : s.verdicts)
+        if (v.exercise == &e && !v.file.empty()) {
+          // Without "softmax.py, line 7: ".
+          const bool placed = v.mistake.starts_with(e.name + ".");
+          const std::string mistake = v.mistake.substr(placed ? v.mistake.find(": ") + 2 : 0);
+          ++counts[v.state == State::Slow    ? "right, but slow"
+                   : v.state == State::Wrong ? "wrong: " + mistake
+                                             : std::string(name_of(v.state))];
+        }
+    std::vector<std::pair<std::string, int>> rows(counts.begin(), counts.end());
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    for (const auto& [what, count] : rows)
+      text += fmt::format("{:>2}  {:<16} {:>4}  {}\n", e.number, e.name, count, what);
+  }
+  return text;
+}
+
+std::string to_json(const std::vector<Submission>& submissions) {
+  Json list = Json::array();
+  for (const Submission& s : submissions) {
+    Json verdicts = Json::array();
+    for (const Verdict& v : s.verdicts) verdicts.push_back(json_of(v));
+    list.push_back({{"student", s.student}, {"exercises", verdicts}});
+  }
+  return dumped({{"students", list}});
+}
+
+}  // namespace glim::course
