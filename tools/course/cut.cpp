@@ -122,7 +122,7 @@ std::string file_name(const Exercise& e, Language language) {
 }
 
 std::string marked_text(const Exercise& e, Language language) {
-  if (e.functions.empty()) return std::string(course_file(file_name(e, language)));
+  if (e.by_hand()) return std::string(course_file(file_name(e, language)));
   const bool cpp = language == Language::Cpp;
   std::string functions, helpers;
   for (const ExerciseFunction& f : e.functions) {

@@ -47,15 +47,16 @@ struct ExerciseFunction {
   std::string name;  // its gradient is NAME_backward
   std::vector<Size> sizes;
   std::vector<Input> inputs;
-  std::string numpy_head, cpp_head;  // lines before the recorded ones
-  std::function<Var(Recording&)> forward;
+  std::string numpy_head, cpp_head;        // lines before the recorded ones
+  std::function<Var(Recording&)> forward;  // none: the exercise is written by hand
 };
 
 struct Exercise {
   int number = 0;
   std::string name, title;
-  std::string look, term;                   // hints of level 1 and 2
-  std::vector<ExerciseFunction> functions;  // none: written by hand
+  std::string look, term;  // hints of level 1 and 2
+  std::vector<ExerciseFunction> functions;
+  bool by_hand() const { return !functions[0].forward; }
 };
 
 const std::vector<Exercise>& exercises();

@@ -1,4 +1,6 @@
-"""Runs one function of a student's file for the checker: python3 runner.py FILE FUNCTION.
+"""Runs one function of a student's file for the checker: python3 runner.py FILE FUNCTION [SEED GIVEN].
+
+GIVEN is the text of a program into which the student's FUNCTION_backward is put (exercise 12).
 
 Each line of standard input is a request, each gets a line (tools/foreign/program.md). The student's code may read the
 folder of FILE and Python's own files. It may write nothing, start nothing and connect to nothing. Whatever is wrong is
@@ -19,8 +21,9 @@ try:
 except ImportError:
     sys.exit("NumPy is missing: apt-get install python3-numpy, or pip install numpy")
 
-SECONDS, SECONDS_IN_ALL, MEGABYTES, LINES = 2, 20, 512, 10000
-path, name = os.path.realpath(sys.argv[1]), sys.argv[2]
+path, name, given = os.path.realpath(sys.argv[1]), sys.argv[2], sys.argv[3:]
+SECONDS, SECONDS_IN_ALL = (30, 60) if given else (2, 20)
+MEGABYTES, LINES = 512, 10000
 file, folder = os.path.basename(path), os.path.dirname(path)
 replies = os.fdopen(os.dup(1), "w")
 errors = os.dup(2)
@@ -186,7 +189,12 @@ def load():
     module.__file__ = path
     sys.modules[module.__name__] = module
     call(file, exec, code, module.__dict__)
-    return module
+    if not given:
+        return module
+    whole = type(sys)("given")
+    call(file, exec, given[1], whole.__dict__)
+    setattr(whole, name + "_backward", function(module, name + "_backward"))
+    return whole
 
 
 def function(module, wanted):
@@ -196,9 +204,9 @@ def function(module, wanted):
     return f
 
 
-def array(x):
-    x = np.array(x)
-    return x.astype(float) if x.dtype == object else x  # null is not a number
+def array(x):  # a number stays one
+    x = np.array(x) if isinstance(x, list) else x
+    return x.astype(float) if getattr(x, "dtype", None) == object else x  # null is not a number
 
 
 def checked(what, y):
@@ -218,13 +226,17 @@ def kind_of(y):
 
 
 def run(module, request):
+    if request["call"] == "inputs":
+        return {key: x.tolist() for key, x in module.inputs(int(given[0])).items()}
+    if request["call"] == "train":
+        return {"receipt": call(name, module.train)}
     inputs = {key: array(x) for key, x in request["inputs"].items()}
-    given = {key: x.copy() for key, x in inputs.items()}
+    before = {key: x.copy() for key, x in inputs.items() if isinstance(x, np.ndarray)}
     what, arguments = name, list(inputs.values())
     if request["call"] != "value":
         what += "_backward"
-        dy = array(request["dy"]["y"])
-        given["dy"] = dy.copy()
+        dy = np.asarray(array(request["dy"]["y"]), float)
+        before["dy"] = dy.copy()
         arguments.insert(0, dy)
     f = function(module, what)
     if request["call"] == "time":
@@ -237,13 +249,14 @@ def run(module, request):
                 break
         return {"seconds": best}
     y = call(what, f, *arguments)
-    for key, before in given.items():
-        after = arguments[0] if key == "dy" else inputs[key]
-        if not np.array_equal(before, after, equal_nan=before.dtype.kind == "f"):
+    for key, x in before.items():
+        if not np.array_equal(x, arguments[0] if key == "dy" else inputs[key], equal_nan=x.dtype.kind == "f"):
             fail(f"{file}: {what} changes its input {key}: work on a copy ({key}.copy())")
     if request["call"] == "value":
+        if isinstance(y, tuple):
+            return {f"y{k}": checked(f"result {k} of {what}", one).tolist() for k, one in enumerate(y)}
         return {"y": checked(f"the result of {what}", y).tolist()}
-    wanted = [key for key, x in inputs.items() if x.dtype.kind == "f"]
+    wanted = [key for key, x in inputs.items() if np.asarray(x).dtype.kind == "f"]
     many = "d" + ", d".join(wanted)
     if len(wanted) > 1:
         if y is None:

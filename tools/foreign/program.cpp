@@ -147,12 +147,12 @@ Function Program::function(const std::vector<GradcheckInput>& inputs) {
   return function();
 }
 
-double Program::seconds(const Tensors& x, const Tensors& dy) {
-  double seconds = 0;
-  if (outputs_.empty()) outputs_ = {"y"};
-  ask({{"call", "time"}, {"inputs", json_of(x, inputs_)}, {"dy", json_of(dy, outputs_)}},
-      [&](const Json& reply) { seconds = reply.value("seconds", 0.0); });
-  return seconds;
+Json Program::reply(const std::string& call, const Tensors& x, const Tensors& dy) {
+  Json request{{"call", call}}, answer;
+  if (!x.empty()) request["inputs"] = json_of(x, inputs_);
+  if (!dy.empty()) request["dy"] = json_of(dy, {"y"});
+  ask(request, [&](const Json& reply) { answer = reply; });
+  return answer;
 }
 
 Tensors Program::value(const Tensors& x) {

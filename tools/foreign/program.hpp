@@ -19,8 +19,9 @@ class Program {
   Function function();  // refers to this object
   // The same where the inputs are known: the program is not asked for them.
   Function function(const std::vector<GradcheckInput>& inputs);
-  // The reply's "seconds" to a call "time": how long the gradient takes there.
-  double seconds(const Tensors& x, const Tensors& dy);
+  // The reply to a call of the program's own: {"call": ..., "inputs": ..., "dy": {"y": ...}}.
+  nlohmann::ordered_json reply(const std::string& call, const Tensors& x = {},
+                               const Tensors& dy = {});
 
  private:
   using Json = nlohmann::ordered_json;
