@@ -119,8 +119,9 @@ class Runner {
       throw ValueError("course", "exercises in C++ need a compiler: apt-get install g++");
     if (status != 0) throw Mistaken(compiler_error(text, file));
   }
-  // `given` is a program in which the student's function is put.
-  std::string command(const std::string& function, const std::string& given = "") const {
+  // `given` is a program in which the student's function is put, or which has its `own`.
+  std::string command(const std::string& function, const std::string& given = "",
+                      const std::string& own = "") const {
     if (folder_)
       return fmt::format("OMP_NUM_THREADS=1 exec {} {}",
                          in_shell((folder_->path / "program").string()), function);
@@ -128,7 +129,7 @@ class Runner {
     return fmt::format("OPENBLAS_NUM_THREADS=1 exec {} -B -c {} {} {}",
                        in_shell(python ? python : "python3"),
                        in_shell(std::string(course_file("runner.py"))), in_shell(path_),
-                       function + (given.empty() ? "" : " " + in_shell(given)));
+                       function + (given.empty() ? "" : " " + in_shell(given) + " " + own));
   }
   bool compiled() const { return folder_ != nullptr; }
 
@@ -212,15 +213,33 @@ double time_of(const Runner& runner, const ExerciseFunction& f) {
 // The student's copy_task_backward in the given program: its gradients, then whether it learns.
 Verdict check_copy_task(const Exercise& e, const Runner& runner, std::uint64_t seed) {
   if (runner.compiled()) throw Mistaken("this exercise is in NumPy alone");
-  foreign::Program program(runner.command("copy_task " + std::to_string(seed),
-                                          solution_of(marked_text(e, Language::NumPy))),
+  const std::string marked = marked_text(e, Language::NumPy),
+                    function = fmt::format("{} {}", e.name, seed);
+  Tensors x, dx, expected;
+  std::vector<std::string> names;
+  const Tensors dy{scalar(0.75, DType::Float64)};
+  foreign::Program program(runner.command(function, stub_of(marked, Language::NumPy)),
                            kSecondsToReply);
-  const auto inputs = program.inputs();
-  FunctionOptions options;
-  options.name = e.name;
-  options.full = false;
-  const FunctionReport report = check_function(program.function(), inputs, options);
-  if (!report) return wrong(report.mistake.empty() ? "wrong numbers" : report.mistake);
+  for (const GradcheckInput& input : program.inputs()) {
+    x.push_back(input.value);
+    names.push_back("d" + input.name);
+  }
+  program.function().value(x);
+  dx = program.function().gradient(x, dy);
+  {
+    foreign::Program own(runner.command(function, solution_of(marked), "own"), kSecondsToReply);
+    own.inputs();
+    own.function().value(x);
+    expected = own.function().gradient(x, dy);
+  }
+  for (std::size_t k = names.size(); k-- > 0;) {  // as backward goes
+    if (!expected[k].defined()) continue;
+    if (dx[k].shape() != expected[k].shape())
+      return wrong(fmt::format("{} has shape {}, expected {}", names[k], to_string(dx[k].shape()),
+                               to_string(expected[k].shape())));
+    if (const std::string worst = worst_of({names[k]}, {dx[k]}, {expected[k]}); !worst.empty())
+      return wrong("the first wrong gradient on the way back is " + names[k], worst);
+  }
   Verdict v = right();
   v.receipt = program.reply("train").value("receipt", "");
   if (v.receipt == kReceipt) return v;

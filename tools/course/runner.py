@@ -1,6 +1,6 @@
-"""Runs one function of a student's file for the checker: python3 runner.py FILE FUNCTION [SEED GIVEN].
+"""Runs one function of a student's file for the checker: python3 runner.py FILE FUNCTION [SEED GIVEN [own]].
 
-GIVEN is the text of a program into which the student's FUNCTION_backward is put (exercise 12).
+GIVEN is the text of a program into which the student's FUNCTION_backward is put (exercise 12); `own`: it has one.
 
 Each line of standard input is a request, each gets a line (tools/foreign/program.md). The student's code may read the
 folder of FILE and Python's own files. It may write nothing, start nothing and connect to nothing. Whatever is wrong is
@@ -189,11 +189,14 @@ def load():
     module.__file__ = path
     sys.modules[module.__name__] = module
     call(file, exec, code, module.__dict__)
-    if not given:
-        return module
+    return module
+
+
+def load_given():
     whole = type(sys)("given")
     call(file, exec, given[1], whole.__dict__)
-    setattr(whole, name + "_backward", function(module, name + "_backward"))
+    if given[2:] != ["own"]:
+        setattr(whole, name + "_backward", function(load(), name + "_backward"))
     return whole
 
 
@@ -270,7 +273,7 @@ def run(module, request):
 
 def main():
     limits()
-    module = load()
+    module = load_given() if given else load()
     for request in sys.stdin:
         reply = json.dumps(run(module, json.loads(request)))
         replies.write(reply + "\n")
