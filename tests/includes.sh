@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$1"
 rooms="tensor autograd nn optim models tools/gradient_cases tools/common tools/derive tools/data tools/render tools/measure
-  tools/train tools/foreign tools/convert tools/inspect tools/live tools/study tools/cli tools/python tools/benchmarks tools/examples tests"
+  tools/train tools/foreign tools/course tools/convert tools/inspect tools/live tools/study tools/cli tools/python tools/benchmarks tools/examples tests"
 grep -rHoE '^#include "[^"]+"' --include='*.cpp' --include='*.hpp' tensor autograd nn optim models tools tests |
   awk -F'[:"]' -v list="$rooms" '
     function place(path,  i) {  # of its room in the list; 0: in none

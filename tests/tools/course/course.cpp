@@ -1,0 +1,174 @@
+// Each exercise: its solution is right, its stub is not written, and mistakes are named. What needs Python and NumPy is
+// left out where they are missing; course.sh says so.
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tensor/error.hpp"
+#include "tests/catch.hpp"
+#include "tests/tools/temporary_file.hpp"
+#include "tools/course/report.hpp"
+
+namespace test_course {
+
+using namespace glim;
+using namespace glim::course;
+namespace fs = std::filesystem;
+
+namespace {
+
+bool has_numpy() { return std::system("python3 -c 'import numpy' 2>/dev/null") == 0; }
+
+struct Folder {
+  Folder() : path(fs::temp_directory_path() / ("test-course-" + std::to_string(::getpid()))) {
+    fs::create_directories(path);
+  }
+  ~Folder() { fs::remove_all(path); }
+  void write(const Exercise& e, const std::string& text) const {
+    std::ofstream(path / file_name(e, Language::NumPy)) << text;
+  }
+  fs::path path;
+};
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.rfind(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+Verdict verdict_of(const std::string& name, const std::string& from, const std::string& to) {
+  const Exercise& e = exercise_of(name);
+  const Folder folder;
+  folder.write(e, replaced(solution_of(marked_text(e, Language::NumPy)), from, to));
+  return check(e, folder.path.string(), 0);
+}
+
+}  // namespace
+
+TEST_CASE("There are twelve exercises, each with a title and hints") {
+  REQUIRE(exercises().size() == 12);
+  for (const Exercise& e : exercises()) {
+    CHECK(!e.title.empty());
+    CHECK(!e.look.empty());
+    CHECK(!e.term.empty());
+    CHECK(&exercise_of(std::to_string(e.number)) == &e);
+    CHECK(&exercise_of(e.name) == &e);
+  }
+  CHECK_THROWS_AS(exercise_of("softmaxx"), ValueError);
+  CHECK_THROWS_AS(exercise_of("13"), ValueError);
+}
+
+TEST_CASE("A stub has the forward pass and no line of the answers") {
+  for (const Exercise& e : exercises())
+    for (const Language language : {Language::NumPy, Language::Cpp}) {
+      const std::string marked = marked_text(e, language);
+      if (marked.empty()) continue;
+      const std::string stub = stub_of(marked, language), answers = answers_of(marked);
+      CAPTURE(e.name, stub);
+      CHECK(!answers.empty());
+      CHECK(solution_of(marked).find(answers.substr(0, answers.find('\n'))) != std::string::npos);
+      CHECK(stub.find(answers) == std::string::npos);
+      CHECK(stub.find(language == Language::Cpp ? "throw" : "raise NotImplementedError") !=
+            std::string::npos);
+      for (const std::string& text : {stub, solution_of(marked)}) {
+        CHECK(text.find("# answer") == std::string::npos);
+        CHECK(text.find("// answer") == std::string::npos);
+        CHECK(text.find("# end") == std::string::npos);
+      }
+    }
+}
+
+TEST_CASE("Programs take all sizes from their inputs") {
+  for (const Exercise& e : exercises()) {
+    if (e.by_hand()) continue;
+    for (const ExerciseFunction& f : e.functions)
+      for (const Language language : {Language::NumPy, Language::Cpp})
+        for (const Size& s : f.sizes) {
+          const std::string text = marked_text(e, language), size = std::to_string(s.recorded);
+          if (s.recorded < 10) continue;
+          CAPTURE(e.name, size, text);
+          CHECK(text.find(size + ",") == std::string::npos);
+          CHECK(text.find(size + ")") == std::string::npos);
+        }
+  }
+}
+
+TEST_CASE("Inputs are drawn by the seed") {
+  const ExerciseFunction& f = exercise_of("masks").functions[0];
+  const auto a = drawn_inputs(f, Sizes::Checked, 1), b = drawn_inputs(f, Sizes::Checked, 1),
+             c = drawn_inputs(f, Sizes::Checked, 2);
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    CHECK(same_bits(a[k].value, b[k].value));
+    CHECK(!same_bits(a[k].value, c[k].value));
+  }
+}
+
+TEST_CASE("Solutions are right, stubs are not begun") {
+  if (!has_numpy()) return;
+  const Folder solved, begun;
+  for (const Exercise& e : exercises()) {
+    const std::string marked = marked_text(e, Language::NumPy);
+    solved.write(e, solution_of(marked));
+    begun.write(e, stub_of(marked, Language::NumPy));
+  }
+  for (const Exercise& e : exercises())
+    for (const std::uint64_t seed : {0, 7}) {
+      const Verdict right = check(e, solved.path.string(), seed);
+      CAPTURE(e.name, seed, right.text());
+      CHECK(right.right());
+      const Verdict none = check(e, begun.path.string(), seed);
+      CAPTURE(none.text());
+      CHECK(none.state == State::NotBegun);
+    }
+}
+
+TEST_CASE("Mistakes are named, with the worst element and both values") {
+  if (!has_numpy()) return;
+  Verdict v = verdict_of("softmax", "(dy - (dy * y).sum(1, keepdims=True))", "dy");
+  CHECK(v.state == State::Wrong);
+  CHECK(v.mistake.starts_with("a term missing"));
+  CHECK(v.worst.starts_with("dx["));
+  CHECK(v.worst.find("expected") != std::string::npos);
+  v = verdict_of("sums", "dy.sum((0, 1))", "dy");
+  CHECK(v.mistake.starts_with("a broadcast not summed"));
+  v = verdict_of("linear", "dx = dy @ weight", "dx = -dy @ weight");
+  CHECK(v.state == State::Wrong);
+  v = verdict_of("residual", "dx = dy + ", "dx = ");
+  CHECK(v.mistake.starts_with("pre_norm: "));
+  v = verdict_of("softmax", "return e /", "return 2 * e /");
+  CHECK(v.mistake == "softmax was changed: it computes something else");
+  CHECK(v.worst.starts_with("y["));
+}
+
+TEST_CASE("A loop is right, and slow") {
+  if (!has_numpy()) return;
+  const Verdict v =
+      verdict_of("softmax", "    dx = y",
+                 "    for i in range(x.shape[0]):\n"
+                 "        for j in range(x.shape[1]):\n"
+                 "            sum(float(dy[i, k] * y[i, k]) for k in range(x.shape[1]))\n"
+                 "    dx = y");
+  CHECK(v.state == State::Slow);
+  CHECK(v.times > 10);
+  CHECK(v.right());
+}
+
+TEST_CASE("Reports have every verdict") {
+  Verdict right, wrong;
+  right.exercise = &exercise_of("sums");
+  right.state = State::Right;
+  wrong.exercise = &exercise_of("softmax");
+  wrong.state = State::Wrong;
+  wrong.file = "softmax.py";
+  wrong.mistake = "softmax.py, line 7: <\"&\xff>";
+  const std::vector<Verdict> both{right, wrong};
+  CHECK(to_json(both).find("\"score\": 0") != std::string::npos);
+  CHECK(to_gradescope(both).find("\"status\": \"failed\"") != std::string::npos);
+  CHECK(to_junit(both).find("failures=\"1\"") != std::string::npos);
+  CHECK(to_junit(both).find("<\"&") == std::string::npos);
+  const std::string table = to_text(std::vector<Submission>{{"a", both}, {"b", both}});
+  CHECK(table.find("2  wrong: <") != std::string::npos);
+}
+
+}  // namespace test_course

@@ -1,0 +1,165 @@
+#!/usr/bin/env bash
+# course.sh GLIM: the course as a student and a lecturer meet it. Each bad file gets one line that says why, and changes
+# nothing outside of its folder.
+set -uo pipefail
+glim=$(realpath "$1")
+source "$(dirname "$(realpath "$0")")/../common.sh"
+if ! python3 -c 'import numpy' 2>/dev/null; then
+  echo "NumPy is not installed (python3-numpy): the course was not tested"
+  exit 77
+fi
+
+# graded NAME STATUS PATTERN EXERCISE: a check of folder NAME ends with STATUS, and says one line that matches
+graded() {
+  local name=$1 status=$2 pattern=$3 exercise=$4 found=0
+  timeout 600 "$glim" course check "$exercise" --folder "$name" >out 2>err || found=$?
+  if [ "$found" != "$status" ]; then report "$name" "status $found: $(cat out err)"
+  elif [ "$(cat out err | wc -l)" != 1 ] || ! grep -Eq -- "$pattern" out; then report "$name" "says: $(cat out err)"
+  else report "$name" ""; fi
+}
+for exercise in $("$glim" course list | awk '{ print $2 }'); do
+  "$glim" course start "$exercise" --folder stubs >/dev/null || report "start $exercise" "failed"
+  "$glim" course start "$exercise" --folder solved --solution >/dev/null || report "start $exercise" "failed"
+done
+for exercise in $("$glim" course list | awk '{ print $2 }'); do
+  graded stubs 1 "not begun: $exercise.py, line [0-9]+: not written yet" "$exercise"
+  graded solved 0 ' right(; receipt f4ae9bfa06a1edbe)?$' "$exercise"
+done
+report "list" "$("$glim" course list --folder solved | grep -v ' begun$')"
+report "progress ends with 0" "$("$glim" course progress --folder solved 2>&1 >/dev/null || echo status)"
+report "another seed" "$("$glim" course check --seed 12345 --folder solved | grep -v ' right')"
+
+# bad NAME PATTERN: standard input takes the place of the gradient's line
+touch outside
+bad() {
+  mkdir -p "$1"
+  cat >body
+  python3 -c 'import sys
+lines = open("solved/softmax.py").read().split("\n")
+at = max(i for i, line in enumerate(lines) if line.startswith("    dx = "))
+lines[at:at] = ["    " + line for line in open("body").read().split("\n")]
+open(sys.argv[1] + "/softmax.py", "w").write("\n".join(lines))' "$1"
+  graded "$1" 1 "$2" softmax
+}
+bad loops 'softmax.py, line [0-9]+: softmax_backward has not ended after 2 s' <<<'while True: pass'
+bad memory 'line [0-9]+: needs more than 512 MB' <<<'np.ones((1000, 1000, 1000))'
+bad prints 'line [0-9]+: prints more than 10000 lines' <<<'for i in range(1000000): print(i)'
+bad deletes 'line [0-9]+: deletes a file' <<<"import os; os.remove('$work/outside')"
+bad deletes_folder 'deletes a folder' <<<"import shutil; shutil.rmtree('$work/solved')"
+bad writes 'writes the file' <<<"open('$work/written', 'w')"
+bad appends 'writes the file' <<<"open('$work/outside', 'a')"
+bad swallows 'writes the file' <<EOF
+try: open('$work/written', 'w')
+except BaseException: pass
+EOF
+bad saves 'writes the file' <<<"np.save('$work/written.npy', x)"
+bad starts 'starts a program' <<<"import os; os.system('touch $work/written')"
+bad forks 'starts a program' <<<'import os; os.fork()'
+bad runs 'which an exercise may not' <<<"import subprocess; subprocess.run(['touch', '$work/written'])"
+bad connects 'uses socket' <<<'import socket; socket.socket()'
+bad foreign_calls 'uses ctypes' <<<"import ctypes; ctypes.CDLL(None).unlink(b'$work/outside')"
+bad imports "there is no module 'torch' here" <<<'import torch'
+bad syntax 'softmax.py, line [0-9]+: invalid syntax' <<<'x = = 2'
+bad list 'dx of softmax_backward is a list, expected an array of NumPy' <<<'return [[0.0] * 5] * 3'
+bad none 'dx of softmax_backward is None: is a return missing' <<<'return None'
+bad shape 'the gradient of x has shape \(5, 3\), x has \(3, 5\)' <<<'return dy.T'
+bad texts 'is an array of <U1, expected float64' <<<"return np.array(['a'])"
+bad changes 'softmax_backward changes its input x: work on a copy' <<<'x -= x.max()'
+bad reads 'reads the file /etc/passwd' <<<"open('/etc/passwd')"
+bad lists 'lists the folder /etc' <<<"import os; os.listdir('/etc')"
+bad exits 'line [0-9]+: ends the program' <<<'import sys; sys.exit(0)'
+bad leaves 'ends the program' <<<'import os; os._exit(0)'
+bad signals 'sends a signal' <<<'import os; os.kill(os.getppid(), 9)'
+bad recursion 'calls itself without an end' <<<'softmax_backward(dy, x)'
+bad raises 'line [0-9]+: ValueError: some text' <<<"raise ValueError('some text')"
+bad unknown "NameError: name 'dz' is not defined" <<<'return dz'
+bad nan 'is not finite' <<<'return dy * np.nan'
+mkdir -p empty missing binary folder/softmax.py
+: >empty/softmax.py
+graded empty 1 'there is no function softmax$' softmax
+grep -v '^def softmax_backward' solved/softmax.py | sed '/^    y = softmax/,$d' >missing/softmax.py
+graded missing 1 'there is no function softmax_backward' softmax
+head -c 1000 /dev/urandom >binary/softmax.py
+graded binary 1 'softmax.py' softmax
+graded folder 1 'softmax.py: Is a directory' softmax
+graded stubs/.. 1 'there is no softmax.py \(glim course start softmax\)' softmax
+report "what is outside is as it was" "$([ -e outside ] && [ -e solved/softmax.py ] && [ ! -s outside ] || echo changed; ls written* 2>/dev/null)"
+report "no cache is left" "$(find . -name __pycache__)"
+report "no temporary folder is left" "$(ls -d "${TMPDIR:-/tmp}"/glim-course-* 2>/dev/null)"
+
+# A class.
+mkdir class
+cp -r solved class/ada; cp -r stubs class/bob; cp -r none class/eve; cp -r none class/joe
+"$glim" course class class >out 2>err
+report "a class" "$(grep -q '^ 3  softmax *2  wrong: dx of softmax_backward is None' out && grep -q '^4 students' out || cat out err)"
+"$glim" course class class --format json >out
+report "a class in JSON" "$(python3 -c 'import json; assert [s["student"] for s in json.load(open("out"))["students"]] == ["ada", "bob", "eve", "joe"]' 2>&1)"
+refuse "an empty class" 'has no folder' "$glim" course class stubs
+refuse "a class that is not there" 'no such folder' "$glim" course class nowhere
+refuse "a class in XML" 'text or json' "$glim" course class class --format junit
+
+# What others read.
+"$glim" course check --folder class/eve --format gradescope --out results.json >out 2>err
+report "Gradescope" "$(python3 - 2>&1 <<'PY'
+import json
+results = json.load(open("results.json"))
+assert results["stdout_visibility"] in ("visible", "hidden", "after_due_date", "after_published"), results
+assert len(results["tests"]) == 12 and isinstance(results["execution_time"], float)
+for test in results["tests"]:
+    assert set(test) <= {"score", "max_score", "status", "name", "name_format", "number", "output", "output_format", "tags",
+                         "visibility", "extra_data"}, test
+    assert test["status"] == ("passed" if test["score"] == test["max_score"] else "failed"), test
+    assert test["visibility"] == "visible" and test["output"], test
+PY
+)"
+"$glim" course check --folder class/bob --format junit >out
+report "JUnit" "$(python3 - 2>&1 <<'PY'
+import xml.etree.ElementTree as xml
+suite = xml.parse("out").getroot().find("testsuite")
+assert suite.get("tests") == suite.get("failures") == "12" and len(suite.findall("testcase/failure")) == 12
+PY
+)"
+"$glim" course check softmax --folder loops --format json >out
+report "JSON" "$(python3 -c 'import json; e, = json.load(open("out"))["exercises"]; assert e["state"] == "wrong" and e["score"] == 0' 2>&1)"
+
+# Hints, and what is refused.
+report "hints" "$(for level in 1 2 3; do "$glim" course hint softmax --level $level | grep -q . || echo "none of level $level"; done)"
+report "the last hint is the line" "$("$glim" course hint softmax --level 3 | grep -q '^    dx = ' || echo "no line")"
+refuse "a file that is there" 'softmax.py: exists already, and is left as it is' "$glim" course start softmax --folder loops
+refuse "an unknown exercise" "no exercise 'softmux' \(nearest: softmax" "$glim" course start softmux
+refuse "an exercise past the last" "no exercise '13'" "$glim" course check 13
+refuse "an unknown action" "'begin' is not one of list, start" "$glim" course begin
+refuse "no exercise" 'name an exercise' "$glim" course start
+refuse "two exercises" "leave out 'sums'" "$glim" course check softmax sums
+refuse "a folder that is not there" 'nowhere: no such folder' "$glim" course check --folder nowhere
+refuse "a hint of level 4" '--level' "$glim" course hint 1 --level 4
+GLIM_PYTHON=no-such-python refuse "no Python" 'apt-get install python3-numpy' "$glim" course check sums --folder solved
+
+# In C++, where there are a compiler and the library.
+compiler=${CXX:-c++}
+if command -v "${compiler%% *}" >/dev/null && [ -e "$(dirname "$glim")/packaging/glim" ]; then
+  for exercise in softmax residual; do
+    "$glim" course start "$exercise" --language cpp --folder cpp-stubs >/dev/null
+    "$glim" course start "$exercise" --language cpp --folder cpp --solution >/dev/null
+    graded cpp-stubs 1 'not begun: .*not written yet' "$exercise"
+    graded cpp 0 ' right$' "$exercise"
+  done
+  # bad_cpp NAME PATTERN CODE
+  bad_cpp() {
+    mkdir -p "$1"
+    sed "s|^  const Tensor dx = |  $3\n&|" cpp/softmax.cpp >"$1/softmax.cpp"
+    graded "$1" 1 "$2" softmax
+  }
+  bad_cpp cpp-loops 'has not ended after 2 s' 'for (volatile int i = 0;; i = i + 1) {}'
+  bad_cpp cpp-memory 'needs more than 512 MB' 'std::string many(std::size_t{1} << 33, 65); std::puts(many.c_str());'
+  bad_cpp cpp-deletes 'which an exercise may not' "std::remove(\"$work/outside\");"
+  bad_cpp cpp-writes 'which an exercise may not' "std::fopen(\"$work/written\", \"w\");"
+  bad_cpp cpp-crashes 'crashed' '*static_cast<volatile int*>(nullptr) = 1;'
+  bad_cpp cpp-syntax 'softmax.cpp, line [0-9]+: ' 'int = 3;'
+  bad_cpp cpp-throws 'softmax.cpp: some text' 'throw std::logic_error("some text");'
+  bad_cpp cpp-wrong 'wrong: ' 'return dy;'
+  report "what is outside is as it was, after C++" "$([ -e outside ] || echo deleted; ls written 2>/dev/null)"
+else
+  echo "There is no compiler, or Glim's library is not built: exercises in C++ were not tested"
+fi
+summary
