@@ -1,0 +1,31 @@
+// Adam with warm-up, on Glim's tensors.
+//
+// adam_step takes one step of Adam (Kingma and Ba 2015, algorithm 1), with the constants of the Transformer: β₁ = 0.9,
+// β₂ = 0.98, ε = 1e-9. `step` counts from 1. It returns the new parameter, m and v, and leaves its arguments as they are.
+//
+//   m ← β₁ m + (1 - β₁) g        v ← β₂ v + (1 - β₂) g²
+//   m̂ = m / (1 - β₁ᵗ)            v̂ = v / (1 - β₂ᵗ)            θ ← θ - rate m̂ / (√v̂ + ε)
+//
+// warm_up is the rate of Vaswani et al. 2017 (equation 3): it grows for `steps` steps, then falls as 1/√step.
+//
+//   rate = d_model^-½ min(step^-½, step steps^-3/2)
+#pragma once
+#include "course.hpp"
+
+std::tuple<Tensor, Tensor, Tensor> adam_step(const Tensor& parameter, const Tensor& gradient,
+                                             const Tensor& m, const Tensor& v, int step,
+                                             double rate) {
+  // answer: the new parameter, m and v
+  const Tensor new_m = 0.9 * m + 0.1 * gradient;
+  const Tensor new_v = 0.98 * v + 0.02 * gradient * gradient;
+  const Tensor mean = div(new_m, 1 - std::pow(0.9, step));
+  const Tensor square = div(new_v, 1 - std::pow(0.98, step));
+  return {parameter - rate * mean / (sqrt(square) + 1e-9), new_m, new_v};
+  // end
+}
+
+double warm_up(int step, int d_model, int steps) {
+  // answer: the rate
+  return std::pow(d_model, -0.5) * std::min(std::pow(step, -0.5), step * std::pow(steps, -1.5));
+  // end
+}
