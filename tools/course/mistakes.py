@@ -13,10 +13,13 @@ import ast
 import copy
 import json
 import sys
+import time
 import warnings
 
 import numpy as np
 
+KNOWN_NUMBERS = (0.0, 1.0, 0.9, 0.98, 0.999, 1e-3, 1e-5, 1e-6, 1e-8)
+SECONDS = 1  # of the search for two mistakes
 HALVES = {ast.Add: ("added", "subtracted"), ast.Sub: ("subtracted", "added")}
 TURNS = {ast.Gt: ast.Lt, ast.Lt: ast.Gt, ast.GtE: ast.LtE, ast.LtE: ast.GtE, ast.NotEq: ast.Eq, ast.Eq: ast.NotEq}
 
@@ -95,7 +98,7 @@ def of_calls(n):
             if axis is None or ast.unparse(axis) != along:
                 text = "all" if along == "None" else f"axis {along}"
                 yield f"the {name} of {says(x)} is along {text} instead of axis {ast.unparse(axis) if axis else None}", expression(f"np.{name}(x, axis={along}, keepdims={kept})", x=x)
-        yield f"the {name} of {says(x)} has the first example alone", expression("r", r=_with_first(n, x[:1] if False else expression("x[:1]", x=x), method))
+        yield f"the {name} of {says(x)} has the first example alone", _with_first(n, expression("x[:1]", x=x), method)
     elif name in ("swapaxes", "transpose"):
         yield f"{says(x)} is not transposed", x
         yield f"{says(x)} is reshaped where it should be transposed", expression("x.reshape(n.shape)", x=x, n=n)
@@ -110,6 +113,8 @@ def of_calls(n):
         yield f"{name} is the wrong way round", expression("max(a, b)" if name == "min" else "np.minimum(a, b)", a=n.args[0], b=n.args[1])
     elif not method or name == "reshape":
         yield f"{name} of {says(x)} is forgotten", x
+        for other in ("np.exp", "np.sqrt", "np.abs", "np.log", "softmax"):
+            yield f"{other} is in the place of {name}", expression(f"{other}(x)", x=x)
         yield f"{name} of {says(x)} is there twice", _with_first(n, n, method)
 
 
@@ -122,45 +127,69 @@ def _with_first(call, x, method):
     return call
 
 
-def of_names(n, known):
+def of_values(n, known, numbers):
     """Another value in the place of the right one."""
     if isinstance(n, ast.Name) and n.id in known:
         for other in known:
             if other != n.id:
                 yield f"`{other}` is in the place of `{n.id}`", ast.Name(other, ast.Load())
-        yield f"`{n.id}` is used as ones", expression("np.ones_like(x)", x=n)
-    if isinstance(n, ast.Constant) and isinstance(n.value, (int, float)) and not isinstance(n.value, bool):
-        for c in (2 * n.value, n.value + 1):
+        for text, name in (("np.ones_like(x)", "is used as ones"), ("x[:1]", "is that of the first example alone"),
+                           ("np.broadcast_to(x[:, -1:], np.shape(x))", "is that of the last row alone"), ("x[::-1]", "is in reverse order"),
+                           ("np.roll(x, 1, -1)", "is off by one"), ("np.roll(x, -1, -1)", "is off by one"), ("~x", "is the wrong way round"),
+                           ("np.ones_like(x)", "is ignored"), ("1 - x", "is taken from 1")):
+            yield f"`{n.id}` {name}", expression(text, x=n)
+    if isinstance(n, ast.Constant) and type(n.value) in (int, float):
+        for c in [*numbers, 2 * n.value, n.value + 1, n.value - 1]:
             yield f"`{c}` is in the place of `{n.value}`", ast.Constant(c)
 
 
-def mistakes(text, function):
-    """(name, line, the tree of the program) of each solution with one mistake."""
-    tree = ast.parse(text)
-    [body] = [f.body for f in tree.body if isinstance(f, ast.FunctionDef) and f.name == function]
-    [arguments] = [[a.arg for a in f.args.args] for f in tree.body if isinstance(f, ast.FunctionDef) and f.name == function]
-    constants = sorted({n.value for n in ast.walk(ast.Module(body, [])) if isinstance(n, ast.Constant) and isinstance(n.value, float)})
-    late = []
-    known = list(arguments)
-    for statement in body:
+def of_factors(whole, target, known):
+    """A factor or a term too many."""
+    for text, name in (("w * k", "the factor `{}` is too many"), ("w / k", "the division by `{}` is too many"), ("w * (1 - k)", "the factor `1 - {}` is too many"),
+                       ("w * k * (1 - k)", "the factor `{0} (1 - {0})` is too many"), ("w + k", "the term `{}` is too many"), ("w - k", "the term `-{}` is too many")):
+        for k in known:
+            yield f"{name.format(k)} in `{target}`", expression(text, w=whole, k=ast.Name(k, ast.Load()))
+
+
+def mistakes(tree, function, operators_alone=False):
+    """(name, line) of each solution with one mistake, while the tree has it."""
+    [f] = [f for f in tree.body if isinstance(f, ast.FunctionDef) and f.name == function]
+    known, late = [a.arg for a in f.args.args], []
+    numbers = sorted({n.value for n in ast.walk(f) if isinstance(n, ast.Constant) and isinstance(n.value, float)})
+    for statement in f.body:
+        if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.Return)):
+            continue
+        line, whole = ast.unparse(statement), statement.value
+        for *place, node in list(places(statement)):
+            yield from at_place(line, place, [*of_operators(node), *of_calls(node)])
+            late.append((line, place, list(of_values(node, known, numbers))))
         if not isinstance(statement, ast.Assign):
             continue
-        line = ast.unparse(statement)
-        target = ast.unparse(statement.targets[0])
-        whole = statement.value
-        for parent, field, at, node in places(statement):
-            for kind in (of_operators(node), of_calls(node)):
-                for name, other in kind:
-                    yield name, line, replaced(tree, parent, field, at, other)
-            late += [(name, line, parent, field, at, other) for name, other in of_names(node, known)]
-            if isinstance(node, ast.Constant) and isinstance(node.value, float):
-                late += [(f"`{c}` is in the place of `{node.value}`", line, parent, field, at, ast.Constant(c)) for c in constants if c != node.value]
+        place, target = (statement, "value", None), ast.unparse(statement.targets[0])
         if isinstance(statement.targets[0], ast.Name):
-            late.append((f"the path through `{target}` is forgotten", line, statement, "value", None, expression("0 * (w)", w=whole)))
-            late += [(f"`{target}` is `{k}` passed on", line, statement, "value", None, ast.Name(k, ast.Load())) for k in known]
+            late.append((line, place, [(f"the path through `{target}` is forgotten", expression("0 * w", w=whole))]))
+            late.append((line, place, [(f"`{target}` is `{k}` passed on", ast.Name(k, ast.Load())) for k in known]))
+        late.append((line, place, list(of_factors(whole, target, known))))
         known += [n.id for n in ast.walk(statement.targets[0]) if isinstance(n, ast.Name) and n.id not in known]
-    for name, line, *place in late:
-        yield name, line, replaced(tree, *place)
+    for line, place, others in late if not operators_alone else ():
+        yield from at_place(line, place, others)
+    for value in {n.value for n in ast.walk(f) if isinstance(n, ast.Constant) and isinstance(n.value, float)} if not operators_alone else ():
+        nodes = [n for n in ast.walk(f) if isinstance(n, ast.Constant) and n.value == value]
+        for c in {*numbers, *KNOWN_NUMBERS, 2 * value, value / 2} - {value}:
+            for n in nodes:
+                n.value = c
+            yield f"`{c}` is in the place of `{value}`", ""
+        for n in nodes:
+            n.value = value
+
+
+def at_place(line, place, others):
+    """Each of other nodes at a place."""
+    old = node_at(*place)
+    for name, other in others:
+        put(*place, ast.fix_missing_locations(ast.copy_location(other, old)))
+        yield name, line
+    put(*place, old)
 
 
 def places(statement):
@@ -174,13 +203,8 @@ def places(statement):
                 yield from ((parent, field, i, v) for i, v in enumerate(value) if isinstance(v, ast.expr))
 
 
-def replaced(tree, parent, field, at, other):
-    """A copy of the tree with another node at a place."""
-    old = getattr(parent, field) if at is None else getattr(parent, field)[at]
-    put(parent, field, at, other)
-    changed = copy.deepcopy(tree)
-    put(parent, field, at, old)
-    return ast.fix_missing_locations(changed)
+def node_at(parent, field, at):
+    return getattr(parent, field) if at is None else getattr(parent, field)[at]
 
 
 def put(parent, field, at, node):
@@ -195,36 +219,37 @@ def results_of(tree, function, calls, space=None):
     space = dict(space or {}, np=np)
     try:
         exec(compile(tree, "solution", "exec"), space)
-        all_results = []
-        for call in calls:
-            y = space[function](*[np.array(x) for x in call])
-            all_results.append([np.asarray(r) for r in (y if isinstance(y, tuple) else (y,))])
-        return all_results
+        every = [space[function](*[np.array(x) if isinstance(x, (list, np.ndarray)) else x for x in call]) for call in calls]
+        return [[np.asarray(r) for r in (y if isinstance(y, tuple) else (y,))] for y in every]
     except Exception:
         return None
 
 
 def equal(a, b):
-    return a.shape == b.shape and np.allclose(a, b, rtol=1e-6, atol=1e-9 * (1 + np.abs(b).max(initial=0)), equal_nan=False)
+    return a.shape == b.shape and np.allclose(a, b, rtol=1e-6, atol=1e-9 * np.abs(b).max(initial=1e-30))
 
 
 def names_of(text, function, calls, results, space=None):
     """For each result of the student: None, or (name, line). A mistake that explains all wrong results is preferred."""
-    right = results_of(ast.parse(text), function, calls, space)
-    wrong = [k for k in range(len(right[0])) if not all(equal(r[k], s[k]) for r, s in zip(right, results))]
-    found, best = {}, 0
-    for name, line, tree in mistakes(text, function):
+    tree = ast.parse(text)
+    right = results_of(tree, function, calls, space)
+    wrong = [k for k in range(len(right[0])) if not all(equal(s[k], r[k]) for r, s in zip(right, results))]
+    found = {}
+
+    def explains(name, line):
+        """True if all is explained."""
         now = results_of(tree, function, calls, space)
-        if now is None or any(len(n) != len(r) for n, r in zip(now, right)):
-            continue
-        explains = [k for k in wrong if all(equal(n[k], s[k]) for n, s in zip(now, results))]
-        if len(explains) > best:
-            best = len(explains)
-            found.update({k: (name, line) for k in explains})
-        for k in explains:
-            found.setdefault(k, (name, line))
-        if best == len(wrong):
-            break
+        if now is None or any(len(n) != len(right[0]) for n in now):
+            return False
+        here = [k for k in wrong if all(equal(s[k], n[k]) for n, s in zip(now, results))]
+        found.update({k: (name, line) for k in here if k not in found or len(here) == len(wrong)})
+        return len(here) == len(wrong)
+
+    if wrong and not any(explains(*mistake) for mistake in mistakes(tree, function)) and not found:
+        tree, end = ast.parse(text), time.monotonic() + SECONDS
+        for name, line in mistakes(tree, function, True):
+            if time.monotonic() > end or any(explains(f"{name}; {second}", line) for second, _ in mistakes(tree, function, True)):
+                break
     return [found.get(k) for k in range(len(right[0]))]
 
 
