@@ -11,15 +11,15 @@ Results are equal to one mistake's at all calls, or there is no name.
 
 import ast
 import copy
+import itertools
 import json
 import sys
-import time
 import warnings
 
 import numpy as np
 
 KNOWN_NUMBERS = (0.0, 1.0, 0.9, 0.98, 0.999, 1e-3, 1e-5, 1e-6, 1e-8)
-SECONDS = 1  # of the search for two mistakes
+PAIRS = 1500  # of mistakes that are tried, if none explains a result alone
 HALVES = {ast.Add: ("added", "subtracted"), ast.Sub: ("subtracted", "added")}
 TURNS = {ast.Gt: ast.Lt, ast.Lt: ast.Gt, ast.GtE: ast.LtE, ast.LtE: ast.GtE, ast.NotEq: ast.Eq, ast.Eq: ast.NotEq}
 
@@ -129,7 +129,7 @@ def _with_first(call, x, method):
 
 def of_values(n, known, numbers):
     """Another value in the place of the right one."""
-    if isinstance(n, ast.Name) and n.id in known:
+    if isinstance(n, ast.Name) and known:
         for other in known:
             if other != n.id:
                 yield f"`{other}` is in the place of `{n.id}`", ast.Name(other, ast.Load())
@@ -151,8 +151,8 @@ def of_factors(whole, target, known):
             yield f"{name.format(k)} in `{target}`", expression(text, w=whole, k=ast.Name(k, ast.Load()))
 
 
-def mistakes(tree, function, operators_alone=False):
-    """(name, line) of each solution with one mistake, while the tree has it."""
+def mistakes(tree, function, operators_alone=False, shapes=None):
+    """(name, line) of each solution with one mistake, while the tree has it. `shapes`: of its values by name."""
     [f] = [f for f in tree.body if isinstance(f, ast.FunctionDef) and f.name == function]
     known, late = [a.arg for a in f.args.args], []
     numbers = sorted({n.value for n in ast.walk(f) if isinstance(n, ast.Constant) and isinstance(n.value, float)})
@@ -162,13 +162,13 @@ def mistakes(tree, function, operators_alone=False):
         line, whole = ast.unparse(statement), statement.value
         for *place, node in list(places(statement)):
             yield from at_place(line, place, [*of_operators(node), *of_calls(node)])
-            late.append((line, place, list(of_values(node, known, numbers))))
+            late.append((line, place, list(of_values(node, alike(node, known, shapes), numbers))))
         if not isinstance(statement, ast.Assign):
             continue
         place, target = (statement, "value", None), ast.unparse(statement.targets[0])
         if isinstance(statement.targets[0], ast.Name):
             late.append((line, place, [(f"the path through `{target}` is forgotten", expression("0 * w", w=whole))]))
-            late.append((line, place, [(f"`{target}` is `{k}` passed on", ast.Name(k, ast.Load())) for k in known]))
+            late.append((line, place, [(f"`{target}` is `{k}` passed on", ast.Name(k, ast.Load())) for k in alike(statement.targets[0], known, shapes)]))
         late.append((line, place, list(of_factors(whole, target, known))))
         known += [n.id for n in ast.walk(statement.targets[0]) if isinstance(n, ast.Name) and n.id not in known]
     for line, place, others in late if not operators_alone else ():
@@ -181,6 +181,23 @@ def mistakes(tree, function, operators_alone=False):
             yield f"`{c}` is in the place of `{value}`", ""
         for n in nodes:
             n.value = value
+
+
+def alike(node, known, shapes):
+    """The names that may stand in a name's place."""
+    shape = shapes and isinstance(node, ast.Name) and shapes.get(node.id)
+    return [k for k in known if shapes is None or shapes.get(k) == shape]
+
+
+def shapes_of(text, function, call, space):
+    """Of the values that the function computes, by name."""
+    tree = ast.parse(text)
+    for n in ast.walk(tree):
+        if isinstance(n, ast.FunctionDef) and n.name == function:
+            n.body[-1] = ast.Return(expression("locals()"))
+    space = dict(space or {}, np=np)
+    exec(compile(ast.fix_missing_locations(tree), "solution", "exec"), space)
+    return {name: np.shape(x) for name, x in space[function](*[np.array(x) if isinstance(x, list) else x for x in call]).items()}
 
 
 def at_place(line, place, others):
@@ -214,6 +231,13 @@ def put(parent, field, at, node):
         getattr(parent, field)[at] = node
 
 
+def pairs(tree, function):
+    def simple():
+        return (m for m in mistakes(tree, function, True) if m[0].endswith(("is missing", "is wrong")))
+
+    return ((name, second, line) for name, line in simple() for second, _ in simple())
+
+
 def results_of(tree, function, calls, space=None):
     """Of each call, or None if it fails."""
     space = dict(space or {}, np=np)
@@ -245,10 +269,11 @@ def names_of(text, function, calls, results, space=None):
         found.update({k: (name, line) for k in here if k not in found or len(here) == len(wrong)})
         return len(here) == len(wrong)
 
-    if wrong and not any(explains(*mistake) for mistake in mistakes(tree, function)) and not found:
-        tree, end = ast.parse(text), time.monotonic() + SECONDS
-        for name, line in mistakes(tree, function, True):
-            if time.monotonic() > end or any(explains(f"{name}; {second}", line) for second, _ in mistakes(tree, function, True)):
+    shapes = shapes_of(text, function, calls[0], space)
+    if wrong and not any(explains(*mistake) for mistake in mistakes(tree, function, False, shapes)) and not found:
+        tree = ast.parse(text)
+        for name, second, line in itertools.islice(pairs(tree, function), PAIRS):
+            if explains(f"{name}; {second}", line):
                 break
     return [found.get(k) for k in range(len(right[0]))]
 
