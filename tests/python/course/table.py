@@ -1,0 +1,103 @@
+"""Prints what the grader's checks and names say of the wrong and right solutions.
+
+    python -m course.table wrong         caught and named, by exercise
+    python -m course.table right         alarms on right variants
+    python -m course.table published     how many of the wrong ones pass the checks of two courses
+
+Run it in tests/python with the package glim installed. GLIM names another program glim, for the solutions.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections import Counter
+
+import numpy as np
+
+import glim
+from corpus import published
+from corpus.judge import PASSED, RIGHTLY, WRONGLY
+from corpus.table import row
+
+from . import solutions
+from .judge import VALUES, backward_of, judge, values_right, wrong_of
+from .variants import variants
+from .wrongs import calls_of, function_of, mistakes, results_of, wrong_solutions
+
+
+def solution_texts():
+    """By exercise, as `glim course start N --solution` writes them."""
+    program = os.environ.get("GLIM", f"{sys.executable} -m glim").split()
+    with tempfile.TemporaryDirectory() as folder:
+        for exercise in solutions.EXERCISES:
+            subprocess.run([*program, "course", "start", exercise, "--solution", "--folder", folder], check=True, capture_output=True)
+        return {e: open(f"{folder}/{e}.py").read() for e in solutions.EXERCISES}
+
+
+def verdict_of(name, what, looks, text, solution):
+    """(caught, name by the solution or None, name by the checker or None, whether that is true)"""
+    said, verdict = None, None
+    if name in VALUES:
+        caught = not values_right(name, text)
+    else:
+        verdict, said = judge(wrong_of(name, looks, what, text))
+        caught = verdict != PASSED
+    results = results_of(name, text)
+    if not isinstance(results, list):  # an exception has its line, and lists are refused
+        return True, str(results), said, True
+    names = mistakes.names_of(solution, function_of(name), calls_of(name), results)
+    return caught, "; ".join(sorted({n[0] for n in names if n})) or None, said or None, verdict != WRONGLY
+
+
+def wrong():
+    texts = solution_texts()
+    counts, rest = {}, []
+    for kind, name, what, looks, text in wrong_solutions():
+        exercise = solutions.FUNCTIONS[name][0]
+        caught, by_solution, by_checker, true = verdict_of(name, what, looks, text, texts[exercise])
+        c = counts.setdefault((exercise, kind), Counter())
+        c["all"] += 1
+        c["caught"] += caught
+        c["checker"] += bool(by_checker)
+        c["named"] += bool(by_solution or by_checker) and bool(by_solution or true)
+        c["wrongly"] += bool(not by_solution and by_checker and not true)
+        if not caught or not by_solution:
+            rest.append(f"{kind} | {name} | {what} | caught {caught} | {by_checker} | true {true}")
+    columns = ("all", "caught", "checker", "named", "wrongly")
+    print(row("exercise", "kind", "wrong", "caught", "named by the checker alone", "named", "wrongly"), row(*["---"] * 7), sep="\n")
+    for (exercise, kind), c in counts.items():
+        print(row(exercise, kind, *(c[k] for k in columns)))
+    for kinds in (("slip",), ("mutation",), ("slip", "mutation")):
+        total = sum((c for (_, kind), c in counts.items() if kind in kinds), Counter())
+        print(row("all", " and ".join(kinds), total["all"], *(f"{total[k]} ({100 * total[k] / total['all']:.1f} %)" for k in columns[1:])))
+    print("", *rest, sep="\n")
+
+
+def right():
+    counts, alarms = Counter(), []
+    for name, function, text, inputs in variants():
+        report = glim.gradcheck(getattr(solutions, function), backward_of(text), *inputs, name=name, seed=1)
+        counts[function] += 1
+        if not report:
+            alarms.append(name)
+    print(row("function", "right variants"), row("---", "---"), sep="\n")
+    for function, n in [*counts.items(), ("all", sum(counts.values()))]:
+        print(row(function, n))
+    print(f"{len(alarms)} alarms", *alarms, sep="\n")
+
+
+def published_ones():
+    wrongs = [wrong_of(name, looks, what, text) for _, name, what, looks, text in wrong_solutions() if name not in VALUES]
+    print(row("check", "wrong solutions that pass", "of"), row(*["---"] * 3), sep="\n")
+    for check in published.CHECKS:
+        n = sum(published.passes(check, w) for w in wrongs)
+        print(row(check, f"{n} ({100 * n / len(wrongs):.1f} %)", len(wrongs)))
+    print(row("glim.gradcheck", sum(judge(w)[0] == PASSED for w in wrongs), len(wrongs)))
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    np.seterr(all="ignore")
+    {"wrong": wrong, "right": right, "published": published_ones}[sys.argv[1] if len(sys.argv) > 1 else "wrong"]()
