@@ -59,7 +59,6 @@ def of_operators(n):
         times = kind is ast.Mult
         yield (f"the factor {says(b)} is missing" if times else f"the division by {says(b)} is missing"), a
         yield f"the factor {says(a)} is missing", expression("b" if times else "1 / b", b=b)
-        yield f"the sign of {says(n)} is wrong", expression("-(n)", n=n)
         yield (f"{says(b)} is " + ("a divisor instead of a factor" if times else "a factor instead of a divisor"),
                expression("a / b" if times else "a * b", a=a, b=b))
         for twice in (b, a):
@@ -154,11 +153,14 @@ def of_factors(whole, target, known):
 def mistakes(tree, function, operators_alone=False, shapes=None):
     """(name, line) of each solution with one mistake, while the tree has it. `shapes`: of its values by name."""
     [f] = [f for f in tree.body if isinstance(f, ast.FunctionDef) and f.name == function]
-    known, late = [a.arg for a in f.args.args], []
+    known, late, before = [a.arg for a in f.args.args], [], []
     numbers = sorted({n.value for n in ast.walk(f) if isinstance(n, ast.Constant) and isinstance(n.value, float)})
     for statement in f.body:
-        if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.Return)):
-            continue
+        if isinstance(statement, (ast.Assign, ast.AugAssign, ast.Return)):
+            before.insert(0, (statement, list(known)))
+        if isinstance(statement, ast.Assign):
+            known += [n.id for n in ast.walk(statement.targets[0]) if isinstance(n, ast.Name) and n.id not in known]
+    for statement, known in before:  # from the end: the lines of the gradients are the student's
         line, whole = ast.unparse(statement), statement.value
         for *place, node in list(places(statement)):
             yield from at_place(line, place, [*of_operators(node), *of_calls(node)])
@@ -166,11 +168,11 @@ def mistakes(tree, function, operators_alone=False, shapes=None):
         if not isinstance(statement, ast.Assign):
             continue
         place, target = (statement, "value", None), ast.unparse(statement.targets[0])
+        late.append((line, place, [(f"the sign of `{target}` is wrong", expression("-(w)", w=whole))]))
         if isinstance(statement.targets[0], ast.Name):
             late.append((line, place, [(f"the path through `{target}` is forgotten", expression("0 * w", w=whole))]))
             late.append((line, place, [(f"`{target}` is `{k}` passed on", ast.Name(k, ast.Load())) for k in alike(statement.targets[0], known, shapes)]))
         late.append((line, place, list(of_factors(whole, target, known))))
-        known += [n.id for n in ast.walk(statement.targets[0]) if isinstance(n, ast.Name) and n.id not in known]
     for line, place, others in late if not operators_alone else ():
         yield from at_place(line, place, others)
     for value in {n.value for n in ast.walk(f) if isinstance(n, ast.Constant) and isinstance(n.value, float)} if not operators_alone else ():
@@ -250,7 +252,8 @@ def results_of(tree, function, calls, space=None):
 
 
 def equal(a, b):
-    return a.shape == b.shape and np.allclose(a, b, rtol=1e-6, atol=1e-9 * np.abs(b).max(initial=1e-30))
+    """Of shape and, but for rounding, of values, which are numbers."""
+    return a.shape == b.shape and bool(np.isfinite(a).all() and np.isfinite(b).all()) and np.allclose(a, b, rtol=1e-6, atol=1e-9 * np.abs(b).max(initial=1e-30))
 
 
 def names_of(text, function, calls, results, space=None):

@@ -56,7 +56,7 @@ def results_of(name, text):
 
 
 def mutations(name):
-    """(what is wrong, text): mutations whose results have the right shapes and other values."""
+    """(what is wrong, text): mutations whose results are numbers of the right shapes, and others."""
     text = solutions.text_of(name)
     right = results_of(name, text)
     shapes = mistakes.shapes_of(text, function_of(name), calls_of(name)[0], vars(solutions))
@@ -67,7 +67,7 @@ def mutations(name):
         if not isinstance(results, list) or any(len(r) != len(y) for r, y in zip(right, results)):
             continue
         pairs = [(a, b) for r, y in zip(right, results) for a, b in zip(r, y)]
-        if any(a.shape != b.shape for a, b in pairs) or all(mistakes.equal(a, b) for a, b in pairs) or wrong in seen:
+        if any(a.shape != b.shape or not np.isfinite(b).all() for a, b in pairs) or all(mistakes.equal(a, b) for a, b in pairs) or wrong in seen:
             continue
         seen.add(wrong)
         found.append((f"{line}: {what}", wrong))

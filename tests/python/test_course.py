@@ -1,0 +1,77 @@
+"""The wrong and right solutions of the course's exercises, as far as a few seconds allow. `python -m course.table` has all."""
+import json
+import subprocess
+import sys
+
+import pytest
+
+import glim
+from corpus.judge import PASSED
+from course import solutions
+from course.judge import VALUES, backward_of, changed, judge, values_right, wrong_of
+from course.slips import SLIPS
+from course.variants import variants
+from course.wrongs import calls_of, function_of, mistakes, mutations, results_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of wrong solutions
+GRADIENTS = [f for f in solutions.FUNCTIONS if f not in VALUES]
+
+
+def names(function, text):
+    return [n and n[0] for n in mistakes.names_of(
+        solutions.text_of(function), function_of(function), calls_of(function), results_of(function, text), vars(solutions))]
+
+
+@pytest.mark.parametrize("function", GRADIENTS)
+def test_the_right_solution(function):
+    text = solutions.text_of(function)
+    assert glim.gradcheck(getattr(solutions, function), backward_of(text), *solutions.inputs_of(function), name=function)
+    assert not any(names(function, text))
+
+
+def test_right_variants_raise_no_alarm():
+    some = list(variants())[::13]
+    assert len(some) > 150
+    for name, function, text, inputs in some:
+        assert glim.gradcheck(getattr(solutions, function), backward_of(text), *inputs, name=name, seed=1), name
+
+
+def test_slips_are_caught():
+    assert len(SLIPS) >= 300
+    for function, looks, what, changes in SLIPS[::7]:
+        text = changed(function, changes)
+        if function in VALUES:
+            assert not values_right(function, text), what
+        elif what != "dbias as a list":
+            assert judge(wrong_of(function, looks, what, text))[0] != PASSED, what
+
+
+@pytest.mark.parametrize("function", ["softmax", "attention", "adam_step", "warm_up"])
+def test_a_mutation_is_named_as_one(function):
+    for what, text in mutations(function)[:8]:
+        assert any(names(function, text)), what
+
+
+@pytest.mark.parametrize("function, old, new, name", [
+    ("softmax", "(dy - total)", "dy", "the term `total` is missing"),
+    ("softmax", "dy - total", "dy + total", "`total` is added instead of subtracted"),
+    ("layer_norm", "- normed * second", "", "the term `normed * second` is missing"),
+    ("attention", "dscores = weights * (dweights - total)", "dscores = dweights", None),
+    ("masked_attention", "np.where(keep, dkept, 0)", "dkept", None),
+    ("adam_step", "m / (1 - 0.9**step)", "m", "the division by `1 - 0.9 ** step` is missing"),
+    ("adam_step", "0.98", "0.999", "`0.999` is in the place of `0.98`"),
+    ("warm_up", "min(", "max(", "min is the wrong way round")])
+def test_the_name_of_a_mistake(function, old, new, name):
+    text = changed(function, [(old, new)])
+    said = set(names(function, text)) - {None}
+    assert name in said if name else len(said) <= 1
+
+
+def test_a_request_by_standard_input():
+    [call] = calls_of("softmax")[:1]
+    dy, x = (a.tolist() for a in call)
+    wrong = solutions.softmax(call[1]) * call[0]
+    request = {"solution": "import numpy as np\n\ndef softmax(x):\n    e = np.exp(x)\n    return e / e.sum(-1, keepdims=True)\n\n" + solutions.text_of("softmax"),
+               "function": "softmax_backward", "calls": [{"arguments": [dy, x], "results": [wrong.tolist()]}]}
+    reply = subprocess.run([sys.executable, mistakes.__file__], input=json.dumps(request), capture_output=True, text=True, check=True)
+    assert json.loads(reply.stdout) == [{"name": "the term `total` is missing", "line": "dx = y * (dy - total)"}]
