@@ -64,7 +64,7 @@ def wrong():
         c["named"] += bool(by_solution or by_checker) and bool(by_solution or true)
         c["wrongly"] += bool(not by_solution and by_checker and not true)
         if not caught or not by_solution:
-            rest.append(f"{kind} | {name} | {what} | caught {caught} | {by_checker} | true {true}")
+            rest.append(f"{'caught' if caught else 'passing'}: {kind} of {name}: {what}; named {by_checker}{'' if true else ', not as expected'}")
     columns = ("all", "caught", "checker", "named", "wrongly")
     print(row("exercise", "kind", "wrong", "caught", "named by the checker alone", "named", "wrongly"), row(*["---"] * 7), sep="\n")
     for (exercise, kind), c in counts.items():
