@@ -4,10 +4,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <unistd.h>
 
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
-#include "tests/tools/temporary_file.hpp"
 #include "tools/course/report.hpp"
 
 namespace test_course {
@@ -21,7 +21,10 @@ namespace {
 bool has_numpy() { return std::system("python3 -c 'import numpy' 2>/dev/null") == 0; }
 
 struct Folder {
-  Folder() : path(fs::temp_directory_path() / ("test-course-" + std::to_string(::getpid()))) {
+  Folder() {
+    static int count = 0;
+    path = fs::temp_directory_path() /
+           ("test-course-" + std::to_string(::getpid()) + "-" + std::to_string(++count));
     fs::create_directories(path);
   }
   ~Folder() { fs::remove_all(path); }
