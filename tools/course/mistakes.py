@@ -129,14 +129,14 @@ def _with_first(call, x, method):
 def of_values(n, known, numbers):
     """Another value in the place of the right one."""
     if isinstance(n, ast.Name) and known:
+        for text, name in (("np.ones_like(x)", "is ignored (ones in its place)"), ("x[:1]", "is that of the first example alone"),
+                           ("np.broadcast_to(x[:, -1:], np.shape(x))", "is that of the last row alone"), ("x[::-1]", "is in reverse order"),
+                           ("np.roll(x, 1, -1)", "is off by one"), ("np.roll(x, -1, -1)", "is off by one"), ("~x", "is the wrong way round"),
+                           ("1 - x", "is taken from 1")):
+            yield f"`{n.id}` {name}", expression(text, x=n)
         for other in known:
             if other != n.id:
                 yield f"`{other}` is in the place of `{n.id}`", ast.Name(other, ast.Load())
-        for text, name in (("np.ones_like(x)", "is used as ones"), ("x[:1]", "is that of the first example alone"),
-                           ("np.broadcast_to(x[:, -1:], np.shape(x))", "is that of the last row alone"), ("x[::-1]", "is in reverse order"),
-                           ("np.roll(x, 1, -1)", "is off by one"), ("np.roll(x, -1, -1)", "is off by one"), ("~x", "is the wrong way round"),
-                           ("np.ones_like(x)", "is ignored"), ("1 - x", "is taken from 1")):
-            yield f"`{n.id}` {name}", expression(text, x=n)
     if isinstance(n, ast.Constant) and type(n.value) in (int, float):
         for c in [*numbers, 2 * n.value, n.value + 1, n.value - 1]:
             yield f"`{c}` is in the place of `{n.value}`", ast.Constant(c)
