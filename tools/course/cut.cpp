@@ -139,9 +139,10 @@ std::string marked_text(const Exercise& e, Language language) {
 }
 
 std::string cpp_header() {
+  // Not #pragma once: the judge has a copy of its own.
   std::string text =
-      "// What the exercises include: Glim's tensors, and functions that they call.\n#pragma "
-      "once\n";
+      "// What the exercises include: Glim's tensors, and functions that they call.\n"
+      "#ifndef GLIM_COURSE\n#define GLIM_COURSE\n#include <tuple>\n";
   std::istringstream in(derive::cpp_helpers());
   for (std::string line; std::getline(in, line);) {
     const std::string_view own = "#include \"";
@@ -149,7 +150,7 @@ std::string cpp_header() {
       line = "#include <glim/" + line.substr(own.size(), line.size() - own.size() - 1) + ">";
     text += line + "\n";
   }
-  return text;
+  return text + "#endif\n";
 }
 
 namespace {

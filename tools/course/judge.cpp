@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -19,6 +20,7 @@ namespace glim::course {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 constexpr double kSecondsToReply = 8;              // the runner's own limit is shorter
 constexpr double kSlow = 10, kSlowSeconds = 2e-3;  // times the solution, and that much longer
@@ -43,6 +45,11 @@ std::string in_shell(const std::string& text) {
   std::string quoted = "'";
   for (char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
   return quoted + "'";
+}
+
+std::string python() {
+  const char* chosen = std::getenv("GLIM_PYTHON");
+  return chosen ? chosen : "python3";
 }
 
 // What a command prints, and its status.
@@ -97,7 +104,9 @@ std::string compiler_error(const std::string& output, const std::string& file) {
 // What runs the functions of a file.
 class Runner {
  public:
-  Runner(const Exercise& e, const std::string& path) : path_(fs::absolute(path).string()) {
+  // `parts` is the folder of files that it includes, if that is another.
+  Runner(const Exercise& e, const std::string& path, const std::string& parts = ".")
+      : path_(fs::absolute(path).string()) {
     if (!path.ends_with(".cpp")) return;
     folder_ = std::make_unique<TemporaryFolder>();
     const std::string file = fs::path(path).filename().string(),
@@ -106,15 +115,22 @@ class Runner {
     for (const ExerciseFunction& f : e.functions)
       functions += fmt::format("{{\"{0}\", {{call(::{0}), {1}}}}},", f.name,
                                e.by_hand() ? "{}" : "call(::" + f.name + "_backward)");
+    const bool whole = e.name == "copy_task";
+    if (whole)
+      functions =
+          "{\"copy_task\", {[](const Tensors& x) -> Tensors { return {::copy_task(x[0], "
+          "{x.begin() + 1, x.end()})}; }, [](const Tensors& x) { return "
+          "::copy_task_backward(x[0], x[1], {x.begin() + 2, x.end()}); }}}";
     std::ofstream(folder_->path / "course.hpp") << cpp_header();
     std::ofstream(main) << fmt::format(
-        "#include \"{}\"\n#define COURSE_FILE \"{}\"\n#define FUNCTIONS {}\n{}", path_, file,
-        functions, course_file("runner.cpp"));
+        "#define WITHOUT_MAIN\n{}#include \"{}\"\n#define COURSE_FILE \"{}\"\n#define FUNCTIONS "
+        "{}\n{}",
+        whole ? "#define COURSE_WHOLE\n" : "", path_, file, functions, course_file("runner.cpp"));
     const char* compiler = std::getenv("CXX");
-    const auto [text, status] = output_of(
-        fmt::format("{} -std=c++20 -O1 -o {} -I{} {} {} -fopenmp -fmax-errors=1",
-                    compiler ? compiler : "c++", in_shell((folder_->path / "program").string()),
-                    in_shell(folder_->path.string()), in_shell(main), glim_flags()));
+    const auto [text, status] = output_of(fmt::format(
+        "{} -std=c++20 -O1 -o {} -I{} -I{} {} {} -fopenmp -fmax-errors=1",
+        compiler ? compiler : "c++", in_shell((folder_->path / "program").string()),
+        in_shell(folder_->path.string()), in_shell(parts), in_shell(main), glim_flags()));
     if (text.find("not found") != std::string::npos && text.find("error: ") == std::string::npos)
       throw ValueError("course", "exercises in C++ need a compiler: apt-get install g++");
     if (status != 0) throw Mistaken(compiler_error(text, file));
@@ -125,9 +141,7 @@ class Runner {
     if (folder_)
       return fmt::format("OMP_NUM_THREADS=1 exec {} {}",
                          in_shell((folder_->path / "program").string()), function);
-    const char* python = std::getenv("GLIM_PYTHON");
-    return fmt::format("OPENBLAS_NUM_THREADS=1 exec {} -B -c {} {} {}",
-                       in_shell(python ? python : "python3"),
+    return fmt::format("OPENBLAS_NUM_THREADS=1 exec {} -B -c {} {} {}", in_shell(python()),
                        in_shell(std::string(course_file("runner.py"))), in_shell(path_),
                        function + (given.empty() ? "" : " " + in_shell(given) + " " + own));
   }
@@ -210,30 +224,34 @@ double time_of(const Runner& runner, const ExerciseFunction& f) {
   return program.reply("time", x, {dy}).value("seconds", 0.0);
 }
 
-// The student's copy_task_backward in the given program: its gradients, then whether it learns.
-Verdict check_copy_task(const Exercise& e, const Runner& runner, std::uint64_t seed) {
-  if (runner.compiled()) throw Mistaken("this exercise is in NumPy alone");
-  const std::string marked = marked_text(e, Language::NumPy),
-                    function = fmt::format("{} {}", e.name, seed);
-  Tensors x, dx, expected;
-  std::vector<std::string> names;
+// The student's copy_task_backward: its gradients beside those of the given assembly of the student's other files, then
+// whether it learns. In NumPy it is put into the given program.
+Verdict check_copy_task(const Exercise& e, const Runner& runner, const std::string& path,
+                        std::uint64_t seed) {
+  const Language language = runner.compiled() ? Language::Cpp : Language::NumPy;
+  const std::string marked = marked_text(e, language),
+                    function = fmt::format("{} {}", e.name, seed),
+                    stub = runner.compiled() ? "" : stub_of(marked, language);
   const Tensors dy{scalar(0.75, DType::Float64)};
-  foreign::Program program(runner.command(function, stub_of(marked, Language::NumPy)),
-                           kSecondsToReply);
+  foreign::Program program(runner.command(function, stub), kSecondsToReply);
+  Tensors x;
+  std::vector<std::string> names;
   for (const GradcheckInput& input : program.inputs()) {
     x.push_back(input.value);
     names.push_back("d" + input.name);
   }
-  program.function().value(x);
-  dx = program.function().gradient(x, dy);
-  {
-    foreign::Program own(runner.command(function, solution_of(marked), "own"), kSecondsToReply);
-    own.inputs();
-    own.function().value(x);
-    expected = own.function().gradient(x, dy);
-  }
-  for (std::size_t k = names.size(); k-- > 0;) {  // as backward goes
-    if (!expected[k].defined()) continue;
+  const Tensors y = program.function().value(x), dx = program.function().gradient(x, dy);
+  const TemporaryFolder folder;
+  const std::string solution = (folder.path / file_name(e, language)).string();
+  std::ofstream(solution) << solution_of(marked);
+  const Runner given(e, runner.compiled() ? solution : path, fs::path(path).parent_path().string());
+  foreign::Program own(given.command(function, runner.compiled() ? "" : solution_of(marked), "own"),
+                       kSecondsToReply);
+  own.inputs();
+  if (const std::string worst = worst_of({"y"}, y, own.function().value(x)); !worst.empty())
+    return wrong(e.name + " was changed: it computes something else", worst);
+  const Tensors expected = own.function().gradient(x, dy);
+  for (std::size_t k = names.size(); k-- > 1;) {  // as backward goes
     if (dx[k].shape() != expected[k].shape())
       return wrong(fmt::format("{} has shape {}, expected {}", names[k], to_string(dx[k].shape()),
                                to_string(expected[k].shape())));
@@ -273,6 +291,46 @@ Verdict check_speed(const Exercise& e, const ExerciseFunction& f, const Runner& 
   return v;
 }
 
+Json list_of(const Tensor& x) {
+  if (x.rank() == 0)
+    return is_floating(x.dtype())     ? Json(x.item())
+           : x.dtype() == DType::Bool ? Json(x.item() != 0)
+                                      : Json(static_cast<std::int64_t>(x.item()));
+  Json list = Json::array();
+  for (Index i = 0; i < x.size(0); ++i) list.push_back(list_of(select(x, 0, i)));
+  return list;
+}
+
+// The name of a mistake that, made in the solution, gives the student's results at two points (mistakes.py).
+std::string named_by_trying(const Exercise& e, const ExerciseFunction& f, const Function& student,
+                            std::uint64_t seed) {
+  Json calls = Json::array();
+  for (const std::uint64_t at : {seed, seed + 1}) {
+    Tensors x;
+    for (const GradcheckInput& input : drawn_inputs(f, Sizes::Checked, at))
+      x.push_back(input.value);
+    const Tensor y = reference(f, Sizes::Checked, at).value(x)[0];
+    const Tensor dy = normal(y.shape(), 0, 1, {at, 1000}, DType::Float64);
+    Json arguments = Json::array({list_of(dy)}), results = Json::array();
+    for (const Tensor& one : x) arguments.push_back(list_of(one));
+    for (const Tensor& one : student.gradient(x, {dy}))
+      if (one.defined()) results.push_back(list_of(one));
+    calls.push_back({{"arguments", arguments}, {"results", results}});
+  }
+  const TemporaryFolder folder;
+  const std::string request = (folder.path / "request.json").string();
+  std::ofstream(request) << Json{{"solution", solution_of(marked_text(e, Language::NumPy))},
+                                 {"function", f.name + "_backward"},
+                                 {"calls", calls}};
+  const auto [text, status] =
+      output_of(fmt::format("timeout 10 {} -B -c {} <{}", in_shell(python()),
+                            in_shell(std::string(course_file("mistakes.py"))), in_shell(request)));
+  const Json names = Json::parse(text, nullptr, false);
+  for (const Json& one : names.is_array() ? names : Json::array())
+    if (one.is_object()) return one.value("name", "");
+  return "";
+}
+
 Verdict check_function_of(const Exercise& e, const ExerciseFunction& f, const Runner& runner,
                           std::uint64_t seed) {
   const auto inputs = drawn_inputs(f, Sizes::Checked, seed);
@@ -299,9 +357,14 @@ Verdict check_function_of(const Exercise& e, const ExerciseFunction& f, const Ru
   options.seed = seed;
   const FunctionReport report = check_function(student, inputs, options);
   if (report && worst.empty()) return runner.compiled() ? right() : check_speed(e, f, runner);
-  return wrong((e.functions.size() > 1 ? f.name + ": " : "") +
-                   (report.mistake.empty() ? "wrong numbers" : report.mistake),
-               worst);
+  std::string mistake = report.mistake;
+  const bool vague = mistake.empty() || mistake.starts_with("a factor that belongs to");
+  if (vague && report.check("form").verdict == CheckVerdict::Passed && !worst.empty())
+    if (const std::string name = named_by_trying(e, f, student, seed); !name.empty())
+      mistake = name;
+  return wrong(
+      (e.functions.size() > 1 ? f.name + ": " : "") + (mistake.empty() ? "wrong numbers" : mistake),
+      worst);
 }
 
 }  // namespace
@@ -341,7 +404,7 @@ Verdict check(const Exercise& e, const std::string& folder, std::uint64_t seed) 
   try {
     const Runner runner(e, path);
     for (const ExerciseFunction& f : e.functions) {
-      const Verdict one = e.name == "copy_task" ? check_copy_task(e, runner, seed)
+      const Verdict one = e.name == "copy_task" ? check_copy_task(e, runner, path, seed)
                           : e.by_hand()         ? check_by_values(f, runner, seed)
                                                 : check_function_of(e, f, runner, seed);
       if (v.state == State::Right) v = one;

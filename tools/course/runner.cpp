@@ -208,6 +208,14 @@ struct Functions {
   Call forward, backward;
 };
 
+void send(const std::string& reply) {
+  for (std::size_t sent = 0; sent < reply.size();) {
+    const auto n = ::write(replies, reply.data() + sent, reply.size() - sent);
+    if (n <= 0) ::_exit(1);
+    sent += static_cast<std::size_t>(n);
+  }
+}
+
 void answer(const Functions& f, const std::string& name, const std::string& request) {
   std::vector<std::string> names, outputs;
   Tensors x = arrays(request, "inputs", &names), copies;
@@ -236,13 +244,29 @@ void answer(const Functions& f, const std::string& name, const std::string& requ
     reply += (k ? ",\"" : "\"") + key + "\":";
     print(y[k].to(glim::DType::Float64), reply);
   }
-  reply += "}\n";
-  for (std::size_t sent = 0; sent < reply.size();) {
-    const auto n = ::write(replies, reply.data() + sent, reply.size() - sent);
-    if (n <= 0) ::_exit(1);
-    sent += static_cast<std::size_t>(n);
-  }
+  send(reply + "}\n");
 }
+
+#ifdef COURSE_WHOLE  // exercise 12: its point, and its training
+std::string whole(const std::string& request, const char* seed) {
+  if (request.find("\"call\":\"train\"") != std::string::npos) {
+    limit_time(10 * kSeconds);
+    const std::string receipt = ::train();
+    limit_time(0);
+    return "{\"receipt\":\"" + receipt + "\"}\n";
+  }
+  if (request.find("\"call\":\"inputs\"") == std::string::npos) return "";
+  const Tensors x = ::inputs(std::strtoull(seed, nullptr, 10));
+  std::string reply;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    reply += (k ? ",\"" + ::kShapes[k - 1].first : std::string("{\"sentences")) + "\":";
+    print(x[k], reply);
+  }
+  return reply + "}\n";
+}
+#else
+std::string whole(const std::string&, const char*) { return ""; }
+#endif
 
 }  // namespace course_runner
 
@@ -257,7 +281,10 @@ int main(int, char** arguments) {
       continue;
     }
     try {
-      answer(all.at(name), name, request);
+      if (const std::string reply = whole(request, arguments[2]); !reply.empty())
+        send(reply);
+      else
+        answer(all.at(name), name, request);
     } catch (const std::bad_alloc&) {
       fail("needs more than 512 MB of memory");
     } catch (const std::exception& e) {
