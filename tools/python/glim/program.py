@@ -16,6 +16,7 @@ def main():
         return 1
     if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
         os.environ["GOMP_SPINCOUNT"] = "10000"  # OpenMP has it already (__init__.py); `glim doctor` shows it
+    os.environ.setdefault("GLIM_PYTHON", sys.executable)  # what `glim course` runs a student's file with
     return _glim.run_program(["glim", *sys.argv[1:]])
 
 
