@@ -35,7 +35,8 @@ bool writes_files(const glim::Command& command) {
 
 // Verbs without a product of matrices have no --gemm.
 bool computes(std::string_view verb) {
-  return verb != "average" && verb != "import" && verb != "export" && verb != "report";
+  return verb != "average" && verb != "import" && verb != "export" && verb != "report" &&
+         verb != "course";
 }
 
 bool shares_work(std::string_view verb) {
