@@ -22,12 +22,13 @@ except ImportError:
     sys.exit("NumPy is missing: apt-get install python3-numpy, or pip install numpy")
 
 path, name, given = os.path.realpath(sys.argv[1]), sys.argv[2], sys.argv[3:]
-SECONDS, SECONDS_IN_ALL = (30, 60) if given else (2, 20)
+SECONDS, SECONDS_IN_ALL = (30, 60) if given else (2, 20)  # of processor time
+SECONDS_TO_WAIT = 10 * SECONDS
 MEGABYTES, LINES = 512, 10000
 file, folder = os.path.basename(path), os.path.dirname(path)
-replies = os.fdopen(os.dup(1), "w")
+requests, replies = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
 errors = os.dup(2)
-busy = None  # the function that runs
+busy, ticks = None, 0  # the function that runs, and for how many seconds
 
 
 def fail(text):
@@ -125,6 +126,13 @@ def out_of_time(*_):
     fail(f"{line_of(sys._getframe(1))}: {busy or 'it'} has not ended after {SECONDS} s: is there a loop that never ends?")
 
 
+def tick(*_):  # of the clock, but not while the machine stands still
+    global ticks
+    ticks += 1
+    if ticks > SECONDS_TO_WAIT:
+        fail(f"{line_of(sys._getframe(1))}: {busy} has not ended after {SECONDS_TO_WAIT} s: does it wait for something?")
+
+
 def too_long(*_):
     fail(f"{line_of(sys._getframe(1))}: needs more than {SECONDS_IN_ALL} s for one check")
 
@@ -147,7 +155,7 @@ class Nothing:  # print() goes here
 
 def limits():
     nothing = os.open(os.devnull, os.O_RDWR)
-    for fd in (1, 2):
+    for fd in (0, 1, 2):
         os.dup2(nothing, fd)
     sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = Nothing()
     with open("/proc/self/statm") as statm:
@@ -159,6 +167,7 @@ def limits():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGPROF, out_of_time)
     signal.signal(signal.SIGXCPU, too_long)
+    signal.signal(signal.SIGALRM, tick)
     sys.dont_write_bytecode = True
     sys.path.insert(0, folder)
     np.seterr(all="ignore")
@@ -166,15 +175,17 @@ def limits():
 
 
 def call(what, f, *arguments):
-    global busy
-    busy = what
+    global busy, ticks
+    busy, ticks = what, 0
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, 1, 1)
     try:
         return f(*arguments)
     except BaseException as e:
         fail(explain(e))
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def load():
@@ -274,7 +285,7 @@ def run(module, request):
 def main():
     limits()
     module = load_given() if given else load()
-    for request in sys.stdin:
+    for request in requests:
         reply = json.dumps(run(module, json.loads(request)))
         replies.write(reply + "\n")
         replies.flush()

@@ -18,7 +18,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool has_numpy() { return std::system("python3 -c 'import numpy' 2>/dev/null") == 0; }
+bool has_numpy() {
+  return std::system("${GLIM_PYTHON:-python3} -c 'import numpy' 2>/dev/null") == 0;
+}
 
 struct Folder {
   Folder() {

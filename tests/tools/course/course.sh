@@ -4,7 +4,8 @@
 set -uo pipefail
 glim=$(realpath "$1")
 source "$(dirname "$(realpath "$0")")/../common.sh"
-if ! python3 -c 'import numpy' 2>/dev/null; then
+export GLIM_PYTHON=${GLIM_PYTHON:-python3}
+if ! "$GLIM_PYTHON" -c 'import numpy' 2>/dev/null; then
   echo "NumPy is not installed (python3-numpy): the course was not tested"
   exit 77
 fi
@@ -58,6 +59,8 @@ bad forks 'starts a program' <<<'import os; os.fork()'
 bad runs 'which an exercise may not' <<<"import subprocess; subprocess.run(['touch', '$work/written'])"
 bad connects 'uses socket' <<<'import socket; socket.socket()'
 bad foreign_calls 'uses ctypes' <<<"import ctypes; ctypes.CDLL(None).unlink(b'$work/outside')"
+bad waits 'softmax_backward has not ended after 20 s: does it wait' <<<'import time; time.sleep(1e6)'
+bad asks 'EOFError' <<<'input()'
 bad imports "there is no module 'torch' here" <<<'import torch'
 bad syntax 'softmax.py, line [0-9]+: invalid syntax' <<<'x = = 2'
 bad list 'dx of softmax_backward is a list, expected an array of NumPy' <<<'return [[0.0] * 5] * 3'
