@@ -1,0 +1,140 @@
+"""The course in Python: `python3 -m glim.course` is `glim course`, and makes what nbgrader and otter-grader read.
+
+    python3 -m glim.course nbgrader NAME... [--folder DIR]   source/NAME/NAME.ipynb, an assignment with its solution
+    python3 -m glim.course otter NAME... [--folder DIR]      NAME.ipynb for students, and tests/NAME.py
+
+Their tests call check, which asks `glim course check`, in a process of its own.
+"""
+import difflib
+import json
+import linecache
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from .program import _glim_program, main, run
+
+
+def check(name, *functions):
+    """Checks the cells or files that the functions are defined in, as the file of exercise NAME.
+
+    Files beside them (*.py of the current folder) may be imported. Raises AssertionError with the mistake, in one line.
+    """
+    _glim_program()
+    sources = {}  # by file or cell, in order
+    for f in functions:
+        if not callable(f):
+            raise AssertionError(f"{name}: a function is missing: {f!r} is in its place")
+        file = f.__code__.co_filename if hasattr(f, "__code__") else ""
+        sources[file] = "".join(linecache.getlines(file))
+        if not sources[file]:
+            raise AssertionError(f"{name}: {getattr(f, '__name__', f)} has no source: define it in a cell or a file")
+    with tempfile.TemporaryDirectory() as folder:
+        for file in pathlib.Path().glob("*.py"):
+            shutil.copy(file, folder)
+        pathlib.Path(folder, name + ".py").write_text("\n\n".join(sources.values()), encoding="utf-8")
+        environment = dict(os.environ, GLIM_PYTHON=sys.executable, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
+        done = subprocess.run([sys.executable, "-m", "glim", "course", "check", name, "--folder", folder, "--format",
+                               "json"], env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        try:
+            verdict = json.loads(done.stdout)[0]
+        except (ValueError, IndexError):
+            raise AssertionError(f"{name}: {(done.stderr.strip() or 'no reply').splitlines()[-1]}") from None
+    if not verdict["right"]:
+        raise AssertionError(f"{name}: {verdict['message']}")
+    print(f"{name}: {verdict['message']}")
+
+
+def _texts(name):
+    """The stub, and the solution with nbgrader's marks around what the stub leaves out."""
+    with tempfile.TemporaryDirectory() as folder:
+        run(["course", "start", name, "--folder", folder], show=False)
+        run(["course", "start", name, "--folder", folder + "/solution", "--solution"], show=False)
+        stub, solution = (next(pathlib.Path(folder, part).glob("*.py")).read_text(encoding="utf-8").splitlines()
+                          for part in ("", "solution"))
+    marked = []
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, stub, solution, autojunk=False).get_opcodes():
+        if kind != "equal":
+            marked += [line for line in stub[a:b] if line.lstrip().startswith("#")]  # what is to be written
+            indent = re.match(" *", solution[c])[0]
+            marked += [indent + "### BEGIN SOLUTION", *solution[c:d], indent + "### END SOLUTION"]
+        else:
+            marked += solution[c:d]
+    return "\n".join(stub), "\n".join(marked)
+
+
+def _call(name, text):
+    names = re.findall(r"^def (\w+)\(", text, re.M)
+    backward = [f for f in names if f.endswith("_backward")]
+    wanted = [f for f in names if f in backward or f + "_backward" in backward] or names
+    return wanted, f'glim.course.check("{name}", {", ".join(wanted)})'
+
+
+def _cell(kind, identity, text, metadata=None):
+    cell = {"cell_type": kind, "id": identity, "metadata": metadata or {}, "source": text.splitlines(keepends=True)}
+    return cell if kind == "markdown" else {**cell, "execution_count": None, "outputs": []}
+
+
+def _notebook(cells):
+    return json.dumps({"cells": cells, "metadata": {"kernelspec": {
+        "display_name": "Python 3", "language": "python", "name": "python3"}}, "nbformat": 4, "nbformat_minor": 5},
+        ensure_ascii=False, indent=1) + "\n"
+
+
+def nbgrader(name):
+    def grading(identity, **keys):
+        return {"nbgrader": {"grade": False, "grade_id": identity, "locked": False, "schema_version": 3,
+                             "solution": False, "task": False, **keys}}
+    _, marked = _texts(name)
+    return {f"source/{name}/{name}.ipynb": _notebook([
+        _cell("code", name, marked, grading(name, solution=True)),
+        _cell("code", name + "-test", "import glim.course\n\n" + _call(name, marked)[1],
+              grading(name + "-test", grade=True, locked=True, points=1))])}
+
+
+def otter(name):
+    stub, _ = _texts(name)
+    functions, call = _call(name, stub)
+    return {f"{name}.ipynb": _notebook([_cell("code", name, stub), _cell(
+                "code", name + "-test", "import glim.course\n\n" + call)]),
+            f"tests/{name}.py": f"""from otter.test_files import test_case
+import glim.course
+
+OK_FORMAT = False
+name = "{name}"
+points = 1
+
+
+@test_case(name="{name}", points=1)
+def test_{name}({", ".join(functions)}):
+    {call}
+"""}
+
+
+def _command(words):
+    if not words or words[0] not in ("nbgrader", "otter"):
+        sys.argv[1:] = ["course", *words]
+        return main()
+    folder = words[words.index("--folder") + 1] if "--folder" in words[:-1] else "."
+    names = [w for k, w in enumerate(words[1:], 1) if w != "--folder" and words[k - 1] != "--folder"]
+    if not names:
+        print(f"glim.course {words[0]}: name an exercise; glim course list names them", file=sys.stderr)
+        return 2
+    for name in names:
+        for path, text in {"nbgrader": nbgrader, "otter": otter}[words[0]](name).items():
+            file = pathlib.Path(folder, path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if file.exists():
+                print(f"glim.course: {file} exists already, and is left as it is", file=sys.stderr)
+                return 1
+            file.write_text(text, encoding="utf-8")
+            print(file)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_command(sys.argv[1:]))
