@@ -53,7 +53,8 @@ from nbgrader.api import Gradebook
 with Gradebook("sqlite:///gradebook.db") as book:
     print(json.dumps({s: book.find_submission("softmax", s).score for s in ("right", "wrong")}))
 """).splitlines()[-1])
-    assert scores == {"right": 1, "wrong": 0}, scores
+    graded = pathlib.Path("autograded/right/softmax/softmax.ipynb").read_text()
+    assert scores == {"right": 1, "wrong": 0}, (scores, graded)
     graded = pathlib.Path("autograded/wrong/softmax/softmax.ipynb").read_text()
     assert "softmax: wrong: " in graded
     print("nbgrader:", scores)

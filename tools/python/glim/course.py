@@ -41,10 +41,10 @@ def check(name, *functions):
         done = subprocess.run([sys.executable, "-m", "glim", "course", "check", name, "--folder", folder, "--format",
                                "json"], env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         try:
-            verdict = json.loads(done.stdout)[0]
-        except (ValueError, IndexError):
+            verdict = json.loads(done.stdout)["exercises"][0]
+        except (ValueError, LookupError):
             raise AssertionError(f"{name}: {(done.stderr.strip() or 'no reply').splitlines()[-1]}") from None
-    if not verdict["right"]:
+    if not verdict["score"]:
         raise AssertionError(f"{name}: {verdict['message']}")
     print(f"{name}: {verdict['message']}")
 
