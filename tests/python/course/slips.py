@@ -1,17 +1,28 @@
 """Wrong solutions by hand: the mistakes that students make, at least 20 an exercise.
 
 Each is a right solution with one text in place of another, and the names that would be true of it (corpus/layer.py).
-All were written, with their names, before the grader had seen any of them.
+All were written, with their names, before the grader had seen any of them. ALSO has other names that are true of some.
 """
 
 from corpus.layer import *
 
 SLIPS = []  # (function, names that are true, what is wrong, changes of the solution's text)
+ALSO = {
+    "scale as a row": TRANSPOSED, "transposed": TRANSPOSED, "bias times scale": IS, "x forgotten in scale": PASSED,
+    "dy multiplied in place": TOO_MANY, "dbias times bias": TOO_MANY, "dy in place": FACTOR, "nothing returned": NONE, "dy passed on": OWN,
+    "log softmax's": LAST_FUNCTION, "dy's size alone": SIZE[1], "γ outside the means": TRANSPOSE, "γ from dnormed": TOO_MANY,
+    "β from dnormed": TOO_MANY, "the sum over the sentence": IGNORED, "the hidden keys": NONE, "the mask the wrong way round in the weights": NONE,
+    "the mask without a softmax": OUT_FACTOR, "out_proj's gradient transposed": EXCHANGED, "the first head alone": LOST,
+    "the key's path forgotten": LOST, "the query's path forgotten": LOST, "the value's path forgotten": LOST, "three paths averaged": FACTOR,
+    "scale of the whole width": IN_FACTOR, "relu at dactive": "not linear in dy", "weight1 without relu": IGNORED, "weight2 from hidden": IGNORED,
+    "relu passed over": IGNORED, "dy added before the norm": "a term dy is too many", "the layer's path forgotten": OWN,
+    "γ and β in the other order": ANOTHER, "γ from x̂ with dy": IS, "a large number for hidden scores": "whatever dy is",
+}
 
 
 def slip(looks, name, *changes, function=None):
     looks = (looks,) if isinstance(looks, str) else tuple(name for look in looks for name in ((look,) if isinstance(look, str) else look))
-    SLIPS.append((function or of, looks, name, list(zip(changes[::2], changes[1::2]))))
+    SLIPS.append((function or of, (*looks, *([ALSO[name]] if name in ALSO else [])), name, list(zip(changes[::2], changes[1::2]))))
 
 
 of = "sums"

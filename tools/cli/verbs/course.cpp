@@ -8,6 +8,7 @@
 #include "tensor/io/atomic_file.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/folder.hpp"
+#include "tools/course/handout.hpp"
 #include "tools/course/report.hpp"
 
 namespace glim {
@@ -18,6 +19,7 @@ namespace fs = std::filesystem;
 
 struct CourseArguments {
   std::vector<std::string> words;
+  Handout handout;
   std::string language = "numpy", folder = ".", format = "text", out;
   std::uint64_t seed = 0;
   int level = 1;
@@ -89,13 +91,22 @@ void run_class(const CourseArguments& a, const std::vector<const Exercise*>& all
   write(a, a.format == "json" ? to_json(submissions) : to_text(submissions));
 }
 
+void run_handout(const CourseArguments& a) {
+  Handout h = a.handout;
+  for (const auto& [value, option] : {std::pair{&h.model, "--model"}, {&h.sentence, "--sentence"}})
+    if (value->empty()) throw UsageError(std::string("course handout: give ") + option);
+  h.folder = a.out.empty() ? "handout" : a.out;
+  write_handout(h);
+  say(h.folder + ": handout, page/inspect.html and deck.html");
+}
+
 void run_course(const CourseArguments& a) {
   const std::string& action = a.words[0];
-  const bool alone = action == "list" || action == "progress",
+  const bool alone = action == "list" || action == "progress" || action == "handout",
              named = action == "start" || action == "hint" || action == "class";
   if (!alone && !named && action != "check")
     throw UsageError("course: '" + action +
-                     "' is not one of list, start, check, hint, progress, class");
+                     "' is not one of list, start, check, hint, progress, class, handout");
   const std::size_t most = alone ? 1 : 2;
   if (a.words.size() > most)
     throw UsageError("course " + action +
@@ -105,6 +116,7 @@ void run_course(const CourseArguments& a) {
     throw UsageError("course " + action +
                      (action == "class" ? ": name a folder"
                                         : ": name an exercise; glim course list names them"));
+  if (action == "handout") return run_handout(a);
   if (action != "start" && action != "class" && !fs::is_directory(a.folder))
     throw FileError("--folder", a.folder + ": no such folder");
   std::vector<const Exercise*> all;
@@ -128,8 +140,10 @@ void run_course(const CourseArguments& a) {
 Command course_command() {
   auto a = std::make_shared<CourseArguments>();
   Command c("course", "exercises: write backward passes, and have the mistakes named");
-  c.argument("action", &a->words,
-             "list, start N, check [N], hint N, progress or class FOLDER; N is a number or a name")
+  c.argument(
+       "action", &a->words,
+       "list, start N, check [N], hint N, progress, class FOLDER or handout; N is a number or a "
+       "name")
       .required = true;
   c.option("folder", &a->folder, "folder with the student's files");
   c.option("language", &a->language, "of the file that start writes").choices = {"numpy", "cpp"};
@@ -138,7 +152,10 @@ Command course_command() {
   c.option("seed", &a->seed, "draws the inputs of a check", kCount);
   c.option("format", &a->format, "of the results").choices = {"text", "json", "junit",
                                                               "gradescope"};
-  c.option("out", &a->out, "file for the results");
+  c.option("out", &a->out, "file for the results, or folder of the hand-out");
+  c.option("model", &a->handout.model, "of a hand-out: a model's folder");
+  c.option("sentence", &a->handout.sentence, "of a hand-out: the sentence to read");
+  c.option("translation", &a->handout.translation, "of it, if it is not the model's own");
   c.run = [a](Command&) { run_course(*a); };
   return c;
 }
