@@ -8,6 +8,7 @@
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tools/common/folder.hpp"
+#include "tools/data/corpus/files.hpp"
 
 namespace glim::course {
 namespace {
