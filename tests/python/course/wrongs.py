@@ -56,12 +56,14 @@ def results_of(name, text):
 
 
 def mutations(name):
-    """(what is wrong, text): mutations whose results are numbers of the right shapes, and others."""
+    """(what is wrong, text): a term or factor dropped or doubled, a sign, axis or transpose changed, a sum for a mean, and the like.
+
+    Their results are numbers of the right shapes, and others than the right ones.
+    """
     text = solutions.text_of(name)
     right = results_of(name, text)
-    shapes = mistakes.shapes_of(text, function_of(name), calls_of(name)[0], vars(solutions))
     tree, seen, found = ast.parse(text), set(), []
-    for what, line in mistakes.mistakes(tree, function_of(name), False, shapes):
+    for what, line in mistakes.mistakes(tree, function_of(name), True):
         wrong = ast.unparse(tree)
         results = results_of(name, wrong)
         if not isinstance(results, list) or any(len(r) != len(y) for r, y in zip(right, results)):
