@@ -50,10 +50,11 @@ def verdict_of(name, what, looks, text, solution):
     results = results_of(name, text)
     if not isinstance(results, list):  # an exception has its line, and lists are refused
         return True, said or str(results), None, True
+    if said and not said.startswith("a factor that belongs to"):
+        return caught, said, None, verdict != WRONGLY
     names = mistakes.names_of(solution, function_of(name), calls_of(name), results)
     by_solution = "; ".join(sorted({n[0] for n in names if n})) or None
-    vague = not said or said.startswith("a factor that belongs to")
-    return caught, said or None, by_solution, bool(vague and by_solution) or verdict != WRONGLY
+    return caught, None if by_solution else said, by_solution, bool(by_solution) or verdict != WRONGLY
 
 
 def wrong():
