@@ -1,4 +1,5 @@
 """The wrong and right solutions of the course's exercises, as far as a few seconds allow. `python -m course.table` has all."""
+import ast
 import json
 import subprocess
 import sys
@@ -65,6 +66,13 @@ def test_the_name_of_a_mistake(function, old, new, name):
     text = changed(function, [(old, new)])
     said = set(names(function, text)) - {None}
     assert name in said if name else len(said) <= 1
+
+
+@pytest.mark.parametrize("function", ["cross_entropy", "label_smoothing"])
+def test_the_other_form_of_a_solution_is_right(function):
+    other = mistakes.results_of(ast.parse(mistakes.FORMS), function_of(function), calls_of(function))
+    right = results_of(function, solutions.text_of(function))
+    assert all(mistakes.equal(a, b) for r, s in zip(other, right) for a, b in zip(r, s))
 
 
 def test_a_request_by_standard_input():
