@@ -119,7 +119,7 @@ TEST_CASE("A module outside the tree is written out, and an unknown one has its 
     Scope scope("encoder");
     y = sum(linear(x));
   }
-  const Listing listing(trace_of(tape, y, {}), true);
+  const Listing listing(trace_of(tape, y), true);
   CHECK(contains(text_of(sheet_of(listing, {}, "encoder", true)), "dweight"));
   CHECK(contains(error_of([&] { sheet_of(listing, {}, "encodr", true); }),
                  "no module 'encodr' (nearest: encoder)"));
