@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The Python package as a user gets it: a wheel of the tree, installed in a fresh environment, and its tests.
+# The Python package as a user gets it: a wheel of the tree, installed in a fresh environment, and its tests; then the
+# course's files, graded by nbgrader and otter-grader.
 #   python.sh [FOLDER [PYTHON...]]     FOLDER: build/python; PYTHON: python3
 # The wheel is made by the first Python and installed for each. It needs Debian's python3-venv and python3-dev, and PyPI.
 set -euo pipefail
@@ -37,6 +38,17 @@ for python in "${pythons[@]}"; do
   read -r good _ bad _ <<<"$summary"
   passed=$((passed + good)) failed=$((failed + bad))
 done
+# The course's files, read by the graders of others.
+if "$environment/bin/python" -m pip install --disable-pip-version-check -q nbgrader otter-grader >"$folder/log" 2>&1; then
+  if "$environment/bin/python" tests/tools/course/graders.py "$environment/bin/python" "" >"$folder/log" 2>&1; then
+    passed=$((passed + 1))
+  else
+    cat "$folder/log" >&2
+    failed=$((failed + 1))
+  fi
+else
+  echo "NOT TESTED: nbgrader and otter-grader: $(tail -n 1 "$folder/log")"
+fi
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ] || [ "$failed" -gt 0 ] || failed=1
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
