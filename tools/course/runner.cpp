@@ -70,12 +70,23 @@ void forbid() {
 #ifdef SYS_open
   on(SYS_open, open(1));
   for (int call : {SYS_creat, SYS_unlink, SYS_rename, SYS_mkdir, SYS_rmdir, SYS_link, SYS_symlink,
-                   SYS_chmod, SYS_fork, SYS_vfork})
+                   SYS_chmod, SYS_chown, SYS_lchown, SYS_mknod, SYS_utime, SYS_utimes,
+                   SYS_futimesat, SYS_renameat, SYS_fork, SYS_vfork})
     on(call, {trap});
 #endif
-  for (int call : {SYS_unlinkat, SYS_renameat2, SYS_mkdirat, SYS_linkat, SYS_symlinkat,
-                   SYS_fchmodat, SYS_fchmod, SYS_truncate, SYS_execve, SYS_execveat, SYS_clone,
-                   SYS_clone3, SYS_socket, SYS_kill, SYS_ptrace, SYS_openat2})
+  for (int call : {SYS_unlinkat,        SYS_renameat2,
+                   SYS_mkdirat,         SYS_linkat,
+                   SYS_symlinkat,       SYS_fchmodat,
+                   SYS_fchmod,          SYS_truncate,
+                   SYS_execve,          SYS_execveat,
+                   SYS_clone,           SYS_clone3,
+                   SYS_socket,          SYS_kill,
+                   SYS_tkill,           SYS_pidfd_send_signal,
+                   SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo,
+                   SYS_ptrace,          SYS_openat2,
+                   SYS_fchownat,        SYS_fchown,
+                   SYS_mknodat,         SYS_utimensat,
+                   SYS_ftruncate,       SYS_setxattr})
     on(call, {trap});
   f.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   const sock_fprog program{static_cast<unsigned short>(f.size()), f.data()};

@@ -70,6 +70,7 @@ bad texts 'is an array of <U1, expected float64' <<<"return np.array(['a'])"
 bad changes 'softmax_backward changes its input x: work on a copy' <<<'x -= x.max()'
 bad reads 'reads the file /etc/passwd' <<<"open('/etc/passwd')"
 bad lists 'lists the folder /etc' <<<"import os; os.listdir('/etc')"
+bad raises 'line [0-9]+: ValueError: the file is not found' <<<'raise ValueError("the file is not found")'
 bad exits 'line [0-9]+: ends the program' <<<'import sys; sys.exit(0)'
 bad leaves 'ends the program' <<<'import os; os._exit(0)'
 bad signals 'sends a signal' <<<'import os; os.kill(os.getppid(), 9)'
@@ -93,6 +94,7 @@ report "no temporary folder is left" "$(ls -d "${TMPDIR:-/tmp}"/glim-course-* 2>
 # A class.
 mkdir class
 cp -r solved class/ada; cp -r stubs class/bob; cp -r none class/eve; cp -r none class/joe
+ln -s ada class/link
 "$glim" course class class >out 2>err
 report "a class" "$(grep -q '^ 3  softmax *2  wrong: dx of softmax_backward is None' out && grep -q '^4 students' out || cat out err)"
 "$glim" course class class --format json >out

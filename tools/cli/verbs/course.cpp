@@ -81,7 +81,7 @@ void run_class(const CourseArguments& a, const std::vector<const Exercise*>& all
   std::vector<fs::path> folders;
   if (!fs::is_directory(a.words[1])) throw FileError("course", a.words[1] + ": no such folder");
   for (const auto& entry : fs::directory_iterator(a.words[1]))
-    if (entry.is_directory()) folders.push_back(entry.path());
+    if (entry.is_directory() && !entry.is_symlink()) folders.push_back(entry.path());
   if (folders.empty())
     throw ValueError("course", a.words[1] + ": has no folder; a class has one for each student");
   std::ranges::sort(folders);
