@@ -31,8 +31,8 @@ def test_the_right_solution(function):
 
 
 def test_right_variants_raise_no_alarm():
-    some = list(variants())[::13]
-    assert len(some) > 150
+    some = list(variants())[::39]
+    assert len(some) > 50
     for name, function, text, inputs in some:
         assert glim.gradcheck(getattr(solutions, function), backward_of(text), *inputs, name=name, seed=1), name
 
