@@ -29,7 +29,7 @@ struct Input {
   Kind kind = Kind::Real;
 };
 
-// What a function is recorded on.
+// The inputs and sizes with which a function is recorded.
 struct Recording {
   std::map<std::string, Var> inputs;
   std::map<std::string, Index> sizes;
@@ -62,7 +62,7 @@ struct Exercise {
 const std::vector<Exercise>& exercises();
 // By number or name. ValueError with the nearest names.
 const Exercise& exercise_of(const std::string& name);
-// A file of this folder: "runner.py", "softmax.md". Empty if there is none.
+// A file of this folder: "runner.py", "softmax.md". The text is empty if there is none.
 std::string_view course_file(std::string_view name);
 
 enum class Sizes { Recorded, Checked, Large };

@@ -8,6 +8,7 @@
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tools/common/folder.hpp"
+#include "tools/course/runner_process.hpp"
 #include "tools/data/corpus/files.hpp"
 
 namespace glim::course {
@@ -31,23 +32,20 @@ addEventListener("keydown", e => {{
 </script></html>
 )";
 
-std::string quoted(const std::string& text) {
-  std::string all = "'";
-  for (const char c : text) all += c == '\'' ? "'\\''" : std::string(1, c);
-  return all + "'";
-}
-
-// What a command prints. ValueError with its last line if it fails.
+// The output of a command. ValueError with its last line if it fails.
 std::string printed_by(const std::string& command) {
-  std::string text;
-  FILE* const pipe = ::popen((command + " 2>&1").c_str(), "r");
-  char buffer[4096];
-  for (std::size_t n; pipe && (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;)
-    text.append(buffer, n);
-  if (pipe && ::pclose(pipe) == 0) return text;
+  auto [text, status] = output_of(command);
+  if (status == 0) return text;
   text.erase(text.find_last_not_of('\n') + 1);
   const std::string last = text.substr(text.rfind('\n') + 1);
   throw ValueError("course handout", last.starts_with("glim: error: ") ? last.substr(13) : last);
+}
+
+// This program: in the Python package it is a module.
+std::string this_program() {
+  const fs::path program = fs::read_symlink("/proc/self/exe");
+  return program.filename().string().starts_with("python") ? in_shell(python()) + " -m glim"
+                                                           : in_shell(program.string());
 }
 
 // Every head's picture, and those of the tokens.
@@ -70,19 +68,19 @@ void write_handout(const Handout& h) {
     if (fs::exists(folder / name))
       throw ValueError("--out", (folder / name).string() + " exists: name another folder");
   make_folder(h.folder);
-  std::string example = " --model " + quoted(h.model) + " --sentence " + quoted(h.sentence);
-  if (!h.translation.empty()) example += " --translation " + quoted(h.translation);
-  const std::string glim = quoted(fs::read_symlink("/proc/self/exe").string()),
-                    inspect = glim + " inspect" + example;
+  std::string example = " --model " + in_shell(h.model) + " --sentence " + in_shell(h.sentence);
+  if (!h.translation.empty()) example += " --translation " + in_shell(h.translation);
+  const std::string glim = this_program(), inspect = glim + " inspect" + example;
   const bool pdf = std::system("pdflatex --version >/dev/null 2>&1") == 0;
   const std::string sheet = pdf ? "handout.tex" : "handout.html";
   printed_by(fmt::format("{} derive{} --format {} --out {}", glim, example, pdf ? "latex" : "html",
-                         quoted((folder / sheet).string())));
-  if (pdf) printed_by("cd " + quoted(h.folder) + " && pdflatex -interaction=batchmode handout.tex");
+                         in_shell((folder / sheet).string())));
+  if (pdf)
+    printed_by("cd " + in_shell(h.folder) + " && pdflatex -interaction=batchmode handout.tex");
   const std::vector<std::string> names = pictures_of(inspect);
   std::string wanted = names.empty() ? "" : " --svg", slides;
-  for (const std::string& name : names) wanted += " " + quoted(name);
-  printed_by(inspect + wanted + " --out " + quoted((folder / "page").string()));
+  for (const std::string& name : names) wanted += " " + in_shell(name);
+  printed_by(inspect + wanted + " --out " + in_shell((folder / "page").string()));
   for (std::string name : names) {
     const std::string title = name;
     for (char& c : name) c = c == '/' ? '-' : c;

@@ -1,4 +1,4 @@
-// What a lecturer hands out and shows, from a model and a sentence.
+// A lecturer's hand-out, page and deck of pictures, from a model and a sentence.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-"""What a wrong solution is: the right one with one mistake in it.
+"""Names a wrong solution by the right one with one mistake in it.
 
     python3 mistakes.py <request.json
 
@@ -6,7 +6,7 @@ The request has the solution's text, the function, and some calls of it, each wi
     {"solution": "...", "function": "softmax_backward", "calls": [{"arguments": [...], "results": [...]}, ...]}
 The reply has for each result null if it is right or unknown, else its name and the line that it is about:
     [{"name": "`total` is added instead of subtracted", "line": "dx = y * (dy - total)"}]
-Results are equal to one mistake's at all calls, or there is no name.
+A mistake is named if it gives the student's results in all calls.
 """
 
 import ast
@@ -210,7 +210,7 @@ def mistakes(tree, function, operators_alone=False, shapes=None):
 
 
 def alike(node, known, shapes):
-    """The names that may stand in a name's place."""
+    """Other names of the same shape."""
     shape = shapes and isinstance(node, ast.Name) and shapes.get(node.id)
     return [k for k in known if shapes is None or shapes.get(k) == shape]
 

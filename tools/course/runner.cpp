@@ -155,7 +155,7 @@ Call call(R (*f)(A...)) {
   };
 }
 
-// What a request has after "KEY":{, in order: arrays by name.
+// Reads the arrays of a request, which follow "KEY":{ by name and in order.
 struct Reader {
   const char* at;
   bool whole = true, logical = false;

@@ -41,9 +41,9 @@ class Runner {
 
 std::string in_shell(const std::string& text);
 std::string python();
-// What a command prints, and its status.
+// The output of a command, and its status.
 std::pair<std::string, int> output_of(const std::string& command);
-// What the runner says, of an error of Program. ValueError if Python or NumPy is missing.
+// The runner's own line in an error of Program. ValueError if Python or NumPy is missing.
 std::string said(const std::string& problem, const std::string& file);
 
 }  // namespace glim::course

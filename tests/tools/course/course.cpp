@@ -1,5 +1,5 @@
-// Each exercise: its solution is right, its stub is not written, and mistakes are named. What needs Python and NumPy is
-// left out where they are missing; course.sh says so.
+// Each exercise: its solution is right, its stub is not written, and mistakes are named. Without Python and NumPy
+// some cases test nothing; course.sh says so.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
