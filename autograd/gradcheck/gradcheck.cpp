@@ -53,7 +53,8 @@ GradcheckReport gradcheck(const CheckedClosure& function, const NamedParameters&
   f.run = [&](bool) { return floating_only(function()); };
   const Subject checked = options.second_order ? gradient_of(f, options.seed) : f;
   Checked found = check(checked, options);
-  if (found.report.failed() > 0) explain(f, checked, found);
+  if (found.report.failed() > 0 && options.explain != GradcheckOptions::Explain::Nothing)
+    explain(f, checked, found);
   return found.report;
 }
 

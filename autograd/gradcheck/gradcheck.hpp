@@ -44,9 +44,12 @@ namespace glim {
 
 struct GradcheckOptions {
   enum class Mode { Full, Projection };
+  // What fails gets a name for its mistake, by f's Jacobian, and the ops at fault, which are checked one by one.
+  enum class Explain { Nothing, Mistake, Ops };
 
   std::string name = "function";  // for the report
   Mode mode = Mode::Full;
+  Explain explain = Explain::Ops;
   int directions = 1;         // random directions in Projection mode
   bool second_order = false;  // check (x, dy) ↦ Jᵀdy instead of f: the gradient of the gradient
   // Zero means by dtype. float64: atol 1e-7, rtol 1e-5. float32: atol 1e-5, rtol 1e-3 against differences in

@@ -58,10 +58,8 @@ void name_mistakes(const Subject& f, Checked& found) {
       e.mistake = likely_mistake(all, i, float32 ? 1e-2 : 1e-5);
 }
 
-}  // namespace
-
-void explain(const Subject& f, const Subject& checked, Checked& found) {
-  GradcheckReport& report = found.report;
+// Checks each op of f, and reports those that are wrong.
+void check_ops(const Subject& f, GradcheckReport& report) {
   Restored same_random(generator());
   Tape tape({.replay = true});
   f.put(f.values);
@@ -93,9 +91,18 @@ void explain(const Subject& f, const Subject& checked, Checked& found) {
                      [&](const GradcheckReport& r) { return r.function.starts_with(name); }))
       report.ops_at_fault.push_back(std::move(one.report));
   }
+}
+
+}  // namespace
+
+void explain(const Subject& f, const Subject& checked, Checked& found) {
+  GradcheckReport& report = found.report;
+  const bool by_op = report.options.explain == GradcheckOptions::Explain::Ops;
+  if (by_op) check_ops(f, report);
   // The Jacobian of many ops does not show which rule is wrong. If all rules are right, it shows whether any
   // gradient arrives.
-  const bool one_op = report.ops_at_fault.size() + static_cast<std::size_t>(report.ops_right) == 1;
+  const bool one_op =
+      !by_op || report.ops_at_fault.size() + static_cast<std::size_t>(report.ops_right) == 1;
   if (!one_op && !report.ops_at_fault.empty()) return;
   if (report.options.mode == GradcheckOptions::Mode::Full) {
     name_mistakes(checked, found);
