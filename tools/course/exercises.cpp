@@ -110,7 +110,7 @@ std::map<std::string, std::vector<ExerciseFunction>> functions() {
                    }}};
   all["heads"] = {
       {"multihead_attention",
-       {{"B", 5, 2, 2}, {"T", 3, 3, 16}, {"D", 22, 8, 32}, {"K", 11, 4, 16}, {"3 * D", 66, 24, 96}},
+       {{"B", 5, 2, 2}, {"T", 3, 4, 16}, {"D", 22, 6, 32}, {"K", 11, 3, 16}, {"3 * D", 66, 18, 96}},
        {{"x", {"B", "T", "D"}},
         {"in_proj_weight", {"3 * D", "D"}},
         {"out_proj_weight", {"D", "D"}}},
