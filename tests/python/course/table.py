@@ -69,11 +69,12 @@ def wrong():
         c["checker"] += bool(by_checker)
         named = by_checker or by_solution
         c["named"] += bool(named) and true
-        c["wrongly"] += bool(named) and not true
+        c["wrongly"] += bool(named) and not true and kind == "slip"
+        c["unread"] += bool(named) and not true and kind == "mutation"  # no names were written down for it
         if not (caught and named and true):
             rest.append(f"{name}: {what}: {'caught' if caught else 'passes'}; {named or 'no name'}")
-    columns = ("all", "caught", "checker", "named", "wrongly")
-    print(row("exercise", "kind", "wrong", "caught", "named by the checker alone", "named", "wrongly"), row(*["---"] * 7), sep="\n")
+    columns = ("all", "caught", "checker", "named", "wrongly", "unread")
+    print(row("exercise", "kind", "wrong", "caught", "named by the checker alone", "named truly", "wrongly", "to be read"), row(*["---"] * 8), sep="\n")
     for (exercise, kind), c in counts.items():
         print(row(exercise, kind, *(c[k] for k in columns)))
     for kinds in (("slip",), ("mutation",), ("slip", "mutation")):
