@@ -14,6 +14,7 @@ import json
 import os
 import resource
 import signal
+import subprocess  # numpy.testing imports it, and could not any more
 import time
 
 try:
@@ -58,6 +59,7 @@ def line_of_traceback(trace):
 
 def explain(e):
     kind, text = type(e).__name__, " ".join(str(e).split())
+    text = text if len(text) <= 200 else text[:197] + "..."
     if isinstance(e, SyntaxError):
         return f"{os.path.basename(e.filename or file)}, line {e.lineno}: {e.msg}"
     where = line_of_traceback(e.__traceback__)
@@ -119,6 +121,11 @@ def guard():  # in a function, so that the student's code cannot reach the hook 
             if not (real(at) + sep).startswith(readable):
                 refuse(f"lists the folder {at}")
 
+    def makes_a_file(*_, **__):  # no audit event says so
+        refuse("makes a file")
+
+    for module in (os, sys.modules["posix"]):
+        module.mkfifo = module.mknod = makes_a_file
     sys.addaudithook(watch)
 
 
