@@ -115,6 +115,21 @@ Verdict check_copy_task(const Exercise& e, const Runner& runner, const std::stri
     if (const std::string worst = worst_of({names[k]}, {dx[k]}, {expected[k]}); !worst.empty())
       return wrong("the first wrong gradient on the way back is " + names[k], worst);
   }
+  // Adam hides a part whose gradient has a wrong scale, so that the model would learn all the same.
+  const TemporaryFolder parts;
+  for (const Exercise& part : exercises())
+    std::ofstream(parts.path / file_name(part, language))
+        << solution_of(marked_text(part, language));
+  const Runner solved(e, (parts.path / file_name(e, language)).string());
+  foreign::Program whole(
+      solved.command(function, runner.compiled() ? "" : solution_of(marked), "own"),
+      kSecondsToReply);
+  whole.inputs();
+  names[0] = "y";
+  for (const auto& [is, should] :
+       {std::pair{y, whole.function().value(x)}, {dx, whole.function().gradient(x, dy)}})
+    if (const std::string worst = worst_of(names, is, should); !worst.empty())
+      return wrong("your assembly is right, but an earlier file is not: check the others", worst);
   Verdict v = right();
   v.receipt = program.reply("train").value("receipt", "");
   if (v.receipt == kReceipt) return v;

@@ -71,6 +71,9 @@ bad changes 'softmax_backward changes its input x: work on a copy' <<<'x -= x.ma
 bad reads 'reads the file /etc/passwd' <<<"open('/etc/passwd')"
 bad lists 'lists the folder /etc' <<<"import os; os.listdir('/etc')"
 bad raises 'line [0-9]+: ValueError: the file is not found' <<<'raise ValueError("the file is not found")'
+bad raises_much 'ValueError: x{197}\.\.\.$' <<<'raise ValueError("x" * 10**6)'
+bad pipes 'makes a file' <<<"import os; os.mkfifo('$work/written')"
+bad tests_itself 'wrong: a factor|wrong: .*dx\[' <<<'import numpy.testing; return 2 * dy'
 bad exits 'line [0-9]+: ends the program' <<<'import sys; sys.exit(0)'
 bad leaves 'ends the program' <<<'import os; os._exit(0)'
 bad signals 'sends a signal' <<<'import os; os.kill(os.getppid(), 9)'
@@ -139,6 +142,11 @@ refuse "two exercises" "leave out 'sums'" "$glim" course check softmax sums
 refuse "a folder that is not there" 'nowhere: no such folder' "$glim" course check --folder nowhere
 refuse "a hint of level 4" '--level' "$glim" course hint 1 --level 4
 GLIM_PYTHON=no-such-python refuse "no Python" 'apt-get install python3-numpy' "$glim" course check sums --folder solved
+
+# The parts of the last exercise have to be right, too.
+cp -r solved scaled
+sed -i 's|^    dweight = .*|&\n    dweight = dweight / 100|' scaled/linear.py
+graded scaled 1 'your assembly is right, but an earlier file is not' copy_task
 
 # In C++, where there are a compiler and the library.
 compiler=${CXX:-c++}
