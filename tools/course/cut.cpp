@@ -141,7 +141,7 @@ std::string marked_text(const Exercise& e, Language language) {
 std::string cpp_header() {
   // Not #pragma once: the judge has a copy of its own.
   std::string text =
-      "// What the exercises include: Glim's tensors, and functions that they call.\n"
+      "// The exercises include this: Glim's tensors, and functions that they call.\n"
       "#ifndef GLIM_COURSE\n#define GLIM_COURSE\n#include <tuple>\n";
   std::istringstream in(derive::cpp_helpers());
   for (std::string line; std::getline(in, line);) {
