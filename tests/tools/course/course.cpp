@@ -109,7 +109,7 @@ TEST_CASE("Inputs are drawn by the seed") {
   }
 }
 
-TEST_CASE("Solutions are right, stubs are not begun") {
+TEST_CASE("Solutions are right, stubs are not begun", "[slow]") {
   if (!has_numpy()) return;
   const Folder solved, begun;
   for (const Exercise& e : exercises()) {
