@@ -10,6 +10,8 @@
 namespace glim::foreign {
 namespace {
 
+constexpr double kBig = 0x1p20;
+
 FunctionCheck passed(const char* name) { return {name, CheckVerdict::Passed, ""}; }
 FunctionCheck failed(const char* name, std::string why) {
   return {name, CheckVerdict::Failed, std::move(why)};
@@ -26,9 +28,8 @@ std::string not_linear(const std::function<Tensors(double a, double b)>& at, dou
   if (like(twice, combine(4, gu, 0, gu))) return "takes dy squared";
   if (like(twice, gu)) return "does not depend on the size of dy (its sign, or dy normalised)";
   if (like(at(-1, 0), gu)) return "does not depend on the sign of dy";
-  const double small = 0x1p-20;
-  const Tensors little = at(small, 0);
-  if (!vanishes(little) && like(at(small, small), sum(little, at(0, small))))
+  auto little = [&](double a, double b) { return combine(kBig, at(a / kBig, b / kBig), 0, gu); };
+  if (!vanishes(little(1, 0)) && like(little(1, 1), sum(little(1, 0), little(0, 1))))
     return "clips a large dy";
   return "is not linear in dy";
 }
@@ -85,10 +86,9 @@ FunctionCheck check_linear(Probe& p) {
     for (const Tensor& g : *list)
       if (g.defined() && !all_finite(g))
         return {name, CheckVerdict::Undecided, "a gradient is not finite"};
-  const double large = 0x1p20;
-  const Tensors sum = combine(1, gu, 1, gv), scaled = combine(large, gu, 0, gu);
+  const Tensors sum = combine(1, gu, 1, gv), scaled = combine(kBig, gu, 0, gu);
   const Tensors of_sum = p.gradient(combine(1, u, 1, v)),
-                of_scaled = p.gradient(combine(large, u, 0, u));
+                of_scaled = p.gradient(combine(kBig, u, 0, u));
   for (std::size_t k = 0; k < gu.size(); ++k) {
     if (close({of_sum[k]}, {sum[k]}, p.near) && close({of_scaled[k]}, {scaled[k]}, p.near))
       continue;
