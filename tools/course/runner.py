@@ -10,6 +10,7 @@ import sys
 
 sys.path = [p for p in sys.path if p]  # not the folder of the caller, where a file may be called json.py
 
+import itertools
 import json
 import os
 import resource
@@ -29,6 +30,7 @@ MEGABYTES, LINES = 512, 10000
 file, folder = os.path.basename(path), os.path.dirname(path)
 requests, replies = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
 errors = os.dup(2)
+set_timer = signal.setitimer
 busy, ticks = None, 0  # the function that runs, and for how many seconds
 
 
@@ -121,11 +123,13 @@ def guard():  # in a function, so that the student's code cannot reach the hook 
             if not (real(at) + sep).startswith(readable):
                 refuse(f"lists the folder {at}")
 
-    def makes_a_file(*_, **__):  # no audit event says so
-        refuse("makes a file")
+    def without(modules, names, what):  # no audit event says so
+        for module, name in itertools.product(modules, names):
+            setattr(module, name, lambda *_, **__: refuse(what))
 
-    for module in (os, sys.modules["posix"]):
-        module.mkfifo = module.mknod = makes_a_file
+    without((os, sys.modules["posix"]), ("mkfifo", "mknod"), "makes a file")
+    without((signal, sys.modules["_signal"]), ("alarm", "pthread_sigmask", "raise_signal", "setitimer", "signal"),
+            "changes the limits")
     sys.addaudithook(watch)
 
 
@@ -184,15 +188,15 @@ def limits():
 def call(what, f, *arguments):
     global busy, ticks
     busy, ticks = what, 0
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
-    signal.setitimer(signal.ITIMER_REAL, 1, 1)
+    set_timer(signal.ITIMER_PROF, SECONDS)
+    set_timer(signal.ITIMER_REAL, 1, 1)
     try:
         return f(*arguments)
     except BaseException as e:
         fail(explain(e))
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        set_timer(signal.ITIMER_PROF, 0)
+        set_timer(signal.ITIMER_REAL, 0)
 
 
 def load():
@@ -236,7 +240,7 @@ def checked(what, y):
     if not isinstance(y, (np.ndarray, np.generic, float)):
         fail(f"{file}: {what} is {kind_of(y)}, expected an array of NumPy")
     y = np.asarray(y)
-    if y.dtype.kind not in "fiub":
+    if y.dtype.kind not in "fiub" or (y.dtype.kind == "f" and y.dtype.itemsize < 8):
         fail(f"{file}: {what} is an array of {y.dtype}, expected float64")
     return y
 

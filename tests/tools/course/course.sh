@@ -77,6 +77,10 @@ bad pipes 'makes a file' <<<"import os; os.mkfifo('$work/written')"
 bad tests_itself 'wrong: a factor|wrong: .*dx\[' <<<'import numpy.testing; return 2 * dy'
 bad exits 'line [0-9]+: ends the program' <<<'import sys; sys.exit(0)'
 bad leaves 'ends the program' <<<'import os; os._exit(0)'
+bad stops 'changes the limits' <<<'import signal; signal.raise_signal(signal.SIGSTOP)'
+bad no_alarm 'changes the limits' <<<'import signal; signal.setitimer(signal.ITIMER_REAL, 0)'
+bad no_handler 'changes the limits' <<<'import signal; signal.signal(signal.SIGALRM, signal.SIG_IGN)'
+bad float32 'is an array of float32, expected float64' <<<'return dy.astype("f4")'
 bad signals 'sends a signal' <<<'import os; os.kill(os.getppid(), 9)'
 bad recursion 'calls itself without an end' <<<'softmax_backward(dy, x)'
 bad raises 'line [0-9]+: ValueError: some text' <<<"raise ValueError('some text')"
@@ -89,7 +93,9 @@ grep -v '^def softmax_backward' solved/softmax.py | sed '/^    y = softmax/,$d' 
 graded missing 1 'there is no function softmax_backward' softmax
 head -c 1000 /dev/urandom >binary/softmax.py
 graded binary 1 'softmax.py' softmax
-graded folder 1 'softmax.py: Is a directory' softmax
+graded folder 1 'softmax.py: is not a file' softmax
+mkdir pipe; mkfifo pipe/softmax.py
+graded pipe 1 'softmax.py: is not a file' softmax
 graded stubs/.. 1 'there is no softmax.py \(glim course start softmax\)' softmax
 report "what is outside is as it was" "$([ -e outside ] && [ -e solved/softmax.py ] && [ ! -s outside ] || echo changed; ls written* 2>/dev/null)"
 report "no cache is left" "$(find . -name __pycache__)"
@@ -172,6 +178,14 @@ if command -v "${compiler%% *}" >/dev/null && [ -e "$(dirname "$glim")/packaging
   bad_cpp cpp-syntax 'softmax.cpp, line [0-9]+: ' 'int = 3;'
   bad_cpp cpp-throws 'softmax.cpp: some text' 'throw std::logic_error("some text");'
   bad_cpp cpp-wrong 'wrong: ' 'return dy;'
+  # early_cpp NAME PATTERN CODE: before main
+  early_cpp() {
+    mkdir -p "$1"
+    { cat cpp/softmax.cpp; echo "#include <unistd.h>"; echo "__attribute__((constructor(99))) void early() { $3 }"; } >"$1/softmax.cpp"
+    graded "$1" 1 "$2" softmax
+  }
+  early_cpp cpp-early 'which an exercise may not' "::unlink(\"$work/outside\");"
+  early_cpp cpp-waits 'has not ended after 20 s: does it wait' 'for (;;) ::sleep(1);'
   report "what is outside is as it was, after C++" "$([ -e outside ] || echo deleted; ls written 2>/dev/null)"
 else
   echo "There is no compiler, or Glim's library is not built: exercises in C++ were not tested"
