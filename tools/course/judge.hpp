@@ -9,7 +9,7 @@ enum class State { NotBegun, Wrong, Slow, Right };
 
 struct Verdict {
   const Exercise* exercise = nullptr;
-  State state = State::NotBegun;
+  State state = State::Right;
   std::string file;     // of the student; empty if there is none
   std::string mistake;  // "a term missing: ..."; of Wrong
   std::string worst;    // "dx[1, 0] is 0.7, expected 0.2", or empty

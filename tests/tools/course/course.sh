@@ -28,6 +28,10 @@ for exercise in $("$glim" course list | awk '{ print $2 }'); do
   graded solved 0 ' right(; receipt f4ae9bfa06a1edbe)?$' "$exercise"
 done
 report "list" "$("$glim" course list --folder solved | grep -v ' begun$')"
+report "the page's picture is written beside it" "$(for page in stubs/*.md; do
+  picture=$(grep -o '](.*svg)' "$page" | tr -d ']()')
+  [ "$page" = stubs/adam.md ] || tail -c 9 "stubs/$picture" | grep -q '</svg>' || echo "$page"
+done 2>&1)"
 report "progress ends with 0" "$("$glim" course progress --folder solved 2>&1 >/dev/null || echo status)"
 report "another seed" "$("$glim" course check --seed 12345 --folder solved | grep -v ' right')"
 

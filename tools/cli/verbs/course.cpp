@@ -43,8 +43,14 @@ void start(const CourseArguments& a, const Exercise& e) {
   const fs::path header = fs::path(a.folder) / "course.hpp";
   if (language == Language::Cpp && !fs::exists(header)) write_new(header, cpp_header());
   const fs::path page = fs::path(a.folder) / (e.name + ".md");
-  if (const std::string_view text = course_file(e.name + ".md"); !text.empty() && !fs::exists(page))
-    write_new(page, std::string(text));
+  const std::string text(course_file(e.name + ".md"));
+  if (text.empty() || fs::exists(page)) return;
+  write_new(page, text);
+  const std::size_t picture = text.find("]("), end = text.find(')', picture);
+  if (picture == std::string::npos) return;
+  const std::string name = text.substr(picture + 2, end - picture - 2);
+  if (!fs::exists(fs::path(a.folder) / name))
+    write_new(fs::path(a.folder) / name, std::string(course_file(name)));
 }
 
 void hint(const CourseArguments& a, const Exercise& e) {
