@@ -1,6 +1,7 @@
 // Cuts a student's file: derive's lines as functions, with marks around the answers, and what is left without them.
 #include <fmt/format.h>
 #include <sstream>
+#include <utility>
 
 #include "autograd/tape.hpp"
 #include "tools/course/exercise.hpp"
@@ -181,10 +182,7 @@ void walk(const std::string& marked, const Keep& keep, const Answer& answer, con
 std::string stub_of(const std::string& marked, Language language) {
   const bool cpp = language == Language::Cpp;
   std::string text, raise;
-  auto flush = [&] {
-    text += raise;
-    raise.clear();
-  };
+  auto flush = [&] { text += std::exchange(raise, ""); };
   walk(
       marked, [&](const std::string& line) { flush(), text += line + "\n"; },
       [](const std::string&) {},
@@ -211,7 +209,7 @@ std::string answers_of(const std::string& marked) {
   std::string text;
   walk(
       marked, [](const std::string&) {}, [&](const std::string& line) { text += line + "\n"; },
-      [](const auto&...) {});
+      [&](const auto&, const auto&, bool first) { text += first && !text.empty() ? "\n" : ""; });
   return text;
 }
 

@@ -143,6 +143,7 @@ report "JSON" "$(python3 -c 'import json; e, = json.load(open("out"))["exercises
 
 # Hints, and what is refused.
 report "hints" "$(for level in 1 2 3; do "$glim" course hint softmax --level $level | grep -q . || echo "none of level $level"; done)"
+report "a hint of two functions keeps them apart" "$([ "$("$glim" course hint residual --level 3 | grep -c '^$')" = 1 ] || echo "run together")"
 report "the last hint is the line" "$("$glim" course hint softmax --level 3 | grep -q '^    dx = ' || echo "no line")"
 refuse "a file that is there" 'softmax.py: exists already, and is left as it is' "$glim" course start softmax --folder loops
 refuse "an unknown exercise" "no exercise 'softmux' \(nearest: softmax" "$glim" course start softmux
