@@ -1,4 +1,4 @@
-"""Adam with warm-up, in NumPy.
+"""11. Adam with warm-up: `glim course check adam` checks it, `glim course hint adam` helps.
 
 adam_step takes one step of Adam (Kingma and Ba 2015, algorithm 1), with the constants of the Transformer:
 β₁ = 0.9, β₂ = 0.98, ε = 1e-9. `step` counts from 1. It returns the new parameter, m and v, and leaves its arguments as

@@ -1,4 +1,4 @@
-"""The whole: a Transformer of your own parts learns to copy sentences.
+"""12. A Transformer of your own parts learns to copy: `glim course check copy_task` checks it.
 
     python3 copy_task.py
 
