@@ -52,12 +52,10 @@ std::string worst_of(const std::vector<std::string>& names, const Tensors& is,
 }
 
 Verdict wrong(const std::string& mistake, const std::string& worst = "") {
-  Verdict v;
-  v.state = State::Wrong;
-  v.mistake = mistake;
-  v.worst = worst;
-  return v;
+  return {.state = State::Wrong, .mistake = mistake, .worst = worst};
 }
+
+Verdict right() { return {.state = State::Right}; }
 
 double time_of(const Runner& runner, const ExerciseFunction& f) {
   const auto inputs = drawn_inputs(f, Sizes::Large, 0);
@@ -119,7 +117,7 @@ Verdict check_copy_task(const Exercise& e, const Runner& runner, const std::stri
        {std::pair{y, whole.function().value(x)}, {dx, whole.function().gradient(x, dy)}})
     if (const std::string worst = worst_of(names, is, should); !worst.empty())
       return wrong("your assembly is right, but an earlier file is not: check the others", worst);
-  Verdict v;
+  Verdict v = right();
   v.receipt = program.reply("train").value("receipt", "");
   if (v.receipt == kReceipt) return v;
   return wrong(
@@ -132,7 +130,7 @@ Verdict check_by_values(const ExerciseFunction& f, const Runner& runner, std::ui
   for (const Input& input : f.inputs) names.emplace_back(input.name, Tensor());
   const Called student = program.function(names).value;
   const Found found = f.name == "warm_up" ? check_warm_up(student) : check_adam(student, seed);
-  return found.mistake.empty() ? Verdict() : wrong(found.mistake, found.worst);
+  return found.mistake.empty() ? right() : wrong(found.mistake, found.worst);
 }
 
 Verdict check_speed(const Exercise& e, const ExerciseFunction& f, const Runner& runner) {
@@ -143,7 +141,7 @@ Verdict check_speed(const Exercise& e, const ExerciseFunction& f, const Runner& 
     std::ofstream(solution) << solution_of(marked_text(e, Language::NumPy));
     own = time_of(Runner(e, solution), f);
   }
-  Verdict v;
+  Verdict v = right();
   const double theirs = time_of(runner, f);
   if (theirs > kSlow * own && theirs > own + kSlowSeconds) {
     v.state = State::Slow;
@@ -217,7 +215,7 @@ Verdict check_function_of(const Exercise& e, const ExerciseFunction& f, const Ru
   options.name = f.name;
   options.seed = seed;
   const FunctionReport report = check_function(student, inputs, options);
-  if (report && worst.empty()) return runner.compiled() ? Verdict() : check_speed(e, f, runner);
+  if (report && worst.empty()) return runner.compiled() ? right() : check_speed(e, f, runner);
   std::string mistake = report.mistake;
   const bool vague = mistake.empty() || mistake.starts_with("a factor that belongs to");
   if (vague && report.check("form").verdict == CheckVerdict::Passed && !worst.empty())
@@ -256,12 +254,12 @@ Verdict check(const Exercise& e, const std::string& folder, std::uint64_t seed) 
   v.exercise = &e;
   v.file = file_in(e, folder);
   if (v.file.empty()) {
-    v.state = State::NotBegun;
     v.mistake =
         fmt::format("there is no {} (glim course start {})", file_name(e, Language::NumPy), e.name);
     return v;
   }
   const std::string path = v.file, file = fs::path(path).filename().string();
+  v = right();
   try {
     if (!fs::is_regular_file(path)) throw Mistaken(file + ": is not a file");
     const Runner runner(e, path);

@@ -9,13 +9,13 @@ enum class State { NotBegun, Wrong, Slow, Right };
 
 struct Verdict {
   const Exercise* exercise = nullptr;
-  State state = State::Right;
-  std::string file;     // of the student; empty if there is none
-  std::string mistake;  // "a term missing: ..."; of Wrong
-  std::string worst;    // "dx[1, 0] is 0.7, expected 0.2", or empty
-  std::string receipt;  // of copy_task
-  double times = 0;     // of Slow: the time of the solution
-  double seconds = 0;   // of the check
+  State state = State::NotBegun;
+  std::string file{};     // of the student; empty if there is none
+  std::string mistake{};  // "a term missing: ..."; of Wrong
+  std::string worst{};    // "dx[1, 0] is 0.7, expected 0.2", or empty
+  std::string receipt{};  // of copy_task
+  double times = 0;       // of Slow: the time of the solution
+  double seconds = 0;     // of the check
   bool right() const { return state == State::Right || state == State::Slow; }
   std::string text() const;  // one line
 };

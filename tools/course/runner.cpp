@@ -127,7 +127,7 @@ void limits() {
   forbid();
   limit_time(kSeconds);
 }
-// Before all constructors, of which the student's may have any priority.
+// Runs before every constructor, whatever priority the student gives one.
 __attribute__((section(".preinit_array"), used)) void (*const first)() = limits;
 
 // A function of the student's as one of Tensors.

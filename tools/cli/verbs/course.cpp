@@ -46,9 +46,9 @@ void start(const CourseArguments& a, const Exercise& e) {
   const std::string text(course_file(e.name + ".md"));
   if (text.empty() || fs::exists(page)) return;
   write_new(page, text);
-  const std::size_t picture = text.find("]("), end = text.find(')', picture);
-  if (picture == std::string::npos) return;
-  const std::string name = text.substr(picture + 2, end - picture - 2);
+  const std::size_t end = text.find(".svg)"), begin = text.rfind('(', end) + 1;
+  if (end == std::string::npos) return;
+  const std::string name = text.substr(begin, end + 4 - begin);
   if (!fs::exists(fs::path(a.folder) / name))
     write_new(fs::path(a.folder) / name, std::string(course_file(name)));
 }
