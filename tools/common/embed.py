@@ -12,8 +12,8 @@ with open(out, "w", encoding="ascii") as cpp:
     cpp.write("#include <string_view>\nnamespace glim {\n")
     texts = {}
     if parts[0] == "--pack":
-        texts[parts[1]] = b"".join(b"==== %s\n%s\n" % (os.path.basename(path).encode(), open(path, "rb").read())
-                                   for path in parts[2:])
+        texts[parts[1]] = b"\n".join(b"==== %s\n%s" % (os.path.basename(path).encode(), open(path, "rb").read())
+                                    for path in parts[2:])
     else:
         texts = {part.split("=", 1)[0]: open(part.split("=", 1)[1], "rb").read() for part in parts}
     for name, data in texts.items():
