@@ -33,6 +33,14 @@ std::vector<std::string_view> fields_of(std::string_view line) {
   return fields;
 }
 
+// The first field is part of the word, whatever it is.
+Index numbers_at_end(const std::vector<std::string_view>& fields) {
+  Index count = 0;
+  while (count + 1 < std::ssize(fields) && number_in<double>(fields[fields.size() - 1 - count]))
+    ++count;
+  return count;
+}
+
 class VectorFile {
  public:
   VectorFile(const std::string& path, const Tokenizer& tokenizer, Tensor table,
@@ -96,7 +104,7 @@ class VectorFile {
       declared_.reset();
     }
     const Index numbers = std::ssize(fields) - 1, width = table_.size(1);
-    if (words_++ == 0 && !declared_) require_width(numbers);
+    if (words_++ == 0 && !declared_) require_width(numbers_at_end(fields));
     const auto last = fields.end() - std::min(width, numbers) - 1;  // of the word
     if (numbers < width || (numbers > width && number_in<double>(*last)))
       fail(fmt::format("{} numbers behind the word, not {}", numbers, width));

@@ -34,6 +34,9 @@ for file in glove word2vec; do
   report "$file: the rows of its words" "$(for row in 'good 1 2 3 4' 'bad -1 -2.5 -3 -0.4' 'day 0 0 0 7' 'night 0.5 0.5 0.5 0.5'; do
     grep -qx -- "$row" table || { echo "no $row in"; cat table; }; done)"
 done
+{ sed -n 5p glove; cat glove; } >spaced
+"$glim" "${small[@]}" --embeddings spaced --rate 1e-30 --out spaced-model >log 2>&1
+report "the first word may have a space" "$(has spaced-model bert.embed.weight 'good 1 2 3 4' || cat log)"
 "$glim" "${small[@]}" --rate 1e-30 --out plain >log 2>&1
 "$glim" "${small[@]}" --embeddings glove --rate 1e-30 --out still >log 2>&1
 report "another word's row is that of a model without" "$(diff <(rows plain bert.embed.weight | grep '^[0-9a] ') <(rows still bert.embed.weight | grep '^[0-9a] '))"
@@ -66,6 +69,7 @@ done
 # --- files ---
 bad() { printf '%b' "$3" >broken; refuse "$1" "$2" "$glim" "${small[@]}" --embeddings broken --out fresh; }
 bad "another width" 'broken:1: vectors of 3 numbers, .*have 4: give --d-model 3' 'good 1 2 3\n'
+bad "another width behind a first word with a space" 'broken:1: vectors of 3 numbers' 'New York 1 2 3\n'
 bad "another width in the first line" 'broken:1: vectors of 300 numbers' '2 300\ngood 1 2 3 4\n'
 bad "a line cut short" 'broken:2: 2 numbers behind the word, not 4' 'good 1 2 3 4\nbad 1 2\n'
 bad "a number too many" 'broken:2: 5 numbers behind the word, not 4' 'good 1 2 3 4\nbad 1 2 3 4 5\n'
