@@ -117,6 +117,7 @@ class Equations final : public Expressions {
       std::string right = is == std::string_view::npos ? fill_in("rule of {} (d{})", x.op, ref(v))
                           : is_view(x.op)              ? undone(x, "d" + ref(v))
                                           : replaced(x, v, std::string(gradient.substr(is + 3)));
+      if (x.op == "matmul") right = summed_back(x, at(input), right);
       int reader = v;  // of the value that has a name
       for (; !listing_.has_line(input) && is_view(at(input).op); input = at(input).inputs[0]) {
         right = undone(at(input), right);
@@ -142,6 +143,13 @@ class Equations final : public Expressions {
   }
 
  private:
+  // A product's gradient has all its leading axes; an operand that was broadcast has fewer.
+  std::string summed_back(const Value& product, const Value& operand, const std::string& g) const {
+    const Shape to = operand.shape(),
+                from = with_matrix(leading(product.shape()), to[to.rank() - 2], to[to.rank() - 1]);
+    const Dims axes = reduced_axes(from, to, product.batch && !operand.batch);
+    return axes.empty() ? g : fill_in("Σ_{}({})", axes_of(axes, from), g);
+  }
   // The gradient of a view's input, from that of the view.
   std::string undone(const Value& view, const std::string& g) const {
     const std::size_t blank = blank_in(g);
@@ -154,6 +162,8 @@ class Equations final : public Expressions {
       if (axes.rank() > 1) std::swap(swapped[axes.rank() - 1], swapped[axes.rank() - 2]);
       for (int i = 0; i < axes.rank(); ++i)
         if (swapped[i] != i) return fill_in("permute({}, {})", g, to_string(inverse));
+      if (const std::size_t open = g.find('('); simple && g.starts_with("Σ_") && g.ends_with(')'))
+        return g.substr(0, open + 1) + undone(view, g.substr(open + 1, g.size() - open - 2)) + ")";
       if (simple || blank_in(g, blank + 1) != std::string::npos) return in + "ᵀ";
       return turned(g.substr(blank + 1)) + " " + turned(g.substr(0, blank));  // (a b)ᵀ
     }

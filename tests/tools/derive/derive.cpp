@@ -204,6 +204,19 @@ TEST_CASE("The gradient of a transposed factor is a product turned round") {
   CHECK(contains(printed(tape), "dw = dmatmulᵀ (permute(x, (1, 0, 2)) as (2, 12))"));
 }
 
+TEST_CASE("The gradient of a factor that all leading axes share is summed over them") {
+  for (const bool primitives : {false, true}) {
+    Tape tape({.replay = true});
+    const Var x = Var::leaf(ones({2, 3, 4}), "x"), w = Var::leaf(ones({5, 4}), "w");
+    const Var a = Var::leaf(ones({1, 6, 3}), "a");
+    sum(exp(named(matmul(a, named(matmul(x, transpose(w)), "h")), "y")));
+    const std::string text = printed(tape, {"", primitives});
+    INFO(text);
+    CHECK(contains(text, "dw = Σ_0(dhᵀ x)") != primitives);
+    CHECK(contains(text, "da = Σ_0(dy hᵀ)"));
+  }
+}
+
 TEST_CASE("A tape is printed the same twice") {
   Tape tape({.replay = true});
   Linear linear(3, 4);
