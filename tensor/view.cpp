@@ -64,7 +64,7 @@ std::optional<Tensor> Tensor::view(const Shape& wanted) const {
     }
     // Hand it out to new axes from the right.
     Index left = run;
-    while (to >= 0 && left % shape[to] == 0 && (left > 1 || shape[to] == 1)) {
+    while (to >= 0 && left % shape[to] == 0) {
       strides[to] = step * (run / left);
       left /= shape[to];
       --to;

@@ -53,6 +53,14 @@ TEST_CASE("nested checkpoints give the same bits as none", "[checkpoint]") {
   CHECK(plain.grads == nested.grads);
 }
 
+TEST_CASE("a region's leaves are left alone by grad", "[checkpoint]") {
+  Var x = leaf_of({1, 2});
+  Tape tape;
+  Var y = sum(recomputed([&] { return mul(x, x); }));
+  CHECK(tape.grad(y, {x})[0].value().to_vector<double>() == std::vector<double>{2, 4});
+  CHECK_FALSE(x.grad().defined());
+}
+
 TEST_CASE("a region may return what it was given", "[checkpoint]") {
   Var x = leaf_of({1, 2});
   auto through = differentiate({x}, [&] {

@@ -25,6 +25,19 @@ TEST_CASE("backward fills the leaves", "[tape]") {
   CHECK(x.grad().to_vector<double>() == std::vector<double>{6, 9, 12});
 }
 
+TEST_CASE("the arguments of a recorded op are those of its call", "[tape]") {
+  Var x = Var::leaf(ones({2, 6}));
+  Tape tape;
+  gelu(x);
+  gelu(x, GeluForm::Tanh);
+  slice(x, 1, 1, 6, 2);
+  std::vector<double> said;
+  for (const Node& node : tape.nodes())
+    if (node.op)
+      for (const Argument& a : node.op->arguments()) said.push_back(a.number);
+  CHECK(said == std::vector<double>{0, 1, 1, 1, 6, 2});
+}
+
 TEST_CASE("the gradient of a gradient", "[tape]") {
   Var x = Var::leaf(tensor({2}, DType::Float64), "x");
   Tape tape;

@@ -145,6 +145,8 @@ TEST_CASE("what optimizers refuse", "[optim]") {
   // The check is of the number as float32 has it.
   CHECK(contains(error_of<ValueError>([&] { Adam(list, {.eps = 1e-50}); }),
                  "eps 1e-50 is 0 in float32, the dtype of w"));
+  CHECK(contains(error_of<ValueError>([&] { Adam(list, {.eps = 1.23456789012345e-50}); }),
+                 "eps 1.23456789012e-50 is 0"));
   CHECK_THROWS_AS(Adam(list, {.eps = 1e39}), ValueError);
   CHECK_THROWS_AS(Adam(list, {.rate = 1e39}), ValueError);
   CHECK_THROWS_AS(AdamW(list, {.weight_decay = 1e-60}), ValueError);

@@ -64,6 +64,8 @@ Family shape() {
   });
   none("sum_to", "from nothing", {0, 3}, {1, 3}, [](const Var& x) { return sum_to(x, {1, 3}); });
   none("slice", "empty range", {2, 3}, {2, 0}, [](const Var& x) { return slice(x, 1, 2, 2); });
+  none("slice", "empty range, step", {2, 3}, {2, 0},
+       [](const Var& x) { return slice(x, 1, 0, 0, 2); });
   none("slice", "of nothing", {0, 3}, {0, 2}, [](const Var& x) { return slice(x, 1, 0, 2); });
   none("unslice", "nothing", {2, 0}, {2, 3}, [](const Var& x) { return unslice(x, {2, 3}, 1, 1); });
   family.add_empty("concatenate", "with nothing", {{2, 0}, {2, 3}}, {2, 3}, joined(1));

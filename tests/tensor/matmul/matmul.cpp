@@ -101,6 +101,20 @@ TEST_CASE("matmul in every layout", "[matmul]") {
     }
 }
 
+TEST_CASE("a transposed operand is read in place", "[matmul]") {
+  const Tensor a = ones({70, 80}), b = ones({80, 90});
+  auto allocations = [](const Tensor& x, const Tensor& y) {
+    matmul(x, y);  // the first of a size may need scratch memory
+    const Index before = allocator_stats().allocations;
+    matmul(x, y);
+    return allocator_stats().allocations - before;
+  };
+  const Index least = allocations(a, b);
+  CHECK(allocations(transpose(ones({80, 70})), b) == least);
+  CHECK(allocations(a, transpose(ones({90, 80}))) == least);
+  CHECK(allocations(a, slice(ones({80, 180}), 1, 0, 180, 2)) > least);
+}
+
 TEST_CASE("batched matmul broadcasts its leading axes", "[matmul]") {
   std::uint64_t stream = 0;
   for (DType t : {F32, F64})
