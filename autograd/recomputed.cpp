@@ -91,8 +91,8 @@ class Engine::Region final : public Op {
       table.resize(tape.nodes_.size());
       if (root >= 0) {
         table[root] = dy;
-        Engine(tape, {.retain = create_graph, .create_graph = create_graph},
-               tape.running_ && tape.running_->fill_leaves_)
+        // Leaves are from before the region, so none is filled here.
+        Engine(tape, {.retain = create_graph, .create_graph = create_graph}, false)
             .run(table, root, static_cast<int>(first));
       }
     } catch (...) {

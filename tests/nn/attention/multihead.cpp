@@ -379,4 +379,10 @@ TEST_CASE("errors name the axes, the shapes and the module", "[attention]") {
   has(text_of([&] { mha(x, r); }), "must be bool");
 }
 
+TEST_CASE("the mean over kept positions") {
+  const Tensor x = reshape(arange(0, 6), {1, 3, 2}).to(DType::Float64);
+  const Var mean = masked_mean(Var(x), from_vector<bool>({true, true, false}, {1, 3}));
+  CHECK(mean.value().to_vector<double>() == std::vector<double>{1, 2});
+}
+
 }  // namespace test_multihead
