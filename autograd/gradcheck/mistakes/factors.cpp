@@ -27,12 +27,12 @@ std::vector<double> factors(const Jacobians& j, bool by_row) {
   const Index lines = by_row ? j.rows : j.columns, length = by_row ? j.columns : j.rows;
   auto a = [&](Index l, Index m) { return by_row ? j.a(l, m) : j.a(m, l); };
   auto n = [&](Index l, Index m) { return by_row ? j.n(l, m) : j.n(m, l); };
-  std::vector<double> c(static_cast<std::size_t>(lines), std::nan(""));
+  std::vector<double> c(lines, std::nan(""));
   for (Index l = 0; l < lines; ++l) {
     Index pivot = 0;
     for (Index m = 0; m < length; ++m)
       if (std::abs(n(l, m)) > std::abs(n(l, pivot))) pivot = m;
-    double& here = c[static_cast<std::size_t>(l)];
+    double& here = c[l];
     if (std::abs(n(l, pivot)) > j.near) here = a(l, pivot) / n(l, pivot);
     for (Index m = 0; m < length; ++m)
       if (std::abs(a(l, m) - (std::isnan(here) ? 0 : here * n(l, m))) > j.near) return {};
@@ -44,12 +44,12 @@ std::vector<double> factors(const Jacobians& j, bool by_row) {
 std::vector<double> by_column(const std::vector<double>& v, const Jacobians& j) {
   if (std::ssize(v) == j.columns) return v;
   if (std::ssize(v) != j.rows) return {};
-  std::vector<double> of(static_cast<std::size_t>(j.columns));
+  std::vector<double> of(j.columns);
   for (Index k = 0; k < j.columns; ++k) {
     Index found = 0;
     for (Index i = 0; i < j.rows; ++i) {
       if (j.no_n(i, k)) continue;
-      of[static_cast<std::size_t>(k)] = v[static_cast<std::size_t>(i)];
+      of[k] = v[i];
       if (++found > 1) return {};
     }
   }
@@ -127,9 +127,9 @@ std::string passed_on(const Jacobians& j, bool times_one) {
 bool other_factor(const Jacobians& j, bool by_row) { return !factors(j, by_row).empty(); }
 
 Index wrong_lines(const Jacobians& j, bool by_row) {
-  std::vector<bool> wrong(static_cast<std::size_t>(by_row ? j.rows : j.columns));
+  std::vector<bool> wrong(by_row ? j.rows : j.columns);
   j.everywhere([&](Index i, Index k) {
-    if (!j.right(i, k)) wrong[static_cast<std::size_t>(by_row ? i : k)] = true;
+    if (!j.right(i, k)) wrong[by_row ? i : k] = true;
     return true;
   });
   return std::count(wrong.begin(), wrong.end(), true);

@@ -17,12 +17,8 @@ struct Jacobians {
   Index rows, columns;
   double near;  // what is closer is equal
 
-  double a(Index i, Index j) const {
-    return pair.analytic[static_cast<std::size_t>(i * columns + j)];
-  }
-  double n(Index i, Index j) const {
-    return pair.numeric[static_cast<std::size_t>(i * columns + j)];
-  }
+  double a(Index i, Index j) const { return pair.analytic[i * columns + j]; }
+  double n(Index i, Index j) const { return pair.numeric[i * columns + j]; }
   bool right(Index i, Index j) const { return std::abs(a(i, j) - n(i, j)) <= near; }
   bool no_a(Index i, Index j) const { return std::abs(a(i, j)) <= near; }
   bool no_n(Index i, Index j) const { return std::abs(n(i, j)) <= near; }

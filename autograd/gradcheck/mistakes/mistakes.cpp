@@ -9,12 +9,12 @@ namespace {
 
 // The rows of A are all alike: Jᵀ1, whatever dy is.
 bool ones_for_dy(const Jacobians& j) {
-  std::vector<double> sum(static_cast<std::size_t>(j.columns));
+  std::vector<double> sum(j.columns);
   j.everywhere([&](Index i, Index k) {
-    sum[static_cast<std::size_t>(k)] += j.n(i, k);
+    sum[k] += j.n(i, k);
     return true;
   });
-  return j.rows > 1 && j.a_is([&](Index, Index k) { return sum[static_cast<std::size_t>(k)]; });
+  return j.rows > 1 && j.a_is([&](Index, Index k) { return sum[k]; });
 }
 
 // Positions with two axes of equal length exchanged: the identity first, each beside its name.
@@ -23,7 +23,7 @@ struct Exchange {
   std::vector<Index> to;
 };
 std::vector<Exchange> exchanges(const Shape& s) {
-  std::vector<Exchange> all{{"", std::vector<Index>(static_cast<std::size_t>(numel_of(s)))}};
+  std::vector<Exchange> all{{"", std::vector<Index>(numel_of(s))}};
   std::iota(all[0].to.begin(), all[0].to.end(), Index{0});
   for (int p = 0; p < s.rank(); ++p)
     for (int q = p + 1; q < s.rank(); ++q) {
@@ -42,8 +42,7 @@ std::string exchanged(const Jacobians& j) {
       for (const bool transposed : {false, true}) {
         if (transposed && (!j.square() || !in.axes.empty() || !out.axes.empty())) continue;
         if (!j.a_is([&](Index i, Index k) {
-              const Index row = out.to[static_cast<std::size_t>(i)];
-              const Index column = in.to[static_cast<std::size_t>(k)];
+              const Index row = out.to[i], column = in.to[k];
               return transposed ? j.n(column, row) : j.n(row, column);
             }))
           continue;
@@ -150,15 +149,14 @@ std::string term_along_axis(const Jacobians& j) {
     const Index stride = stride_of(s, axis), length = s[axis];
     if (length < 3) continue;
     auto first = [&](Index i) { return i - coordinate(s, axis, i) * stride; };
-    std::vector<Index> pivot(static_cast<std::size_t>(j.rows));  // the largest of row i
+    std::vector<Index> pivot(j.rows);  // the largest of row i
     for (Index i = 0; i < j.rows; ++i)
       for (Index k = 0; k < j.columns; ++k)
-        if (std::abs(d(i, k)) > std::abs(d(i, pivot[static_cast<std::size_t>(i)])))
-          pivot[static_cast<std::size_t>(i)] = k;
+        if (std::abs(d(i, k)) > std::abs(d(i, pivot[i]))) pivot[i] = k;
     if (j.everywhere([&](Index i, Index k) {
           if (first(i) != first(k)) return j.right(i, k);
           // Row i is a multiple of the first row of its kind.
-          const Index f = first(i), p = pivot[static_cast<std::size_t>(f)];
+          const Index f = first(i), p = pivot[f];
           return std::abs(d(i, k) * d(f, p) - d(i, p) * d(f, k)) <= j.near * std::abs(d(f, p));
         }))
       return "a term along axis " + std::to_string(axis) +
@@ -198,9 +196,8 @@ Mistake likely_mistake(const JacobianPairs& all, std::size_t k, double relative)
   if (j.a_is([&](Index i, Index c) { return -j.n(i, c); })) return named("the sign");
   if (std::string text = constant_factor(j); !text.empty()) return named(text, 1);
   for (const JacobianPair& other : all.inputs)
-    if (&other != &pair && other.shape == pair.shape && j.a_is([&](Index i, Index c) {
-          return other.numeric[static_cast<std::size_t>(i * columns + c)];
-        }))
+    if (&other != &pair && other.shape == pair.shape &&
+        j.a_is([&](Index i, Index c) { return other.numeric[i * columns + c]; }))
       return named("the gradient of another input, " + other.name);
   for (auto explain : {exchanged, shifted, residual})
     if (std::string text = explain(j); !text.empty()) return named(text);
