@@ -27,11 +27,8 @@ const NonAutoregressiveConfig& checked(const NonAutoregressiveConfig& c) {
 
 // (B, 1, 1, T): true for the positions of each row's own length.
 Tensor length_keep(const std::vector<Index>& lengths, Index columns) {
-  auto rows = static_cast<Index>(lengths.size());
-  Tensor keep = zeros({rows, 1, 1, columns}, DType::Bool);
-  bool* at = keep.data<bool>();
-  for (Index b = 0; b < rows; ++b) std::fill_n(at + b * columns, lengths[b], true);
-  return keep;
+  Tensor own = from_vector(lengths, {std::ssize(lengths), 1, 1, 1});
+  return less(arange(0, static_cast<double>(columns)), own);
 }
 
 Index longest(const std::vector<Index>& lengths) {

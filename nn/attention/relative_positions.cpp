@@ -1,9 +1,5 @@
 #include "nn/attention/relative_positions.hpp"
 
-#include <algorithm>
-#include <cmath>
-
-#include "tensor/parallel.hpp"
 #include "tensor/portable.hpp"
 
 namespace glim {
@@ -33,23 +29,12 @@ Tensor alibi_slopes(Index heads) {
 Tensor alibi_bias(Index heads, Index queries, Index keys, Index offset, DType dtype) {
   if (offset < -(Index{1} << 53) || offset > Index{1} << 53)
     throw ValueError("alibi", "positions must be within 2^53");
-  std::vector<double> slopes = alibi_slopes(heads).to_vector<double>();
-  Tensor bias = empty({1, heads, queries, keys}, dtype);
-  require_floating(bias, "alibi");
-  visit_floating(dtype, [&]<class T>() {
-    T* out = bias.data<T>();
-    parallel_for(heads * queries, std::max<Index>(1, 16384 / std::max<Index>(1, keys)),
-                 [&](Index begin, Index end) {
-                   for (Index r = begin; r < end; ++r) {
-                     double slope = slopes[r / queries];
-                     Index at = offset + r % queries;
-                     for (Index j = 0; j < keys; ++j)
-                       out[r * keys + j] =
-                           static_cast<T>(-slope * static_cast<double>(std::abs(at - j)));
-                   }
-                 });
-  });
-  return bias;
+  auto positions = [](Index first, Index length) {
+    return arange(static_cast<double>(first), static_cast<double>(first + length), 1,
+                  DType::Float64);
+  };
+  Tensor distance = abs(unsqueeze(positions(offset, queries), 1) - positions(0, keys));  // (T, S)
+  return (reshape(neg(alibi_slopes(heads)), {1, heads, 1, 1}) * distance).to(dtype);
 }
 
 }  // namespace glim
