@@ -31,14 +31,6 @@ Index decoder_input(const Seq2SeqRnnConfig& c) {
   return c.d_embed + (reads ? memory_size(c) : 0);
 }
 
-Tensor lengths_of(const Tensor& ids, Index pad) {
-  std::vector<Index> lengths = row_lengths(ids, pad);
-  for (std::size_t b = 0; b < lengths.size(); ++b)
-    if (lengths[b] == 0)
-      throw ValueError("seq2seq_rnn", "source " + std::to_string(b) + " has no tokens");
-  return from_vector(lengths, {ids.size(0)});
-}
-
 RecurrentOptions recurrent_options(const Seq2SeqRnnConfig& c, bool bidirectional) {
   return {.layers = c.layers, .bidirectional = bidirectional, .dropout = c.dropout};
 }
@@ -76,7 +68,7 @@ Seq2SeqRnn::Seq2SeqRnn(const Seq2SeqRnnConfig& config)
 
 Seq2SeqRnn::Encoded Seq2SeqRnn::encode(const SourceBatch& source) {
   const Tensor& src = source.ids;
-  Tensor lengths = lengths_of(src, config_.pad);
+  Tensor lengths = from_vector(row_lengths(src, config_.pad), {src.size(0)});
   RecurrentOutput out = encoder(dropout(src_embed(src)), Var(), lengths);
   Var memory = attention ? out.y : unsqueeze(last_state(out.state, config_.layers - 1, 0), 1);
   return {memory, attention ? attention->project(memory) : memory,
