@@ -24,14 +24,6 @@ void require_rows(std::string_view op, const Var& x, const Tensor& target) {
     throw DTypeError(op, "targets must be int64", {{"target", target}});
 }
 
-// -x at the target, 0 in rows that are not counted. (..., V) -> (...)
-Var picked(const Var& log_probs, const Tensor& target, const Tensor& counted) {
-  Tensor zero = scalar(0, DType::Int64);
-  Tensor at = unsqueeze(where(counted, target, zero), -1);  // (..., 1)
-  Var loss = -squeeze(gather(log_probs, -1, at), -1);
-  return where(counted, loss, Var(scalar(0, loss.dtype())));
-}
-
 }  // namespace
 
 Var cross_entropy(const Var& logits, const Tensor& target, const CrossEntropyOptions& options) {
@@ -43,12 +35,13 @@ Var cross_entropy(const Var& logits, const Tensor& target, const CrossEntropyOpt
                      "label smoothing " + number_text(smoothing) + " lies outside [0, 1]");
   Tensor counted = not_equal(target, static_cast<double>(options.ignore_index));
   Var log_probs = log_softmax(logits, -1);
-  Var loss = picked(log_probs, target, counted);
+  Tensor at = unsqueeze(where(counted, target, scalar(0, DType::Int64)), -1);
+  Var loss = -squeeze(gather(log_probs, -1, at), -1);  // (..., V) -> (..., 1) -> (...)
   if (smoothing > 0) {
     Var spread = neg(mean(log_probs, {-1}));  // the cross-entropy of ε/V on every class
-    spread = where(counted, spread, Var(scalar(0, spread.dtype())));
     loss = smoothing < 1 ? (1 - smoothing) * loss + smoothing * spread : spread;
   }
+  loss = where(counted, loss, Var(scalar(0, loss.dtype())));
   return reduce(loss, options.reduction, sum(counted).item());
 }
 
