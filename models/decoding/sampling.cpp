@@ -10,29 +10,6 @@
 #include "tensor/print.hpp"
 
 namespace glim {
-namespace {
-
-// Logits as doubles, -∞ where a token is never drawn; and the largest of them.
-struct Scores {
-  std::vector<double> logit;
-  double top = kNever;
-};
-
-Scores scores_of(const Tensor& logits, const SamplingOptions& o) {
-  if (logits.rank() != 1) throw ShapeError("sampling", "logits must be (V,)", {{"logits", logits}});
-  Scores s;
-  s.logit = logits.to(DType::Float64).to_vector<double>();
-  for (Index v : o.never)
-    if (v >= 0 && v < logits.numel()) s.logit[v] = kNever;
-  for (double l : s.logit) {
-    if (std::isnan(l)) throw NonFiniteError("sampling", "a logit is not a number");
-    s.top = std::max(s.top, l);
-  }
-  if (!std::isfinite(s.top)) throw NonFiniteError("sampling", "no token has a finite logit");
-  return s;
-}
-
-}  // namespace
 
 void check(const SamplingOptions& o, Index classes) {
   if (o.greedy) return;
@@ -48,17 +25,25 @@ void check(const SamplingOptions& o, Index classes) {
 
 std::vector<double> sampling_probs(const Tensor& logits, const SamplingOptions& o) {
   check(o, logits.numel());
-  Scores s = scores_of(logits, o);
-  std::vector<double> p(s.logit.size());
+  if (logits.rank() != 1) throw ShapeError("sampling", "logits must be (V,)", {{"logits", logits}});
+  std::vector<double> p = logits.to(DType::Float64).to_vector<double>();
+  for (Index v : o.never)
+    if (v >= 0 && v < logits.numel()) p[v] = kNever;
+  if (std::ranges::any_of(p, [](double logit) { return std::isnan(logit); }))
+    throw NonFiniteError("sampling", "a logit is not a number");
+  const auto best = std::max_element(p.begin(), p.end());
+  if (best == p.end() || !std::isfinite(*best))
+    throw NonFiniteError("sampling", "no token has a finite logit");
   if (o.greedy || o.temperature == 0) {
-    auto best = std::find(s.logit.begin(), s.logit.end(), s.top);
-    p[best - s.logit.begin()] = 1;
-    return p;
+    std::vector<double> one(p.size());
+    one[best - p.begin()] = 1;
+    return one;
   }
   double total = 0;
-  for (std::size_t v = 0; v < p.size(); ++v) {
-    p[v] = s.logit[v] > kNever ? portable::exp((s.logit[v] - s.top) / o.temperature) : 0;
-    total += p[v];
+  const double top = *best;
+  for (double& x : p) {  // a logit, then its probability
+    x = x > kNever ? portable::exp((x - top) / o.temperature) : 0;
+    total += x;
   }
   auto classes = static_cast<Index>(p.size());
   if ((o.top_k > 0 && o.top_k < classes) || o.top_p < 1) {
