@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "tensor/error.hpp"
 #include "tensor/parallel.hpp"
@@ -34,10 +35,7 @@ struct Beam {
 class Search {
  public:
   Search(StepDecoder& decoder, const std::vector<Index>& limits, const SearchOptions& o)
-      : decoder_(decoder), limits_(limits), o_(o), beams_(limits.size()) {
-    for (Index token : o.never)
-      if (token == o.eos) may_end_ = false;
-  }
+      : decoder_(decoder), limits_(limits), o_(o), beams_(limits.size()) {}
 
   std::vector<std::vector<Hypothesis>> run() {
     std::vector<Index> tokens(beams_.size(), o_.bos);
@@ -101,7 +99,7 @@ class Search {
     never_.assign(classes, 0);
     for (Index token : o_.never)
       if (token >= 0 && token < classes) never_[token] = 1;
-    if (o_.eos >= 0 && o_.eos < classes) never_[o_.eos] = 1;
+    may_end_ = o_.eos >= 0 && o_.eos < classes && !std::exchange(never_[o_.eos], 1);
   }
 
   static bool before(const Candidate& a, const Candidate& b) {
@@ -132,11 +130,12 @@ class Search {
     return static_cast<double>(top) + portable::log(static_cast<double>(sum));
   }
 
-  // The best `width` continuations of a prefix, token v having base + row[v]: tokens come in order,
-  // so of equal ones the first stays.
+  // The best continuations of a prefix, token v having base + row[v]: tokens come in order, so of
+  // equal ones the first stays.
   template <class T>
-  void best_of(const T* row, const std::vector<T>& tops, double base, std::size_t open,
-               std::size_t width, std::vector<Candidate>& best) const {
+  void best_of(const T* row, const std::vector<T>& tops, double base,
+               std::vector<Candidate>& best) const {
+    const std::size_t width = o_.beam;
     best.clear();
     double least = kNever;
     for (std::size_t stretch = 0; stretch < tops.size(); ++stretch) {
@@ -145,7 +144,7 @@ class Search {
       for (std::size_t v = begin; v < end; ++v) {
         double total = base + static_cast<double>(row[v]);
         if (!(total > least) || never_[v]) continue;
-        Candidate c{total, open, static_cast<Index>(v)};
+        Candidate c{total, 0, static_cast<Index>(v)};
         best.insert(std::upper_bound(best.begin(), best.end(), c, before), c);
         if (best.size() > width) best.pop_back();
         if (best.size() == width) least = best.back().log_prob;
@@ -156,32 +155,26 @@ class Search {
   // continuations_[row] for every open prefix of every sentence: of each, only END and its best
   // `beam` other tokens can matter.
   void weigh(const Tensor& logits) {
-    struct Prefix {
-      double log_prob;
-      std::size_t open;
-    };
-    std::vector<Prefix> prefixes;
+    std::vector<double> log_probs;  // of the prefixes, by row
     for (const Beam& beam : beams_) {
       if (beam.done) continue;
-      std::size_t first = prefixes.size();
-      prefixes.resize(first + beam.open.size());
-      for (std::size_t i = 0; i < beam.open.size(); ++i)
-        prefixes[first + beam.open[i].row] = {beam.open[i].log_prob, i};
+      std::size_t first = log_probs.size();
+      log_probs.resize(first + beam.open.size());
+      for (const Open& o : beam.open) log_probs[first + o.row] = o.log_prob;
     }
-    continuations_.resize(prefixes.size());
+    continuations_.resize(log_probs.size());
     Index classes = logits.size(1);
     visit_floating(logits.dtype(), [&]<class T>() {
       const T* first = logits.data<T>();
-      parallel_for(static_cast<Index>(prefixes.size()),
+      parallel_for(static_cast<Index>(log_probs.size()),
                    std::max<Index>(1, 8192 / std::max<Index>(1, classes)),
                    [&](Index begin, Index end) {
                      std::vector<T> tops;
                      for (Index r = begin; r < end; ++r) {
                        const T* row = first + r * classes;
-                       const Prefix& p = prefixes[r];
                        Continuations& c = continuations_[r];
-                       double base = p.log_prob - log_total(row, tops);
-                       best_of(row, tops, base, p.open, o_.beam, c.best);
+                       double base = log_probs[r] - log_total(row, tops);
+                       best_of(row, tops, base, c.best);
                        c.end = may_end_ ? base + static_cast<double>(row[o_.eos]) : kNever;
                      }
                    });
@@ -216,7 +209,7 @@ class Search {
     std::vector<Candidate> all;
     for (std::size_t i = 0; i < beam.open.size(); ++i) {
       const auto& [ended, own] = continuations_[row + beam.open[i].row];
-      all.insert(all.end(), own.begin(), own.end());
+      for (const Candidate& c : own) all.push_back({c.log_prob, i, c.token});
       if (ended > kNever) {
         // Greedy search ends where END is the likeliest token; a beam keeps every ending.
         bool likeliest = own.empty() || ended >= own.front().log_prob;
@@ -266,7 +259,7 @@ class Search {
   std::vector<Index> origin_;
   std::vector<char> never_;                   // by token
   std::vector<Continuations> continuations_;  // by row of the step
-  bool may_end_ = true;
+  bool may_end_ = false;
 };
 
 }  // namespace
