@@ -32,13 +32,29 @@ struct Classified {
 // Of each row of logits (N, C).
 std::vector<Classified> classified(const Tensor& logits);
 
-class Classifier {
+// A model and the labels of its outputs; for text with the tokenizer.
+template <class Model>
+class Labelled {
  public:
+  Labelled(Labels labels, TokenizerPtr tokenizer, std::shared_ptr<Model> model)
+      : labels_(std::move(labels)), tokenizer_(std::move(tokenizer)), model_(std::move(model)) {}
+  const Labels& labels() const { return labels_; }
+  const TokenizerPtr& tokenizer() const { return tokenizer_; }
+  const std::shared_ptr<Model>& model() const { return model_; }
+
+ protected:
+  Labelled() = default;
+  Labels labels_;
+  TokenizerPtr tokenizer_;
+  std::shared_ptr<Model> model_;
+};
+
+class Classifier : public Labelled<SequenceClassifier> {
+ public:
+  using Labelled::Labelled;
   // `path`: the folder of a model, or one of its files.
   explicit Classifier(const std::string& path) : Classifier(read_model(path)) {}
   explicit Classifier(const ModelFile& file);
-  Classifier(Labels labels, TokenizerPtr tokenizer, std::shared_ptr<SequenceClassifier> model)
-      : labels_(std::move(labels)), tokenizer_(std::move(tokenizer)), model_(std::move(model)) {}
 
   Classified operator()(const std::string& sentence, bool truncate = false) const {
     return classify({sentence}, truncate)[0];
@@ -46,34 +62,18 @@ class Classifier {
   // One for each sentence, none of them blank. `names[i]` is the place of sentence i, for errors ("stdin:17").
   std::vector<Classified> classify(const std::vector<std::string>& sentences, bool truncate = false,
                                    const std::vector<std::string>& names = {}) const;
-
-  const Labels& labels() const { return labels_; }
-  const TokenizerPtr& tokenizer() const { return tokenizer_; }
-  const std::shared_ptr<SequenceClassifier>& model() const { return model_; }
-
- private:
-  Labels labels_;
-  TokenizerPtr tokenizer_;
-  std::shared_ptr<SequenceClassifier> model_;
 };
 
-class ImageClassifier {
+class ImageClassifier : public Labelled<ImageModel> {
  public:
   // `path`: the folder of a model, or one of its files.
   explicit ImageClassifier(const std::string& path) : ImageClassifier(read_model(path)) {}
   explicit ImageClassifier(const ModelFile& file);
   ImageClassifier(Labels labels, std::shared_ptr<ImageModel> model)
-      : labels_(std::move(labels)), model_(std::move(model)) {}
+      : Labelled(std::move(labels), nullptr, std::move(model)) {}
 
   // One for each image: (N, C, H, W), pixels from 0 to 1.
   std::vector<Classified> classify(const Tensor& images) const;
-
-  const Labels& labels() const { return labels_; }
-  const std::shared_ptr<ImageModel>& model() const { return model_; }
-
- private:
-  Labels labels_;
-  std::shared_ptr<ImageModel> model_;
 };
 
 }  // namespace glim

@@ -19,25 +19,15 @@
 
 namespace glim {
 
-class Tagger {
+class Tagger : public Labelled<TokenClassifier> {
  public:
+  using Labelled::Labelled;
   explicit Tagger(const std::string& path) : Tagger(read_model(path)) {}
   explicit Tagger(const ModelFile& file);
-  Tagger(Labels labels, TokenizerPtr tokenizer, std::shared_ptr<TokenClassifier> model)
-      : labels_(std::move(labels)), tokenizer_(std::move(tokenizer)), model_(std::move(model)) {}
 
   // One for each token, of a sentence that is cut one for each that is left. `name` is the sentence's place, for errors.
   std::vector<Classified> tag(const std::vector<std::string>& tokens, bool truncate = false,
                               const std::string& name = "sentence") const;
-
-  const Labels& labels() const { return labels_; }
-  const TokenizerPtr& tokenizer() const { return tokenizer_; }
-  const std::shared_ptr<TokenClassifier>& model() const { return model_; }
-
- private:
-  Labels labels_;
-  TokenizerPtr tokenizer_;
-  std::shared_ptr<TokenClassifier> model_;
 };
 
 // <s> and the numbers of these tokens, one each. FileError naming `name`, as above.
