@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "models/pipeline/padded.hpp"
 #include "tensor/error.hpp"
 
 namespace glim {
@@ -18,6 +19,14 @@ const VocabularyTokenizer& of_words(const TokenizerPtr& tokenizer) {
   return *words;
 }
 
+// The number of a token of the target vocabulary, the column of one of `words`, or else kUnk.
+std::int64_t column(const VocabularyTokenizer& target, const std::string& token,
+                    const std::vector<std::string>& words) {
+  const std::int64_t id = target.vocabulary().id(token);
+  const auto at = std::ranges::find(words, token);
+  return id == kUnk && at != words.end() ? target.size() + (at - words.begin()) : id;
+}
+
 }  // namespace
 
 CopyNumbering::CopyNumbering(const TokenizerPair& tokenizers)
@@ -27,11 +36,10 @@ CopyNumbers CopyNumbering::number(std::string_view source, std::size_t most) con
   CopyNumbers n;
   for (const std::string& token : source_.tokens(source)) {
     if (n.source.size() == most) break;
-    std::int64_t id = target_.vocabulary().id(token);
+    std::int64_t id = column(target_, token, n.words);
     if (id == kUnk) {
-      const auto at = std::ranges::find(n.words, token);
-      id = target_.size() + (at - n.words.begin());
-      if (at == n.words.end()) n.words.push_back(token);
+      id = target_.size() + std::ssize(n.words);
+      n.words.push_back(token);
     }
     n.source.push_back(id);
   }
@@ -40,14 +48,8 @@ CopyNumbers CopyNumbering::number(std::string_view source, std::size_t most) con
 
 CopyNumbers CopyNumbering::number(std::string_view source, std::string_view target) const {
   CopyNumbers n = number(source);
-  for (const std::string& token : target_.tokens(target)) {
-    std::int64_t id = target_.vocabulary().id(token);
-    if (id == kUnk) {
-      const auto at = std::ranges::find(n.words, token);
-      if (at != n.words.end()) id = target_.size() + (at - n.words.begin());
-    }
-    n.target.push_back(id);
-  }
+  for (const std::string& token : target_.tokens(target))
+    n.target.push_back(column(target_, token, n.words));
   return n;
 }
 
@@ -73,17 +75,15 @@ std::string CopyNumbering::decode(const std::vector<std::int64_t>& ids,
   return target_.join(tokens);
 }
 
-CopyBatch make_copy_batch(const std::vector<const CopyNumbers*>& numbers) {
+Tensor number_words(SourceBatch& batch, const std::vector<const CopyNumbers*>& numbers) {
   std::vector<const std::vector<std::int64_t>*> sources, targets;
-  CopyBatch out;
   for (const CopyNumbers* n : numbers) {
     sources.push_back(&n->source);
     targets.push_back(&n->target);
-    out.extra = std::max<std::int64_t>(out.extra, std::ssize(n->words));
+    batch.extra = std::max<Index>(batch.extra, std::ssize(n->words));
   }
-  out.source = padded_rows(sources, false, true);
-  out.target_out = padded_rows(targets, false, true);
-  return out;
+  batch.copy_ids = padded_rows(sources, false, true);
+  return padded_rows(targets, false, true);
 }
 
 }  // namespace glim

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "models/pipeline/padded.hpp"
+#include "models/decoding/sequence_model.hpp"
 #include "models/tokenizers/by_vocabulary.hpp"
 
 namespace glim {
@@ -46,13 +46,8 @@ class CopyNumbering {
   const VocabularyTokenizer &source_, &target_;
 };
 
-// The parts of a batch beside its token numbers.
-struct CopyBatch {
-  Tensor source;           // (B, S): columns, </s> and <pad> by their own numbers
-  Tensor target_out;       // (B, T)
-  std::int64_t extra = 0;  // columns beyond V: the most that a sentence needs
-};
-// numbers[i] belongs to row i.
-CopyBatch make_copy_batch(const std::vector<const CopyNumbers*>& numbers);
+// Gives a batch its copy_ids and extra columns, the most that a sentence needs; numbers[i] belongs to row i. </s> and
+// <pad> have their own numbers. Returns the targets (B, T).
+Tensor number_words(SourceBatch& batch, const std::vector<const CopyNumbers*>& numbers);
 
 }  // namespace glim

@@ -91,10 +91,7 @@ Score Scorer::score(const std::string& source, const std::string& target) const 
   Tensor target_out = padded_rows({&to}, false, true);
   if (translating_->copies()) {
     const CopyNumbers numbers = CopyNumbering(tokenizers_).number(source, target);
-    const CopyBatch c = make_copy_batch({&numbers});
-    batch.copy_ids = c.source;
-    batch.extra = c.extra;
-    target_out = c.target_out;
+    target_out = number_words(batch, {&numbers});
   }
   const TeacherForced taught = translating_->teach(batch, padded_rows({&to}, true, false));
   return score_of(taught.logits, reshape(target_out, {-1}), translating_->pad());

@@ -99,9 +99,7 @@ std::vector<std::vector<Translation>> Translator::translate(
     if (numbering) {
       std::vector<const CopyNumbers*> numbers;
       for (std::size_t i = start; i < end; ++i) numbers.push_back(&copies[order[i]]);
-      CopyBatch c = make_copy_batch(numbers);
-      source.copy_ids = c.source;
-      source.extra = c.extra;
+      number_words(source, numbers);
     }
     auto found = model_->generate_sequences(source, limits, search_options);
     for (std::size_t i = start; i < end; ++i) {

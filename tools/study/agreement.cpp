@@ -4,6 +4,7 @@
 //   [CLS] (by the old KEYS ,) the (old) CABINET near the DOORS (of the HOUSE) [VERB]  ->  singular
 #include <cmath>
 
+#include "models/pipeline/padded.hpp"
 #include "nn/loss.hpp"
 #include "tools/data/corpus/batches.hpp"
 #include "tools/study/measures.hpp"

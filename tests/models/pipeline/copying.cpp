@@ -93,12 +93,13 @@ TEST_CASE("a batch has the numbers of its rows", "[copying]") {
     tokens.push_back({pair.source->encode(sources[i]), pair.target->encode(targets[i])});
   }
   const Batch b = make_batch(tokens, Ids{0, 1});
-  const CopyBatch c = make_copy_batch({&numbers[0], &numbers[1]});
-  CHECK(c.extra == 3);
-  CHECK(c.source.shape() == b.source.shape());
-  CHECK(c.source.to_vector<Index>() == Ids{6, 7, 8, 7, kEos, 6, kEos, 0, 0, 0});
+  SourceBatch source(b.source);
+  const Tensor target = number_words(source, {&numbers[0], &numbers[1]});
+  CHECK(source.extra == 3);
+  CHECK(source.copy_ids.shape() == b.source.shape());
+  CHECK(source.copy_ids.to_vector<Index>() == Ids{6, 7, 8, 7, kEos, 6, kEos, 0, 0, 0});
   const std::int64_t x = pair.target->encode("x")[0], y = pair.target->encode("y")[0];
-  const Ids out = c.target_out.to_vector<Index>(), plain = b.target_out.to_vector<Index>();
+  const Ids out = target.to_vector<Index>(), plain = b.target_out.to_vector<Index>();
   CHECK(out == Ids{x, 7, kEos, 0, y, y, x, kEos});
   // All but copied words are as in the batch.
   for (std::size_t i = 0; i < out.size(); ++i) CHECK((out[i] == plain[i] || plain[i] == kUnk));

@@ -161,10 +161,7 @@ Var TranslationLearner::rows_loss(Split split, const Rows& rows, Index step, Mea
     const auto& copies = split == Split::Train ? train_copies_ : valid_copies_;
     std::vector<const CopyNumbers*> numbers;
     for (Index i : rows) numbers.push_back(&copies[static_cast<std::size_t>(i)]);
-    CopyBatch c = make_copy_batch(numbers);
-    source.copy_ids = c.source;
-    source.extra = c.extra;
-    target_out = reshape(c.target_out, {-1});
+    target_out = reshape(number_words(source, numbers), {-1});
   }
   TeachOptions teach;
   teach.defer_logits = true;
