@@ -237,7 +237,10 @@ void save(const Module& module, const std::string& file) {
 }
 
 void load(Module& module, const std::string& file) {
-  StateDict state = read_safetensors(file).tensors;
+  load(module, read_safetensors(file).tensors, file);
+}
+
+void load(Module& module, const StateDict& state, const std::string& file) {
   try {
     module.load_state_dict(state);
   } catch (const Error& e) {

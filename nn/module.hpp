@@ -121,6 +121,7 @@ class Module {
 // The state_dict() as a safetensors file, and back. FileError naming the file, also where load_state_dict refuses it.
 void save(const Module& module, const std::string& file);
 void load(Module& module, const std::string& file);
+void load(Module& module, const StateDict& state, const std::string& file);  // read from it
 // Its type and size, then a line for each parameter and buffer: name, shape, dtype, elements, "frozen".
 std::ostream& operator<<(std::ostream& out, const Module& module);
 

@@ -71,17 +71,9 @@ ModelFile read_model(const std::string& path) {
   return m;
 }
 
-void load_state(Module& model, const StateDict& weights, const std::string& file) {
-  try {
-    model.load_state_dict(weights);
-  } catch (const Error& e) {
-    throw FileError(file, e.one_line());
-  }
-}
-
 void load_weights(Module& model, const ModelFile& m) {
   if (m.precision == DType::Float64) model.to(DType::Float64);
-  load_state(model, m.weights, m.file);
+  load(model, m.weights, m.file);
   model.eval();
 }
 

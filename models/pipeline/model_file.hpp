@@ -43,8 +43,6 @@ std::string model_file(const std::string& path);
 // `path` as model_file takes it.
 ModelFile read_model(const std::string& path);
 
-// Gives a model of their sizes these weights. FileError naming `file`.
-void load_state(Module& model, const StateDict& weights, const std::string& file);
 // Gives a model of the described sizes its precision and weights, and puts it into eval().
 void load_weights(Module& model, const ModelFile& file);
 

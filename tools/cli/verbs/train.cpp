@@ -246,7 +246,7 @@ void prepare_learner(Command& command, TrainArguments& a, Prepared& run) {
   const std::unique_ptr<Checkpoint> from = std::move(run.from);
   run.learner = make_learner(o, a.start ? a.start.get() : from.get());
   o = run.learner->options();
-  if (a.start) load_state(run.learner->model(), a.start->weights, a.start->file);
+  if (a.start) load(run.learner->model(), a.start->weights, a.start->file);
   if (!a.resume) fit_warmup(command, o, *run.learner, a.notes);
   if (world.first()) make_folder(o.out);
   // What an earlier run left would be taken for this one's; it goes when this one has a checkpoint.

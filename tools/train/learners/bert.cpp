@@ -91,7 +91,7 @@ void load_encoder(Bert& encoder, const ModelFile& pretrained) {
   StateDict weights;
   for (auto& [name, value] : pretrained.weights)
     if (name.rfind("bert.", 0) == 0) weights[name.substr(5)] = value;
-  load_state(encoder, weights, pretrained.file);
+  load(encoder, weights, pretrained.file);
 }
 
 LoadedBert load_bert(const std::string& path) {
