@@ -120,19 +120,15 @@ std::string VocabularyTokenizer::piece(std::int64_t id) const {
   return is_space(code_point_at(token, 0).value) ? "▁" : std::string(token);
 }
 
-std::vector<std::int64_t> VocabularyTokenizer::numbers(std::string_view text) const {
+std::vector<std::int64_t> VocabularyTokenizer::encode_valid(std::string_view line,
+                                                            std::int64_t) const {
   std::vector<std::int64_t> ids;
-  for (std::string_view token : cutting_.tokens(text)) ids.push_back(vocabulary_.id(token));
+  for (std::string_view token : cutting_.tokens(line)) ids.push_back(vocabulary_.id(token));
   return ids;
 }
 
-std::vector<std::int64_t> VocabularyTokenizer::encode_valid(std::string_view line,
-                                                            std::int64_t) const {
-  return split_spaces(line).empty() ? std::vector<std::int64_t>() : numbers(line);
-}
-
 std::vector<std::int64_t> VocabularyTokenizer::encode_valid_text(std::string_view text) const {
-  return cutting_.by_line ? Tokenizer::encode_valid_text(text) : numbers(text);
+  return cutting_.by_line ? Tokenizer::encode_valid_text(text) : encode_valid(text, kAllTokens);
 }
 
 std::string VocabularyTokenizer::decode_plain(std::span<const std::int64_t> ids) const {

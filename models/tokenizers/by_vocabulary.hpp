@@ -43,7 +43,6 @@ class VocabularyTokenizer final : public Tokenizer {
  private:
   struct Cutting;
   static const Cutting* cutting(std::string_view kind);
-  std::vector<std::int64_t> numbers(std::string_view text) const;
   std::vector<std::int64_t> encode_valid(std::string_view line, std::int64_t) const override;
   // Where tokens are characters, a line end is a token, too.
   std::vector<std::int64_t> encode_valid_text(std::string_view text) const override;

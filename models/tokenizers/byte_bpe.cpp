@@ -153,37 +153,31 @@ void ByteBpeTokenizer::encode_word(std::string_view word, std::vector<std::int64
   std::vector<Symbol> symbols;
   const int n = static_cast<int>(word.size());
   for (int i = 0; i < n; ++i)
-    symbols.push_back({byte_ids_[static_cast<unsigned char>(word[static_cast<std::size_t>(i)])],
-                       i - 1, i + 1 < n ? i + 1 : -1});
-  struct Candidate {
-    std::int64_t rank;
-    int at;
-    std::int64_t left, right;
-    bool operator>(const Candidate& o) const {
-      return std::pair(rank, at) > std::pair(o.rank, o.at);
-    }
+    symbols.push_back(
+        {byte_ids_[static_cast<unsigned char>(word[i])], i - 1, i + 1 < n ? i + 1 : -1});
+  auto merge_at = [&](int at) -> const Merge* {
+    if (at < 0 || symbols[at].after < 0) return nullptr;
+    return merge_of(symbols[at].token, symbols[symbols[at].after].token);
   };
+  using Candidate = std::pair<std::int64_t, int>;  // the rank of its merge, and where it is
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue;
-  auto symbol = [&](int i) -> Symbol& { return symbols[static_cast<std::size_t>(i)]; };
   auto consider = [&](int at) {
-    if (at < 0 || symbol(at).after < 0) return;
-    const std::int64_t left = symbol(at).token, right = symbol(symbol(at).after).token;
-    if (const Merge* m = merge_of(left, right)) queue.push({m->rank, at, left, right});
+    if (const Merge* m = merge_at(at)) queue.emplace(m->rank, at);
   };
   for (int i = 0; i < n; ++i) consider(i);
   constexpr std::int64_t kGone = -1;
-  for (; !queue.empty();) {
-    const Candidate c = queue.top();
+  while (!queue.empty()) {
+    const auto [rank, at] = queue.top();
     queue.pop();
-    Symbol& left = symbol(c.at);
-    if (left.token != c.left || left.after < 0 || symbol(left.after).token != c.right) continue;
-    Symbol& right = symbol(left.after);
-    left.token = merge_of(c.left, c.right)->token;
+    const Merge* m = merge_at(at);
+    if (!m || m->rank != rank) continue;
+    Symbol &left = symbols[at], &right = symbols[left.after];
+    left.token = m->token;
     right.token = kGone;
     left.after = right.after;
-    if (left.after >= 0) symbol(left.after).before = c.at;
+    if (left.after >= 0) symbols[left.after].before = at;
     consider(left.before);
-    consider(c.at);
+    consider(at);
   }
   for (const Symbol& s : symbols)
     if (s.token != kGone) ids.push_back(s.token);
@@ -217,7 +211,7 @@ std::vector<std::int64_t> ByteBpeTokenizer::encode_valid_text(std::string_view t
 
 std::vector<std::int64_t> ByteBpeTokenizer::encode_valid(std::string_view line,
                                                          std::int64_t) const {
-  return split_spaces(line).empty() ? std::vector<std::int64_t>() : encode_valid_text(line);
+  return encode_valid_text(line);
 }
 
 std::string ByteBpeTokenizer::decode_plain(std::span<const std::int64_t> ids) const {

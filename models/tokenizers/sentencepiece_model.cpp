@@ -27,6 +27,13 @@ struct WireField {
   std::string_view bytes;   // of kBytes
 };
 
+// Four bytes, the lowest first.
+std::uint32_t word_at(std::string_view bytes, std::size_t at) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 4; i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[at + i]);
+  return value;
+}
+
 // The fields of one message, in order.
 class Message {
  public:
@@ -47,14 +54,9 @@ class Message {
       case kBytes:
         field.bytes = take(varint());
         break;
-      case kFixed32: {
-        const std::string_view four = take(4);
-        for (int i = 3; i >= 0; --i) {
-          field.value =
-              field.value << 8 | static_cast<unsigned char>(four[static_cast<std::size_t>(i)]);
-        }
+      case kFixed32:
+        field.value = word_at(take(4), 0);
         break;
-      }
       default:
         fail("a field has an unknown type");
     }
@@ -147,11 +149,7 @@ void check_trainer(std::string_view bytes, bool foreign) {
 // and texts that end in NUL. The library follows it without looking, so that every step that some text could make
 // must stay inside.
 void check_character_map(std::string_view map) {
-  auto word = [&](std::size_t at) {
-    std::uint32_t value = 0;
-    for (std::size_t i = 4; i-- > 0;) value = value << 8 | static_cast<unsigned char>(map[at + i]);
-    return value;
-  };
+  auto word = [&](std::size_t at) { return word_at(map, at); };
   auto broken = [] { fail("its compiled character map is broken"); };
   if (map.size() < 4 || word(0) % 4 != 0 || word(0) == 0 || word(0) >= map.size() - 4) broken();
   const std::uint32_t units = word(0) / 4;

@@ -16,6 +16,7 @@ namespace glim {
 
 std::vector<std::int64_t> Tokenizer::encode(std::string_view line, std::int64_t most) const {
   require_utf8(line, "tokenizer");
+  if (split_spaces(line).empty()) return {};
   return encode_valid(line, most);
 }
 

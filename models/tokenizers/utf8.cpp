@@ -109,11 +109,7 @@ int display_width(std::uint32_t c) {
 
 std::size_t display_width(std::string_view text) {
   std::size_t columns = 0;
-  for (std::size_t i = 0; i < text.size();) {
-    const CodePoint c = code_point_at(text, i);
-    columns += static_cast<std::size_t>(display_width(c.value));
-    i += c.length;
-  }
+  for (const CodePoint& c : code_points(text)) columns += display_width(c.value);
   return columns;
 }
 
