@@ -134,12 +134,8 @@ struct Select final : Binary<Select> {
   Tensor condition;
 };
 
-struct BroadcastVars {
-  Var a, b;
-};
-
 // Both operands in their common shape; without one as they are, which the op's forward refuses.
-BroadcastVars broadcast(const Operand& a, const Var& b) {
+std::pair<Var, Var> broadcast(const Operand& a, const Var& b) {
   CallSite site(a.where());
   try {
     Shape shape = broadcast_shapes(a->shape(), b.shape(), "broadcast");
@@ -153,8 +149,8 @@ BroadcastVars broadcast(const Operand& a, const Var& b) {
 template <class OpT>
 Var binary(const Operand& a, const Var& b) {
   if (a->shape() == b.shape()) return apply(OpT{}, a, b);
-  BroadcastVars both = broadcast(a, b);
-  return apply(OpT{}, Operand(both.a, a.where()), both.b);
+  const auto [x, y] = broadcast(a, b);
+  return apply(OpT{}, Operand(x, a.where()), y);
 }
 
 }  // namespace ops

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/format.h>
 #include <optional>
 
 #include "tensor/error.hpp"
@@ -31,10 +32,7 @@ Labels Labels::of(std::span<const std::string> all, const std::string& where) {
                                ": add examples of another");
   bool numbers = std::all_of(l.names_.begin(), l.names_.end(),
                              [](const std::string& n) { return whole_number(n).has_value(); });
-  if (numbers)
-    std::stable_sort(l.names_.begin(), l.names_.end(), [](const auto& a, const auto& b) {
-      return *whole_number(a) < *whole_number(b);
-    });
+  if (numbers) std::ranges::stable_sort(l.names_, {}, whole_number);
   return l;
 }
 
@@ -60,10 +58,6 @@ Index Labels::number(const std::string& name, const std::string& where) const {
   return label;
 }
 
-std::string Labels::list() const {
-  std::string text;
-  for (const std::string& n : names_) text += (text.empty() ? "" : ", ") + n;
-  return text;
-}
+std::string Labels::list() const { return fmt::format("{}", fmt::join(names_, ", ")); }
 
 }  // namespace glim

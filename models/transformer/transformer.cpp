@@ -166,8 +166,7 @@ class CachedTransformerDecoder final : public StepDecoder {
   // else one memory for each row.
   void select_memories() {
     std::vector<Index> wanted;
-    for (Index s : sentence_)
-      if (wanted.empty() || wanted.back() != s) wanted.push_back(s);
+    std::unique_copy(sentence_.begin(), sentence_.end(), std::back_inserter(wanted));
     std::size_t each = wanted.empty() ? 1 : sentence_.size() / wanted.size();
     for (std::size_t i = 0; i < sentence_.size(); ++i)
       if (i / each >= wanted.size() || sentence_[i] != wanted[i / each]) {
