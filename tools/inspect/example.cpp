@@ -160,7 +160,7 @@ std::string text_or_phrase(const std::string& text, const TrainOptions& trained)
   if (!text.empty()) return text;
   if (trained.task == "files")
     throw ValueError("--sentence", "a model trained on files needs a text to look at");
-  return phrasebook_valid().at(0).source;
+  return phrasebook_pairs(Part::Valid).at(0).source;
 }
 
 void ask_label(Example& example, const ExampleOptions& options, const Labels& labels) {

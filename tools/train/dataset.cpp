@@ -10,20 +10,21 @@
 namespace glim {
 namespace {
 
-// Streams of generated data, apart from each other. What is learned by heart is the same in each.
-std::vector<SentencePair> generated(const TrainOptions& o, std::uint64_t part, Index count) {
+// Of a built-in task. Generated parts are streams apart from each other; what is learned by heart is the same in each.
+std::vector<SentencePair> task_pairs(const TrainOptions& o, Part part) {
+  if (o.task == "phrasebook") return phrasebook_pairs(part);
+  if (o.task == "names") return names_pairs(part);
   const std::uint64_t seed = static_cast<std::uint64_t>(o.seed) * 4;
-  return o.task == "random" ? synthetic_task(o.task, seed, 64)
-                            : synthetic_task(o.task, seed + part, count);
+  if (o.task == "random") return synthetic_task(o.task, seed, 64);
+  return synthetic_task(o.task, seed + static_cast<std::uint64_t>(part),
+                        part == Part::Train ? o.examples : 200);
 }
 
 }  // namespace
 
 std::vector<SentencePair> task_test_pairs(const TrainOptions& o) {
-  if (o.task == "phrasebook") return phrasebook_test();
-  if (o.task == "names") return names_test();
   if (o.task == "files") return {};
-  return generated(o, 2, 200);
+  return task_pairs(o, Part::Test);
 }
 
 Dataset load_pairs(const TrainOptions& o) {
@@ -37,15 +38,9 @@ Dataset load_pairs(const TrainOptions& o) {
       d.valid = split_off(d.train, o.valid_share, o.seed);
       d.held_out = describe_held_out(d.valid.line, all, o.valid_share, "pair");
     }
-  } else if (o.task == "phrasebook") {
-    d.train = generated_corpus("phrasebook", phrasebook_train());
-    d.valid = generated_corpus("phrasebook (validation)", phrasebook_valid());
-  } else if (o.task == "names") {
-    d.train = generated_corpus("names", names_train());
-    d.valid = generated_corpus("names (validation)", names_valid());
   } else {
-    d.train = generated_corpus(o.task, generated(o, 0, o.examples));
-    d.valid = generated_corpus(o.task + " (validation)", generated(o, 1, 200));
+    d.train = generated_corpus(o.task, task_pairs(o, Part::Train));
+    d.valid = generated_corpus(o.task + " (validation)", task_pairs(o, Part::Valid));
   }
   return d;
 }

@@ -74,7 +74,7 @@ TEST_CASE("the translation that a fresh model is asked for is its task's") {
   };
   CHECK(target("copy", "3 1 2") == "3 1 2");
   CHECK(target("reverse", "3 1 2") == "2 1 3");
-  const SentencePair known = phrasebook_train().at(7);
+  const SentencePair known = phrasebook_pairs(Part::Train).at(7);
   CHECK(target("phrasebook", known.source) == known.target);
   try {
     target("phrasebook", "I have a quokka");

@@ -88,16 +88,12 @@ DrawnPairs make_names() {
   return names;
 }
 
-DrawnPairs& data() {
-  static DrawnPairs names = make_names();
-  return names;
-}
-
 }  // namespace
 
-const std::vector<SentencePair>& names_train() { return data()[Part::Train]; }
-const std::vector<SentencePair>& names_valid() { return data()[Part::Valid]; }
-const std::vector<SentencePair>& names_test() { return data()[Part::Test]; }
+const std::vector<SentencePair>& names_pairs(Part part) {
+  static DrawnPairs names = make_names();
+  return names[part];
+}
 
 std::string made_up_name(SplitMix64& random) {
   static constexpr std::array<std::string_view, 20> kFirst = {

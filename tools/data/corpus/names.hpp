@@ -19,9 +19,8 @@
 
 namespace glim {
 
-const std::vector<SentencePair>& names_train();  // 6,000 pairs
-const std::vector<SentencePair>& names_valid();  //   500
-const std::vector<SentencePair>& names_test();   // 1,000
+// 6,000 pairs to train on, 500 to validate on, 1,000 to test on.
+const std::vector<SentencePair>& names_pairs(Part part);
 
 // A name of three syllables, seldom two: "Berona".
 std::string made_up_name(SplitMix64& random);

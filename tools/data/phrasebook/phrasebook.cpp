@@ -36,15 +36,11 @@ DrawnPairs make_phrasebook() {
   return book;
 }
 
-DrawnPairs& phrasebook_data() {
-  static DrawnPairs book = make_phrasebook();
-  return book;
-}
-
 }  // namespace
 
-const std::vector<SentencePair>& phrasebook_train() { return phrasebook_data()[Part::Train]; }
-const std::vector<SentencePair>& phrasebook_valid() { return phrasebook_data()[Part::Valid]; }
-const std::vector<SentencePair>& phrasebook_test() { return phrasebook_data()[Part::Test]; }
+const std::vector<SentencePair>& phrasebook_pairs(Part part) {
+  static DrawnPairs book = make_phrasebook();
+  return book[part];
+}
 
 }  // namespace glim

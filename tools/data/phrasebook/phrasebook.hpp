@@ -27,9 +27,8 @@
 
 namespace glim {
 
-const std::vector<SentencePair>& phrasebook_train();  // 6,500 pairs
-const std::vector<SentencePair>& phrasebook_valid();  //   500
-const std::vector<SentencePair>& phrasebook_test();   // 1,000
+// 6,500 pairs to train on, 500 to validate on, 1,000 to test on.
+const std::vector<SentencePair>& phrasebook_pairs(Part part);
 
 // The pairs of a corpus that is drawn, by part, and how many each shall have.
 struct DrawnPairs {

@@ -21,7 +21,7 @@ Loaded fresh(const TrainOptions& o, More... more) {
   check_encoder(o);
   seed(static_cast<std::uint64_t>(o.seed));
   TokenizerPtr tokenizer =
-      train_tokenizer(tokenizer_options(o, false), sources_of(phrasebook_train()));
+      train_tokenizer(tokenizer_options(o, false), sources_of(phrasebook_pairs(Part::Train)));
   const Labels labels = Labels::of(std::vector<std::string>{"0", "1"}, "--labels");
   auto model = std::make_shared<Model>(bert_config(o, tokenizer->size()), labels.size(), more...);
   return {labels, tokenizer, std::move(model)};
@@ -38,8 +38,9 @@ Loaded read_with_labels(Example& e, const ExampleOptions& options, const Make& m
   if (options.float64) loaded.model()->to(DType::Float64);
   if (options.source.empty() && !options.init)
     throw ValueError("--sentence", "a " + checkpoint.kind + " needs a sentence to look at");
-  read_sentence(e, options.source.empty() ? phrasebook_valid().at(0).source : options.source,
-                loaded.model()->bert.config().max_len - 2);
+  read_sentence(
+      e, options.source.empty() ? phrasebook_pairs(Part::Valid).at(0).source : options.source,
+      loaded.model()->bert.config().max_len - 2);
   e.label_smoothing = checkpoint.options.label_smoothing;
   e.module = loaded.model();
   return loaded;

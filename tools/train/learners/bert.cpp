@@ -36,7 +36,7 @@ struct BertText {
 
 BertText bert_text(const TrainOptions& o) {
   if (o.task == "phrasebook")
-    return {sources_of(phrasebook_train()), sources_of(phrasebook_valid())};
+    return {sources_of(phrasebook_pairs(Part::Train)), sources_of(phrasebook_pairs(Part::Valid))};
   Corpus all = read_corpus(o.text);
   std::vector<std::string>& lines = all.sentences;
   if (!o.valid_text.empty()) return {lines, read_corpus(o.valid_text).sentences};

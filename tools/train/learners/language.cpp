@@ -44,7 +44,8 @@ struct Parts {
 // The text's end is held out: of characters as tokens in characters, else in lines.
 Parts parts_of(const TrainOptions& o) {
   if (o.task == "phrasebook")
-    return {joined(sources_of(phrasebook_train())), joined(sources_of(phrasebook_valid()))};
+    return {joined(sources_of(phrasebook_pairs(Part::Train))),
+            joined(sources_of(phrasebook_pairs(Part::Valid)))};
   auto read = [](const std::string& path) { return read_lines(path, std::string::npos); };
   std::vector<std::string> lines = read(o.text);  // which may all be one line
   const std::string text = joined(lines);

@@ -39,11 +39,12 @@ std::vector<std::string> names_of(const SentencePair& pair) {
 }  // namespace
 
 TEST_CASE("each sentence about a name has it on both sides", "[names]") {
-  CHECK(names_train().size() == 6000);
-  CHECK(names_valid().size() == 500);
-  CHECK(names_test().size() == 1000);
+  CHECK(names_pairs(Part::Train).size() == 6000);
+  CHECK(names_pairs(Part::Valid).size() == 500);
+  CHECK(names_pairs(Part::Test).size() == 1000);
   std::size_t two = 0;
-  for (const auto* part : {&names_train(), &names_valid(), &names_test()})
+  for (const auto* part :
+       {&names_pairs(Part::Train), &names_pairs(Part::Valid), &names_pairs(Part::Test)})
     for (const SentencePair& p : *part) {
       INFO(p.source << " / " << p.target);
       auto names = names_of(p);
@@ -66,12 +67,12 @@ TEST_CASE("no name and no sentence of the test occurs in training", "[names]") {
     for (const std::string& name : names_of(p)) text.replace(text.find(name), name.size(), "·");
     return p.source.substr(p.source.find(' ') + 1) + text;
   };
-  for (const SentencePair& p : names_train()) {
+  for (const SentencePair& p : names_pairs(Part::Train)) {
     for (const std::string& name : names_of(p)) ++trained[name];
     frames.insert(frame(p));
   }
   std::size_t seen = 0;
-  for (const auto* part : {&names_valid(), &names_test()})
+  for (const auto* part : {&names_pairs(Part::Valid), &names_pairs(Part::Test)})
     for (const SentencePair& p : *part) {
       for (const std::string& name : names_of(p)) CHECK(trained.count(name) == 0);
       seen += frames.count(frame(p));

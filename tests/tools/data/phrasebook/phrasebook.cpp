@@ -21,8 +21,8 @@ using namespace glim;
 namespace {
 
 std::vector<SentencePair> everything() {
-  std::vector<SentencePair> all = phrasebook_train();
-  for (const auto* part : {&phrasebook_valid(), &phrasebook_test()}) {
+  std::vector<SentencePair> all = phrasebook_pairs(Part::Train);
+  for (const auto* part : {&phrasebook_pairs(Part::Valid), &phrasebook_pairs(Part::Test)}) {
     all.insert(all.end(), part->begin(), part->end());
   }
   return all;
@@ -111,9 +111,9 @@ const std::set<std::string_view> kAdjectives = {
 }  // namespace
 
 TEST_CASE("the phrasebook's size, and that each sentence occurs once", "[phrasebook]") {
-  CHECK(phrasebook_train().size() == 6500);
-  CHECK(phrasebook_valid().size() == 500);
-  CHECK(phrasebook_test().size() == 1000);
+  CHECK(phrasebook_pairs(Part::Train).size() == 6500);
+  CHECK(phrasebook_pairs(Part::Valid).size() == 500);
+  CHECK(phrasebook_pairs(Part::Test).size() == 1000);
   std::set<std::string> sources;
   for (const auto& pair : everything()) sources.insert(pair.source);
   CHECK(sources.size() == 8000);
@@ -179,7 +179,7 @@ TEST_CASE("sentences are short, clean text", "[phrasebook]") {
 TEST_CASE("held-out sentences are made of known words in new combinations", "[phrasebook]") {
   std::set<std::string> trained, words, characters;
   std::set<std::string> held[2];
-  for (const auto& pair : phrasebook_train()) {
+  for (const auto& pair : phrasebook_pairs(Part::Train)) {
     const auto& combinations = combinations_of(pair.source);
     trained.insert(combinations.begin(), combinations.end());
     for (std::string_view w : split_spaces(pair.source)) words.insert(std::string(w));
@@ -188,7 +188,7 @@ TEST_CASE("held-out sentences are made of known words in new combinations", "[ph
     }
   }
   int part = 0;
-  for (const auto* pairs : {&phrasebook_valid(), &phrasebook_test()}) {
+  for (const auto* pairs : {&phrasebook_pairs(Part::Valid), &phrasebook_pairs(Part::Test)}) {
     for (const auto& pair : *pairs) {
       INFO(pair.source);
       int unseen = 0;
@@ -211,7 +211,7 @@ TEST_CASE("held-out sentences are made of known words in new combinations", "[ph
   const std::string& one =
       *std::ranges::find_if(held[1], [](const auto& c) { return c.starts_with("D:"); });
   INFO(one);
-  for (const auto& pair : phrasebook_train()) {
+  for (const auto& pair : phrasebook_pairs(Part::Train)) {
     REQUIRE_FALSE(std::ranges::count(combinations_of(pair.source), one));
   }
 }
