@@ -75,6 +75,15 @@ void print_json(const nlohmann::ordered_json& json) {
   print_line(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+,:@";
+  if (!text.empty() && text.find_first_not_of(kPlain) == text.npos) return text;
+  std::string quoted = "'";
+  for (char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
 void go_on_without_reader() { reader_needed = false; }
 
 void report_error(const std::string& text) {

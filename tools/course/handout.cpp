@@ -8,6 +8,8 @@
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tools/common/folder.hpp"
+#include "tools/common/nearest.hpp"
+#include "tools/common/output.hpp"
 #include "tools/course/runner_process.hpp"
 #include "tools/data/corpus/files.hpp"
 
@@ -44,8 +46,8 @@ std::string printed_by(const std::string& command) {
 // This program: in the Python package it is a module.
 std::string this_program() {
   const fs::path program = fs::read_symlink("/proc/self/exe");
-  return program.filename().string().starts_with("python") ? in_shell(python()) + " -m glim"
-                                                           : in_shell(program.string());
+  return program.filename().string().starts_with("python") ? shell_word(python()) + " -m glim"
+                                                           : shell_word(program.string());
 }
 
 // Every head's picture, and those of the tokens.
@@ -68,25 +70,23 @@ void write_handout(const Handout& h) {
     if (fs::exists(folder / name))
       throw ValueError("--out", (folder / name).string() + " exists: name another folder");
   make_folder(h.folder);
-  std::string example = " --model " + in_shell(h.model) + " --sentence " + in_shell(h.sentence);
-  if (!h.translation.empty()) example += " --translation " + in_shell(h.translation);
+  std::string example = " --model " + shell_word(h.model) + " --sentence " + shell_word(h.sentence);
+  if (!h.translation.empty()) example += " --translation " + shell_word(h.translation);
   const std::string glim = this_program(), inspect = glim + " inspect" + example;
   const bool pdf = std::system("pdflatex --version >/dev/null 2>&1") == 0;
   const std::string sheet = pdf ? "handout.tex" : "handout.html";
   printed_by(fmt::format("{} derive{} --format {} --out {}", glim, example, pdf ? "latex" : "html",
-                         in_shell((folder / sheet).string())));
+                         shell_word((folder / sheet).string())));
   if (pdf)
-    printed_by("cd " + in_shell(h.folder) + " && pdflatex -interaction=batchmode handout.tex");
+    printed_by("cd " + shell_word(h.folder) + " && pdflatex -interaction=batchmode handout.tex");
   const std::vector<std::string> names = pictures_of(inspect);
   std::string wanted = names.empty() ? "" : " --svg", slides;
-  for (const std::string& name : names) wanted += " " + in_shell(name);
-  printed_by(inspect + wanted + " --out " + in_shell((folder / "page").string()));
-  for (std::string name : names) {
-    const std::string title = name;
-    for (char& c : name) c = c == '/' ? '-' : c;
+  for (const std::string& name : names) wanted += " " + shell_word(name);
+  printed_by(inspect + wanted + " --out " + shell_word((folder / "page").string()));
+  for (const std::string& name : names) {
     const std::string svg =
-        read_file((folder / "page" / (name + ".svg")).string(), "course handout");
-    slides += fmt::format("<section><h1>{}</h1>\n{}</section>\n", title,
+        read_file((folder / "page" / (file_stem(name) + ".svg")).string(), "course handout");
+    slides += fmt::format("<section><h1>{}</h1>\n{}</section>\n", name,
                           svg.substr(std::min(svg.find("<svg"), svg.size())));
   }
   write_file_atomically((folder / "deck.html").string(), fmt::format(kDeck, "Pictures", slides));

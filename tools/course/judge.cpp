@@ -11,6 +11,7 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/print.hpp"
 #include "tensor/random.hpp"
+#include "tools/common/output.hpp"
 #include "tools/course/adam_check.hpp"
 #include "tools/course/runner_process.hpp"
 #include "tools/foreign/program.hpp"
@@ -181,9 +182,9 @@ std::string named_by_trying(const Exercise& e, const ExerciseFunction& f, const 
   std::ofstream(request) << Json{{"solution", solution_of(marked_text(e, Language::NumPy))},
                                  {"function", f.name + "_backward"},
                                  {"calls", calls}};
-  const auto [text, status] =
-      output_of(fmt::format("timeout 10 {} -B -c {} <{}", in_shell(python()),
-                            in_shell(std::string(course_file("mistakes.py"))), in_shell(request)));
+  const auto [text, status] = output_of(
+      fmt::format("timeout 10 {} -B -c {} <{}", shell_word(python()),
+                  shell_word(std::string(course_file("mistakes.py"))), shell_word(request)));
   const Json names = Json::parse(text, nullptr, false);
   for (const Json& one : names.is_array() ? names : Json::array())
     if (one.is_object()) return one.value("name", "");

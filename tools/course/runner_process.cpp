@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "tensor/error.hpp"
+#include "tools/common/output.hpp"
 
 namespace glim::course {
 
@@ -20,12 +21,6 @@ TemporaryFolder::TemporaryFolder() {
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   fs::remove_all(path, ignored);
-}
-
-std::string in_shell(const std::string& text) {
-  std::string quoted = "'";
-  for (char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
 }
 
 std::string python() {
@@ -50,7 +45,7 @@ std::string glim_flags() {
   const fs::path tools = fs::read_symlink("/proc/self/exe", none).parent_path(),
                  library = tools.parent_path() / "libglim.a", headers = tools / "packaging";
   if (fs::exists(library) && fs::exists(headers / "glim"))
-    return fmt::format("-I{} {}", in_shell(headers.string()), in_shell(library.string()));
+    return fmt::format("-I{} {}", shell_word(headers.string()), shell_word(library.string()));
   auto [flags, status] = output_of("pkg-config --cflags --libs glim");
   if (status != 0)
     throw ValueError("course",
@@ -102,11 +97,11 @@ Runner::Runner(const Exercise& e, const std::string& path, const std::string& pa
       "{}\n{}",
       whole ? "#define COURSE_WHOLE\n" : "", path_, file, functions, course_file("runner.cpp"));
   const char* compiler = std::getenv("CXX");
-  const auto [text, status] = output_of(
-      fmt::format("ulimit -v 3000000; timeout -k 1 60 {} -std=c++20 -O1 -o {} -I{} -I{} {} {} "
-                  "-fopenmp -fmax-errors=1",
-                  compiler ? compiler : "c++", in_shell((folder_->path / "program").string()),
-                  in_shell(folder_->path.string()), in_shell(parts), in_shell(main), glim_flags()));
+  const auto [text, status] = output_of(fmt::format(
+      "ulimit -v 3000000; timeout -k 1 60 {} -std=c++20 -O1 -o {} -I{} -I{} {} {} "
+      "-fopenmp -fmax-errors=1",
+      compiler ? compiler : "c++", shell_word((folder_->path / "program").string()),
+      shell_word(folder_->path.string()), shell_word(parts), shell_word(main), glim_flags()));
   constexpr int kTooLong = 124, kNoProgram = 127;
   if (WEXITSTATUS(status) == kNoProgram)
     throw ValueError("course", "exercises in C++ need a compiler: apt-get install g++");
@@ -118,10 +113,10 @@ std::string Runner::command(const std::string& function, const std::string& give
                             const std::string& own) const {
   if (folder_)
     return fmt::format("OMP_NUM_THREADS=1 exec {} {}",
-                       in_shell((folder_->path / "program").string()), function);
-  return fmt::format("OPENBLAS_NUM_THREADS=1 exec {} -B -c {} {} {}", in_shell(python()),
-                     in_shell(std::string(course_file("runner.py"))), in_shell(path_),
-                     function + (given.empty() ? "" : " " + in_shell(given) + " " + own));
+                       shell_word((folder_->path / "program").string()), function);
+  return fmt::format("OPENBLAS_NUM_THREADS=1 exec {} -B -c {} {} {}", shell_word(python()),
+                     shell_word(std::string(course_file("runner.py"))), shell_word(path_),
+                     function + (given.empty() ? "" : " " + shell_word(given) + " " + own));
 }
 
 std::string said(const std::string& problem, const std::string& file) {

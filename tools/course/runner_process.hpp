@@ -39,7 +39,6 @@ class Runner {
   std::unique_ptr<TemporaryFolder> folder_;
 };
 
-std::string in_shell(const std::string& text);
 std::string python();
 // The output of a command, and its status.
 std::pair<std::string, int> output_of(const std::string& command);

@@ -1,15 +1,14 @@
 #include "tools/inspect/replay.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
-#include <cstring>
 #include <fmt/format.h>
 
 #include "optim/clip.hpp"
 #include "tensor/error.hpp"
 #include "tensor/matmul/plan.hpp"
 #include "tensor/random.hpp"
+#include "tools/common/output.hpp"
 #include "tools/inspect/report/training_run.hpp"
 #include "tools/measure/attention_statistics.hpp"
 #include "tools/train/learners/kinds.hpp"
@@ -59,16 +58,6 @@ std::vector<ReplayedSample> samples_of(Learner& learner, const TrainState& state
   std::stable_sort(list.begin(), list.end(),
                    [&](const auto& a, const auto& b) { return size(a) > size(b); });
   return list;
-}
-
-// As a shell reads it.
-std::string shell_word(const std::string& text) {
-  if (std::all_of(text.begin(), text.end(),
-                  [](unsigned char c) { return std::isalnum(c) || std::strchr("_-./+,:@", c); }))
-    return text;
-  std::string quoted = "'";
-  for (char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 }  // namespace

@@ -90,10 +90,8 @@ std::string command_of(const Command& command) {
   std::string text = "glim derive";
   for (const Option& o : command.options) {
     if (!o.given || o.name == "out" || o.name == "overwrite") continue;
-    for (const std::string& value : o.is_flag() ? std::vector<std::string>{""} : o.typed) {
-      const bool plain = value.find_first_of(" '\"") == std::string::npos;
-      text += " --" + o.name + (value.empty() ? "" : plain ? " " + value : " '" + value + "'");
-    }
+    for (const std::string& value : o.typed)
+      text += " --" + o.name + (o.is_flag() ? "" : " " + shell_word(value));
   }
   return text;
 }
