@@ -1,12 +1,12 @@
 #include "tools/course/judge.hpp"
 
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tensor/clock.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/print.hpp"
@@ -151,16 +151,6 @@ Verdict check_speed(const Exercise& e, const ExerciseFunction& f, const Runner& 
   return v;
 }
 
-Json list_of(const Tensor& x) {
-  if (x.rank() == 0)
-    return is_floating(x.dtype())     ? Json(x.item())
-           : x.dtype() == DType::Bool ? Json(x.item() != 0)
-                                      : Json(static_cast<std::int64_t>(x.item()));
-  Json list = Json::array();
-  for (Index i = 0; i < x.size(0); ++i) list.push_back(list_of(select(x, 0, i)));
-  return list;
-}
-
 // The name of a mistake that, made in the solution, gives the student's results at two points (mistakes.py).
 std::string named_by_trying(const Exercise& e, const ExerciseFunction& f, const Function& student,
                             std::uint64_t seed) {
@@ -171,10 +161,10 @@ std::string named_by_trying(const Exercise& e, const ExerciseFunction& f, const 
       x.push_back(input.value);
     const Tensor y = reference(f, Sizes::Checked, at).value(x)[0];
     const Tensor dy = normal(y.shape(), 0, 1, {at, 1000}, DType::Float64);
-    Json arguments = Json::array({list_of(dy)}), results = Json::array();
-    for (const Tensor& one : x) arguments.push_back(list_of(one));
+    Json arguments = Json::array({foreign::json_of(dy)}), results = Json::array();
+    for (const Tensor& one : x) arguments.push_back(foreign::json_of(one));
     for (const Tensor& one : student.gradient(x, {dy}))
-      if (one.defined()) results.push_back(list_of(one));
+      if (one.defined()) results.push_back(foreign::json_of(one));
     calls.push_back({{"arguments", arguments}, {"results", results}});
   }
   const TemporaryFolder folder;
@@ -250,7 +240,7 @@ std::string Verdict::text() const {
 }
 
 Verdict check(const Exercise& e, const std::string& folder, std::uint64_t seed) {
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin = seconds_now();
   Verdict v;
   v.exercise = &e;
   v.file = file_in(e, folder);
@@ -280,7 +270,7 @@ Verdict check(const Exercise& e, const std::string& folder, std::uint64_t seed) 
   }
   v.exercise = &e;
   v.file = path;
-  v.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  v.seconds = seconds_now() - begin;
   return v;
 }
 

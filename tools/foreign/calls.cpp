@@ -3,15 +3,9 @@
 #include <algorithm>
 
 #include "tensor/ops/elementwise.hpp"
+#include "tools/common/counted.hpp"
 
 namespace glim::foreign {
-namespace {
-
-std::string count(std::size_t n, const char* what) {
-  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
-}
-
-}  // namespace
 
 Tensors copies(const Tensors& list) {
   Tensors all;
@@ -56,7 +50,7 @@ Tensors Calls::value(const Tensors& x) {
   }
   if (outputs_.empty()) outputs_ = shapes;
   if (shapes.size() != outputs_.size())
-    throw FormError("f returns " + count(shapes.size(), "output") + ", and returned " +
+    throw FormError("f returns " + counted(shapes.size(), "output") + ", and returned " +
                     std::to_string(outputs_.size()) + " before");
   for (std::size_t o = 0; o < shapes.size(); ++o)
     if (shapes[o] != outputs_[o])
@@ -78,8 +72,8 @@ Tensors Calls::gradient(const Tensors& x, const Tensors& dy) {
     for (std::size_t k = 0; k < x.size(); ++k)
       if (!is_float(x[k])) dx.insert(dx.begin() + static_cast<std::ptrdiff_t>(k), Tensor());
   if (dx.size() != x.size())
-    throw FormError("backward returns " + count(dx.size(), "gradient") + " for " +
-                    count(x.size(), "input"));
+    throw FormError("backward returns " + counted(dx.size(), "gradient") + " for " +
+                    counted(x.size(), "input"));
   if (repair) repair(dx);
   Tensors formed;
   for (std::size_t k = 0; k < x.size(); ++k) formed.push_back(in_form(k, x[k], dx));

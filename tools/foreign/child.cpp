@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
@@ -11,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tensor/clock.hpp"
 #include "tensor/error.hpp"
 #include "tensor/print.hpp"
 
@@ -21,11 +21,8 @@ namespace {
 
 constexpr std::size_t kLongestLine = std::size_t{256} << 20, kKeptErrors = 4096;
 
-using Clock = std::chrono::steady_clock;
-
-int milliseconds_to(Clock::time_point t) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(t - Clock::now());
-  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1 << 30));
+int milliseconds_to(double t) {  // of seconds_now()
+  return static_cast<int>(std::clamp(1000 * (t - seconds_now()), 0.0, 0x1p30));
 }
 
 // The last line that is not empty.
@@ -106,15 +103,15 @@ Child::~Child() {
   in_.reset();
   if (pid_ >= 0) {
     const pid_t group = pid_;
-    const bool alone = ended(1000);
+    const bool alone = ended(1);
     ::kill(-group, SIGKILL);  // the child, or what it has left behind
     if (!alone) ::waitpid(pid_, &status_, 0);
   }
   running_group = 0;
 }
 
-bool Child::ended(int wait_ms) {
-  const auto until = Clock::now() + std::chrono::milliseconds(wait_ms);
+bool Child::ended(double seconds) {
+  const double until = seconds_now() + seconds;
   while (pid_ >= 0) {
     if (::waitpid(pid_, &status_, WNOHANG) == pid_)
       pid_ = -1;
@@ -128,7 +125,7 @@ bool Child::ended(int wait_ms) {
 
 void Child::fail_ended() {
   std::string problem = "it ";
-  if (!ended(1000))
+  if (!ended(1))
     problem += "closed its standard output";
   else if (WIFSIGNALED(status_))
     problem += std::string("was ended by a signal (") + ::strsignal(WTERMSIG(status_)) + ")";
@@ -160,8 +157,7 @@ void Child::read_errors() {
 }
 
 std::string Child::ask(const std::string& line, double seconds) {
-  const auto until =
-      Clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(1000 * seconds));
+  const double until = seconds_now() + seconds;
   if (!output_.empty()) fail("it prints more than one line for a request");
   const std::string request = line + "\n";
   std::size_t sent = 0, end = std::string::npos;

@@ -27,7 +27,7 @@ class Child {
   };
   bool read_some(Descriptor& from, std::string& to);
   void read_errors();
-  bool ended(int wait_ms);  // and reaped
+  bool ended(double seconds);  // and reaped
   [[noreturn]] void fail_ended();
 
   Descriptor in_, out_, err_;  // of the child; in_ is written to

@@ -80,6 +80,14 @@ Tensor input_of(const Json& j, const std::string& name) {
   return x;
 }
 
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + in_quotes(name);
+  return text;
+}
+
+}  // namespace
+
 Json json_of(const Tensor& x) {
   if (x.rank() > 0) {
     Json list = Json::array();
@@ -91,20 +99,12 @@ Json json_of(const Tensor& x) {
   return std::isfinite(x.item()) ? Json(x.item()) : Json(nullptr);
 }
 
-Json json_of(const Tensors& list, const std::vector<std::string>& names) {
+static Json json_of(const Tensors& list, const std::vector<std::string>& names) {
   Json j = Json::object();
   for (std::size_t k = 0; k < names.size(); ++k)
     if (list[k].defined()) j[names[k]] = json_of(list[k]);
   return j;
 }
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + in_quotes(name);
-  return text;
-}
-
-}  // namespace
 
 Program::Program(std::string command, double seconds_to_reply)
     : command_(std::move(command)), seconds_(seconds_to_reply) {}

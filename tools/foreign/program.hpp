@@ -9,6 +9,9 @@
 
 namespace glim::foreign {
 
+// Nested lists; of what is not finite null.
+nlohmann::ordered_json json_of(const Tensor& x);
+
 class Program {
  public:
   // Started when it is first asked, and again after it has ended.
