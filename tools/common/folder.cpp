@@ -1,9 +1,9 @@
 #include "tools/common/folder.hpp"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
-#include <filesystem>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,6 +45,17 @@ void refuse_existing(const std::string& path, bool overwrite) {
   // A pipe or /dev/stdout is not replaced.
   if (!overwrite && std::filesystem::exists(path, error) && !std::filesystem::is_other(path, error))
     throw FileError(path, "exists already: --overwrite replaces it, --out names another place");
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = (std::filesystem::temp_directory_path() / "glim-XXXXXX").string();
+  if (!::mkdtemp(name.data())) throw FileError(name, "cannot be made");
+  path = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
 }
 
 FolderLock::FolderLock(const std::string& path) {

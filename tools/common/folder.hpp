@@ -1,6 +1,7 @@
 // The folder that a program's results go to.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,15 @@ void make_folder(const std::string& path);
 
 // FileError that names --overwrite and --out if the file exists and may not be replaced.
 void refuse_existing(const std::string& path, bool overwrite);
+
+// A folder of its own among the system's temporary files, until the end of the block.
+struct TemporaryFolder {
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::filesystem::path path;
+};
 
 // Locks a folder for one run while this object lives; the system frees the lock when the process dies.
 // FileError when another run has the lock. A missing folder is created, and removed again if it stays empty. What a

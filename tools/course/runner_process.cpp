@@ -12,17 +12,6 @@ namespace glim::course {
 
 namespace fs = std::filesystem;
 
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (fs::temp_directory_path() / "glim-course-XXXXXX").string();
-  if (!::mkdtemp(name.data())) throw FileError("course", "no temporary folder can be made");
-  path = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  fs::remove_all(path, ignored);
-}
-
 std::string python() {
   const char* chosen = std::getenv("GLIM_PYTHON");
   return chosen ? chosen : "python3";

@@ -2,20 +2,12 @@
 #pragma once
 
 #include <exception>
-#include <filesystem>
 #include <memory>
 
+#include "tools/common/folder.hpp"
 #include "tools/course/exercise.hpp"
 
 namespace glim::course {
-
-struct TemporaryFolder {
-  TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder();
-  std::filesystem::path path;
-};
 
 // The student's file cannot be run.
 struct Mistaken : std::exception {

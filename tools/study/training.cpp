@@ -1,27 +1,12 @@
 #include "tools/study/training.hpp"
 
-#include <cstdlib>
-#include <filesystem>
-#include <unistd.h>
-
 #include "tensor/error.hpp"
+#include "tools/common/folder.hpp"
 #include "tools/train/learners/kinds.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace glim {
 namespace {
-
-struct TemporaryFolder {
-  TemporaryFolder() {
-    path = (std::filesystem::temp_directory_path() / "glim-study-XXXXXX").string();
-    if (!::mkdtemp(path.data())) throw FileError(path, "cannot be made");
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  std::string path;
-};
 
 struct LastValidation final : TrainObserver {
   void validated(const ValidationReport& r) override { valid = r.valid; }
@@ -31,8 +16,8 @@ struct LastValidation final : TrainObserver {
 }  // namespace
 
 StudyRun train_for_study(TrainOptions options) {
-  TemporaryFolder folder;
-  options.out = folder.path;
+  const TemporaryFolder folder;
+  options.out = folder.path.string();
   check(options);
   StudyRun run;
   run.learner = make_learner(options);
