@@ -47,8 +47,8 @@ struct ExerciseFunction {
   std::string name;  // its gradient is NAME_backward
   std::vector<Size> sizes;
   std::vector<Input> inputs;
-  std::string numpy_head, cpp_head;        // lines before the recorded ones
-  std::function<Var(Recording&)> forward;  // none: the exercise is written by hand
+  std::function<Var(Recording&)> forward = {};  // none: the exercise is written by hand
+  std::string numpy_head = {}, cpp_head = {};   // lines before the recorded ones
 };
 
 struct Exercise {

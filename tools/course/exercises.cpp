@@ -1,6 +1,7 @@
 // The functions of exercises 1 to 10, on Glim's ops.
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
@@ -18,8 +19,6 @@ extern const std::string_view kCourseFiles;  // each after a line ==== NAME
 
 namespace course {
 namespace {
-
-using Words = std::vector<std::string>;
 
 Var layer_norm_of(const Var& x, const Var& weight, const Var& bias) {
   const Var centered = named(x - mean(x, {-1}, true), "centered");
@@ -63,48 +62,40 @@ std::map<std::string, std::vector<ExerciseFunction>> functions() {
   all["sums"] = {{"sums",
                   {{"B", 5, 2, 16}, {"T", 3, 3, 24}, {"D", 7, 4, 24}},
                   {{"x", {"B", "T", "D"}}, {"scale", {"T", "1"}}, {"bias", {"D"}}},
-                  "",
-                  "",
                   [](Recording& r) { return r["x"] * r["scale"] + r["bias"]; }}};
   all["linear"] = {
       {"linear",
        {{"B", 5, 2, 4}, {"T", 3, 3, 16}, {"D", 7, 4, 24}, {"E", 11, 5, 24}},
        {{"x", {"B", "T", "D"}}, {"weight", {"E", "D"}}, {"bias", {"E"}}},
-       "",
-       "",
        [](Recording& r) { return matmul(r["x"], transpose(r["weight"])) + r["bias"]; }}};
-  all["softmax"] = {{"softmax",
-                     {{"R", 5, 3, 60}, {"C", 7, 5, 60}},
-                     {{"x", {"R", "C"}}},
-                     "",
-                     "",
-                     [](Recording& r) { return softmax(r["x"]); }}};
+  all["softmax"] = {
+      {"softmax", {{"R", 5, 3, 60}, {"C", 7, 5, 60}}, {{"x", {"R", "C"}}}, [](Recording& r) {
+         return softmax(r["x"]);
+       }}};
   all["cross_entropy"] = {{"cross_entropy",
                            kRows,
                            {{"logits", {"R", "V"}}, {"target", {"R"}, Kind::Class}},
-                           "index = target[:, None]\n",
-                           "const Tensor index = unsqueeze(target, 1);\n",
                            [](Recording& r) {
                              const Tensor index =
                                  r.named("index", unsqueeze(r.given("target"), 1).clone());
                              const Var log_p = named(log_softmax(r["logits"]), "log_p");
                              return -mean(gather(log_p, 1, index));
-                           }}};
+                           },
+                           "index = target[:, None]\n",
+                           "const Tensor index = unsqueeze(target, 1);\n"}};
   all["layer_norm"] = {
       {"layer_norm",
        {{"B", 5, 2, 8}, {"T", 3, 3, 16}, {"D", 7, 5, 32}},
        {{"x", {"B", "T", "D"}}, {"weight", {"D"}}, {"bias", {"D"}}},
-       "",
-       "",
        [](Recording& r) { return layer_norm_of(r["x"], r["weight"], r["bias"]); }}};
   const std::vector<Input> qkv{
       {"query", {"B", "T", "D"}}, {"key", {"B", "S", "D"}}, {"value", {"B", "S", "E"}}};
-  all["attention"] = {{"attention", kAttentionSizes, qkv, "", "", [](Recording& r) {
+  all["attention"] = {{"attention", kAttentionSizes, qkv, [](Recording& r) {
                          return attention_of(r["query"], r["key"], r["value"]);
                        }}};
   std::vector<Input> qkv_keep = qkv;
   qkv_keep.push_back({"keep", {"B", "T", "S"}, Kind::Keep});
-  all["masks"] = {{"masked_attention", kAttentionSizes, qkv_keep, "", "", [](Recording& r) {
+  all["masks"] = {{"masked_attention", kAttentionSizes, qkv_keep, [](Recording& r) {
                      const Tensor keep = r.named("keep", r.given("keep"));
                      return attention_of(r["query"], r["key"], r["value"], keep);
                    }}};
@@ -114,8 +105,6 @@ std::map<std::string, std::vector<ExerciseFunction>> functions() {
        {{"x", {"B", "T", "D"}},
         {"in_proj_weight", {"3 * D", "D"}},
         {"out_proj_weight", {"D", "D"}}},
-       "K = x.shape[2] // 2\n",
-       "const Index K = x.size(2) / 2;\n",
        [](Recording& r) {
          const Index B = r.sizes["B"], T = r.sizes["T"], D = r.sizes["D"], K = r.sizes["K"];
          const Var qkv_of_x = named(matmul(r["x"], transpose(r["in_proj_weight"])), "qkv");
@@ -129,13 +118,15 @@ std::map<std::string, std::vector<ExerciseFunction>> functions() {
              reshape(permute(attention_of(heads[0], heads[1], heads[2]), {0, 2, 1, 3}), {B, T, D}),
              "context");
          return matmul(context, transpose(r["out_proj_weight"]));
-       }}};
-  all["residual"] = {{"post_norm", kResidualSizes, kResidualInputs, "", "",
+       },
+       "K = x.shape[2] // 2\n",
+       "const Index K = x.size(2) / 2;\n"}};
+  all["residual"] = {{"post_norm", kResidualSizes, kResidualInputs,
                       [](Recording& r) {
                         const Var sum = named(r["x"] + feed_forward(r["x"], r), "sum");
                         return layer_norm_of(sum, r["gamma"], r["beta"]);
                       }},
-                     {"pre_norm", kResidualSizes, kResidualInputs, "", "", [](Recording& r) {
+                     {"pre_norm", kResidualSizes, kResidualInputs, [](Recording& r) {
                         const Var norm =
                             named(layer_norm_of(r["x"], r["gamma"], r["beta"]), "norm");
                         return r["x"] + feed_forward(norm, r);
@@ -144,6 +135,12 @@ std::map<std::string, std::vector<ExerciseFunction>> functions() {
       {"label_smoothing",
        kRows,
        {{"logits", {"R", "V"}}, {"target", {"R"}, Kind::Class}},
+       [](Recording& r) {
+         const Tensor q = r.named("q", smoothed(r.given("target"), r.sizes["R"], r.sizes["V"]));
+         const Tensor log_q = r.named("log_q", log(q));
+         const Var log_p = named(log_softmax(r["logits"]), "log_p");
+         return sum(q * (log_q - log_p)) / static_cast<double>(r.sizes["R"]);
+       },
        "q = np.full(logits.shape, 0.1 / logits.shape[1])\n"
        "q[np.arange(len(target)), target] += 0.9\n"
        "log_q = np.log(q)\n",
@@ -151,25 +148,13 @@ std::map<std::string, std::vector<ExerciseFunction>> functions() {
        "const Tensor q = scatter_add(full({rows, classes}, 0.1 / classes, DType::Float64), 1,\n"
        "                             unsqueeze(target, 1), full({rows, 1}, 0.9, "
        "DType::Float64));\n"
-       "const Tensor log_q = log(q);\n",
-       [](Recording& r) {
-         const Tensor q = r.named("q", smoothed(r.given("target"), r.sizes["R"], r.sizes["V"]));
-         const Tensor log_q = r.named("log_q", log(q));
-         const Var log_p = named(log_softmax(r["logits"]), "log_p");
-         return sum(q * (log_q - log_p)) / static_cast<double>(r.sizes["R"]);
-       }}};
+       "const Tensor log_q = log(q);\n"}};
   const std::vector<Input> step{{"parameter", {}}, {"gradient", {}}, {"m", {}},
                                 {"v", {}},         {"step", {}},     {"rate", {}}};
-  all["adam"] = {{"adam_step", {}, step, "", "", nullptr},
-                 {"warm_up", {}, {{"step", {}}, {"d_model", {}}, {"steps", {}}}, "", "", nullptr}};
-  all["copy_task"] = {{"copy_task", {}, {}, "", "", nullptr}};
+  all["adam"] = {{"adam_step", {}, step},
+                 {"warm_up", {}, {{"step", {}}, {"d_model", {}}, {"steps", {}}}}};
+  all["copy_task"] = {{"copy_task", {}, {}}};
   return all;
-}
-
-std::string joined(const Words& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
 }
 
 std::vector<Exercise> read_exercises() {
@@ -186,7 +171,9 @@ std::vector<Exercise> read_exercises() {
       continue;
     }
     Exercise& e = all.back();
-    (entry.key == "title" ? e.title : entry.key == "look" ? e.look : e.term) = joined(entry.values);
+    (entry.key == "title"  ? e.title
+     : entry.key == "look" ? e.look
+                           : e.term) = fmt::format("{}", fmt::join(entry.values, " "));
   }
   return all;
 }
@@ -212,7 +199,7 @@ const std::vector<Exercise>& exercises() {
 }
 
 const Exercise& exercise_of(const std::string& name) {
-  Words names;
+  std::vector<std::string> names;
   for (const Exercise& e : exercises()) {
     if (e.name == name || std::to_string(e.number) == name) return e;
     names.push_back(e.name);

@@ -1,7 +1,8 @@
 // Reads the studies' words and criteria (studies.toml), and joins each with its measurement.
 #include <algorithm>
-#include <charconv>
+#include <fmt/format.h>
 
+#include "tools/common/number.hpp"
 #include "tools/common/toml.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/study.hpp"
@@ -37,23 +38,16 @@ const std::map<std::string, Measurement (*)(std::uint64_t, bool)> kMeasures = {
     {"hunger", hunger::measure},
 };
 
-std::string joined(const Words& words, std::size_t from) {
-  std::string text;
-  for (std::size_t i = from; i < words.size(); ++i) text += (i > from ? " " : "") + words[i];
-  return text;
-}
-
-double number(const std::string& text) {
-  double x = 0;
-  std::from_chars(text.data(), text.data() + text.size(), x);
-  return x;
+// The words from this one on.
+std::string text_from(const Words& words, std::size_t at) {
+  return fmt::format("{}", fmt::join(words.begin() + std::ptrdiff_t(at), words.end(), " "));
 }
 
 Criterion criterion(const std::string& key, const Words& w) {
   const bool beside = w.at(0) == "beside", control = w.at(0) == "control";
   const std::size_t at = beside || control;
-  return {key,     w.at(at), number(w.at(at + 1)), number(w.at(at + 2)), joined(w, at + 3),
-          !beside, control};
+  auto number = [&](std::size_t i) { return number_in<double>(w.at(at + i)).value(); };
+  return {key, w.at(at), number(1), number(2), text_from(w, at + 3), !beside, control};
 }
 
 Plot plot(const std::string& id, const Words& w) {
@@ -77,7 +71,7 @@ std::vector<Study> read_studies() {
     (e.key == "claim"     ? s.claim
      : e.key == "source"  ? s.source
      : e.key == "setting" ? s.setting
-                          : s.small_setting) = joined(e.values, 0);
+                          : s.small_setting) = text_from(e.values, 0);
   }
   return all;
 }
