@@ -11,37 +11,24 @@ namespace glim::python {
 namespace {
 
 std::string text_of(nb::handle x) { return nb::cast<std::string>(nb::str(x)); }
-std::string type_of(nb::handle x) { return text_of(x.type().attr("__name__")); }
 
-std::optional<DType> dtype_from(nb::dlpack::dtype t) {
-  using Code = nb::dlpack::dtype_code;
-  if (t.lanes != 1) return {};
-  if (t.code == static_cast<std::uint8_t>(Code::Float) && t.bits == 32) return DType::Float32;
-  if (t.code == static_cast<std::uint8_t>(Code::Float) && t.bits == 64) return DType::Float64;
-  if (t.code == static_cast<std::uint8_t>(Code::Int) && t.bits == 64) return DType::Int64;
-  if (t.code == static_cast<std::uint8_t>(Code::Bool) && t.bits == 8) return DType::Bool;
-  return {};
-}
+constexpr DType kDTypes[] = {DType::Float32, DType::Float64, DType::Int64, DType::Bool};
 
 nb::dlpack::dtype dlpack_of(DType t) {
-  switch (t) {
-    case DType::Float32:
-      return nb::dtype<float>();
-    case DType::Float64:
-      return nb::dtype<double>();
-    case DType::Int64:
-      return nb::dtype<std::int64_t>();
-    case DType::Bool:
-      break;
-  }
-  return nb::dtype<bool>();
+  return visit_dtype(t, []<class T>() { return nb::dtype<T>(); });
+}
+
+std::optional<DType> dtype_from(nb::dlpack::dtype t) {
+  for (DType ours : kDTypes)
+    if (dlpack_of(ours) == t) return ours;
+  return {};
 }
 
 // An array that neither DLPack nor the buffer protocol hands over. One of NumPy is copied if it merely is misaligned, as
 // a field of a record may be, or has the other order of bytes.
 Tensor copy_or_refuse(nb::handle x, std::string_view name) {
   if (nb::hasattr(x, "dtype") && text_of(x.type().attr("__module__")) == "numpy")
-    for (DType t : {DType::Float32, DType::Float64, DType::Int64, DType::Bool})
+    for (DType t : kDTypes)
       if (const std::string ours(name_of(t));
           nb::cast<std::string>(x.attr("dtype").attr("name")) == ours)
         return tensor_of(nb::module_::import_("numpy").attr("array")(x, ours), name);
@@ -105,13 +92,15 @@ void require_defined(const Tensor& x) {
   if (!x.defined()) throw StateError("tensor", "is undefined");
 }
 
+}  // namespace
+
+std::string type_of(nb::handle x) { return text_of(x.type().attr("__name__")); }
+
 nb::tuple tuple_of(const Dims& dims) {
   nb::list all;
   for (Index d : dims) all.append(d);
   return nb::tuple(all);
 }
-
-}  // namespace
 
 Tensor tensor_of(nb::handle x, std::string_view name) {
   if (const Tensor* t = nullptr; nb::try_cast<const Tensor*>(x, t) && t) return *t;

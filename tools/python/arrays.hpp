@@ -4,6 +4,7 @@
 #include <memory>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <string>
 #include <utility>
 
 #include "tensor/tensor.hpp"
@@ -11,6 +12,9 @@
 namespace glim::python {
 
 namespace nb = nanobind;
+
+std::string type_of(nb::handle x);  // the name of its class
+nb::tuple tuple_of(const Dims& dims);
 
 // A tensor over the memory of an array, whatever its strides; it keeps the array alive. A Tensor or a Var gives its own.
 // `name` is the array's in messages. DTypeError for elements that Glim lacks (float16, int32, objects); TypeError for

@@ -8,10 +8,6 @@ namespace glim::python {
 using namespace nb::literals;
 namespace {
 
-std::string class_of(nb::handle self) {
-  return nb::cast<std::string>(nb::str(self.type().attr("__name__")));
-}
-
 nb::list listed(const NamedParameters& parameters) {
   nb::list all;
   for (const auto& [name, v] : parameters) all.append(nb::make_tuple(name, v));
@@ -41,7 +37,7 @@ nb::object attribute(nb::handle self, const std::string& name) {
     return nb::cast(*v);
   for (const auto& [buffer, tensor] : module.named_buffers())
     if (buffer == name) return nb::cast(tensor);
-  throw nb::attribute_error(("'" + class_of(self) + "' has no attribute '" + name + "'").c_str());
+  throw nb::attribute_error(("'" + type_of(self) + "' has no attribute '" + name + "'").c_str());
 }
 
 // What `self.weight = glim.Param(array)` registers.
@@ -70,8 +66,8 @@ void set_own_attribute(PyModule& module, nb::handle self, nb::str name, nb::hand
   const std::string called = nb::cast<std::string>(name);
   for (const auto& child : module.children())
     if (child.first == called)
-      throw StateError("module", class_of(self) + " has a member '" + called +
-                                     "' already; a member is set once");
+      throw StateError(
+          "module", type_of(self) + " has a member '" + called + "' already; a member is set once");
   if (const ParamMark* p = nullptr; nb::try_cast<const ParamMark*>(value, p) && p) {
     module.params.emplace_back(module, called, p->initial);
     return set_plainly(self, name, nb::cast(Var(module.params.back())));
@@ -173,7 +169,7 @@ void bind_modules(nb::module_& m) {
       .def("__repr__", [](nb::handle self) {
         std::ostringstream out;
         out << nb::cast<Module&>(self);
-        const std::string text = out.str(), name = class_of(self);
+        const std::string text = out.str(), name = type_of(self);
         return name == "Module"
                    ? text
                    : name + text.substr(text.find(": "));  // "Linear: 6 parameters ..."

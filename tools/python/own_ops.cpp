@@ -48,9 +48,7 @@ struct OwnOp final : Op {
       }
     return grads;
   }
-  std::string name() const {
-    return nb::cast<std::string>(nb::str(python->type().attr("__name__")));
-  }
+  std::string name() const { return type_of(*python); }
 };
 
 }  // namespace

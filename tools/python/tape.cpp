@@ -73,14 +73,12 @@ PyNode node_of(const Tape& tape, int number) {
     throw IndexError("tape", "node " + std::to_string(number) + " is not among its " +
                                  std::to_string(tape.nodes().size()));
   const Node& n = tape.nodes()[static_cast<std::size_t>(number)];
-  nb::list shape;
-  for (Index d : n.shape) shape.append(d);
   return {number,
           tape.path(number),
           std::string(n.name),
           std::string(name_of(n.dtype)),
           n.where.line() ? to_string(n.where) : "",
-          nb::tuple(shape),
+          tuple_of(n.shape),
           n.inputs};
 }
 

@@ -46,7 +46,7 @@ Var item_of(const Var& x, nb::handle index, const Where& line) {
     } else {
       throw DTypeError(
           "index",
-          "an index is a " + nb::cast<std::string>(nb::str(part.type().attr("__name__"))) +
+          "an index is a " + type_of(part) +
               "; it is an integer, a slice, None or ... (index_select and gather take arrays)");
     }
   }
@@ -104,8 +104,7 @@ void bind_vars(nb::module_& m) {
       .def_prop_ro(
           "value", [](const Var& x) { return x.value(); }, "The Tensor.")
       .def_prop_ro(
-          "shape", [](const Var& x) { return nb::cast(x.value()).attr("shape"); },
-          "The extents, a tuple.")
+          "shape", [](const Var& x) { return tuple_of(x.shape()); }, "The extents, a tuple.")
       .def_prop_ro("dtype", [](const Var& x) { return std::string(name_of(x.dtype())); })
       .def_prop_ro("ndim", &Var::rank)
       .def_prop_ro("size", &Var::numel, "The number of elements.")
