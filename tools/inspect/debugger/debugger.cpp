@@ -133,9 +133,10 @@ std::vector<std::string> Debugger::completions(const std::string& before,
   if (words.empty()) {
     for (const Command& c : commands()) all.emplace_back(c.name);
   } else {
-    std::string name;
+    std::string name, usage;
     try {
-      name = command(words[0]).name;
+      const Command& c = command(words[0]);
+      name = c.name, usage = c.usage;
     } catch (const Error&) {
       return {};
     }
@@ -145,9 +146,7 @@ std::vector<std::string> Debugger::completions(const std::string& before,
       all = {"breakpoints", "nodes", "sets"};
     else if (name == "set" && words.size() == 2)
       all = {"zero", "freeze", "scale"};
-    else if (name != "next" && name != "back" && name != "continue" && name != "reverse-continue" &&
-             name != "run" && name != "quit" && name != "delete" && name != "up" &&
-             name != "down" && !(name == "export" && words.size() == 1))
+    else if (usage.find("NAME") != usage.npos && !(name == "export" && words.size() == 1))
       all = all_paths(session_.tape());
   }
   for (std::string& a : all)
