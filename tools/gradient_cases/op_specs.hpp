@@ -40,9 +40,8 @@ struct CaseResult {
   Index checked = 0, undecidable = 0, low_precision = 0;  // derivatives
   std::string why;                                        // of low precision
   decltype(GradcheckEntry::by_decade) by_decade{};
-  double worst = 0;   // largest |analytic - numeric|, where it was nearest to
-  double excess = 0;  // its tolerance: above 1 is wrong
-  double seconds = 0;
+  double worst = 0;    // largest |analytic - numeric|, where it was nearest to
+  double excess = 0;   // its tolerance: above 1 is wrong
   std::string detail;  // the whole report, or the exception
 };
 

@@ -72,7 +72,7 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
                                         " has " + std::to_string(r.size()));
     BleuScore score = bleu(a, h, r);
     if (a.json) return print_json({{"bleu", bleu_json(score)}});
-    return print_line(score.line_with_signature());
+    return print_line(score.line());
   }
   if (a.source.empty() != a.reference.empty())
     throw ValueError(a.source.empty() ? "--source" : "--target",
@@ -148,7 +148,7 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
                            in_place(hypotheses, references, 0, 1),
                            in_place(hypotheses, references, 0, 0.25),
                            in_place(hypotheses, references, 0.75, 1)));
-  print_line(score.line_with_signature());
+  print_line(score.line());
 }
 
 }  // namespace

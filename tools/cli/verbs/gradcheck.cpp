@@ -19,7 +19,7 @@ namespace {
 
 struct Row {
   Index cases = 0, derivatives = 0, undecidable = 0, low = 0, failed = 0, undecided = 0;
-  double worst = 0, excess = 0, seconds = 0;
+  double worst = 0, excess = 0;
   decltype(CaseResult::by_decade) by_decade{};
 };
 

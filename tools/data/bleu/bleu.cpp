@@ -100,23 +100,13 @@ double BleuScore::ratio() const {
              : static_cast<double>(hypothesis_length) / static_cast<double>(reference_length);
 }
 
-namespace {
-
-std::string numbers(const BleuScore& b) {
-  const auto& p = b.precisions;
+std::string BleuScore::line() const {
+  const auto& p = precisions;
   return fmt::format(
-      "{:.2f} {:.1f}/{:.1f}/{:.1f}/{:.1f} (BP = {:.3f} ratio = {:.3f} hyp_len = {} "
+      "BLEU|{} = {:.2f} {:.1f}/{:.1f}/{:.1f}/{:.1f} (BP = {:.3f} ratio = {:.3f} hyp_len = {} "
       "ref_len = {})",
-      b.score, p[0], p[1], p[2], p[3], b.brevity_penalty, b.ratio(), b.hypothesis_length,
-      b.reference_length);
-}
-
-}  // namespace
-
-std::string BleuScore::line() const { return "BLEU = " + numbers(*this); }
-
-std::string BleuScore::line_with_signature() const {
-  return "BLEU|" + signature + " = " + numbers(*this);
+      signature, score, p[0], p[1], p[2], p[3], brevity_penalty, ratio(), hypothesis_length,
+      reference_length);
 }
 
 BleuScore corpus_bleu(std::span<const std::string> hypotheses,

@@ -45,10 +45,8 @@ struct BleuScore {
   std::string signature;  // nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:glim-0.1
 
   double ratio() const;
-  // "BLEU = 36.52 68.1/43.9/29.8/20.3 (BP = 1.000 ratio = 1.012 hyp_len = 13219 ref_len = 13058)"
+  // "BLEU|nrefs:1|… = 36.52 68.1/43.9/29.8/20.3 (BP = 1.000 ratio = 1.012 hyp_len = 13219 ref_len = 13058)"
   std::string line() const;
-  // The same with the signature: "BLEU|nrefs:1|… = 36.52 …"
-  std::string line_with_signature() const;
 };
 
 // references[i] is that of hypothesis i. ValueError when there is no hypothesis, when their numbers differ, or when a

@@ -57,7 +57,8 @@ TEST_CASE("BLEU is sacreBLEU's", "[bleu]") {
       }
       CHECK(b.hypothesis_length == expected["hyp_len"].get<std::int64_t>());
       CHECK(b.reference_length == expected["ref_len"].get<std::int64_t>());
-      CHECK(b.line() == expected["line"].get<std::string>());
+      CHECK(b.line() ==
+            "BLEU|" + b.signature + expected["line"].get<std::string>().substr(4));  // "BLEU = …"
       CHECK(b.signature == ours(expected["signature"].get<std::string>()));
     }
   }
@@ -130,8 +131,6 @@ TEST_CASE("a BLEU by hand", "[bleu]") {
                                   {BleuTokenizer::none, false});
   CHECK(b.score == Approx(100 * std::pow(5. / 6 * 3 / 5 * 1 / 4 * 1 / 6, 0.25)));
   CHECK(b.line() ==
-        "BLEU = 37.99 83.3/60.0/25.0/16.7 (BP = 1.000 ratio = 1.000 hyp_len = 6 ref_len = 6)");
-  CHECK(b.line_with_signature() ==
         "BLEU|nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:glim-0.1 = 37.99 "
         "83.3/60.0/25.0/16.7 (BP = 1.000 ratio = 1.000 hyp_len = 6 ref_len = 6)");
 }
