@@ -7,6 +7,7 @@
 #include "tools/cli/help.hpp"
 #include "tools/cli/suggest.hpp"
 #include "tools/common/output.hpp"
+#include "tools/data/corpus/records.hpp"
 #include "tools/train/option_list.hpp"
 
 namespace glim {
@@ -19,17 +20,6 @@ struct Line {
   std::vector<Option*> given;
   bool help = false, help_all = false, show_config = false;
 };
-
-std::vector<std::string> split(const std::string& text, char delimiter) {
-  std::vector<std::string> parts;
-  std::size_t from = 0, to;
-  do {
-    to = text.find(delimiter, from);
-    parts.push_back(text.substr(from, to - from));
-    from = to + 1;
-  } while (to != std::string::npos);
-  return parts;
-}
 
 class WordReader {
  public:
@@ -58,7 +48,7 @@ class WordReader {
     if (o.delimiter) {
       std::vector<std::string> parts;
       for (const std::string& v : values)
-        for (const std::string& part : split(v, o.delimiter)) parts.push_back(part);
+        for (const std::string& part : divided(v, o.delimiter)) parts.push_back(part);
       values = std::move(parts);
     }
     if (o.typed.empty()) line_.given.push_back(&o);

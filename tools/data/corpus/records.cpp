@@ -13,13 +13,9 @@
 #include "tools/data/tokenizers/casing.hpp"
 
 namespace glim {
-namespace {
 
-using Fields = std::vector<std::string>;
-constexpr std::ptrdiff_t kMostFields = 10'000;  // of a record
-
-Fields divided(std::string_view line, char by) {
-  Fields fields;
+std::vector<std::string> divided(std::string_view line, char by) {
+  std::vector<std::string> fields;
   for (;;) {
     std::size_t end = line.find(by);
     fields.emplace_back(line.substr(0, end));
@@ -27,6 +23,11 @@ Fields divided(std::string_view line, char by) {
     line.remove_prefix(end + 1);
   }
 }
+
+namespace {
+
+using Fields = std::vector<std::string>;
+constexpr std::ptrdiff_t kMostFields = 10'000;  // of a record
 
 bool names(const std::string& head, const std::string& name) {
   return lower_case(normalize_spaces(head)) == lower_case(name);

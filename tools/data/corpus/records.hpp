@@ -23,6 +23,9 @@
 
 namespace glim {
 
+// The parts of a line between these characters, empty ones too.
+std::vector<std::string> divided(std::string_view line, char by);
+
 enum class TableFormat { Csv, Tsv, JsonLines };
 TableFormat table_format(std::string_view path, std::string_view first_line);
 
