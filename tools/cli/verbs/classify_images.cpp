@@ -42,12 +42,8 @@ bool classify_file(const ClassifyArguments& a, const ImageClassifier& classifier
                    const std::string& file) {
   auto find = [&] {
     if (file.find('\0') != file.npos) throw FileError(file, "a file's name has no zero byte");
-    const ImageSizes& c = classifier.model()->sizes();
-    ImageSet one;
+    ImageSet one = no_images(classifier.model()->sizes());
     one.name = file;
-    one.channels = c.channels;
-    one.height = c.height;
-    one.width = c.width;
     append_png(one, file);
     return classifier.classify(images_at(one, {0}))[0];
   };
@@ -68,12 +64,8 @@ void classify_images(const ClassifyArguments& a, const ModelFile& model) {
   if (!a.labels.empty() && a.images.empty())
     throw ValueError("--labels", "needs the --images that it labels");
   const ImageClassifier classifier(model);
-  const ImageSizes& c = classifier.model()->sizes();
   if (!a.image_folder.empty()) {
-    ImageSet like;
-    like.channels = c.channels;
-    like.height = c.height;
-    like.width = c.width;
+    ImageSet like = no_images(classifier.model()->sizes());
     for (Index i = 0; i < classifier.labels().size(); ++i)
       like.classes.push_back(classifier.labels().name(i));
     return measure_labelled(a, classifier, read_png_folders(a.image_folder, &like));

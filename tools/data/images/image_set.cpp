@@ -2,6 +2,14 @@
 
 namespace glim {
 
+ImageSet no_images(const ImageSizes& sizes) {
+  ImageSet set;
+  set.channels = sizes.channels;
+  set.height = sizes.height;
+  set.width = sizes.width;
+  return set;
+}
+
 Tensor images_at(const ImageSet& set, const std::vector<Index>& rows) {
   Tensor x = empty({static_cast<Index>(rows.size()), set.channels, set.height, set.width});
   float* to = x.data<float>();

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tensor/tensor.hpp"
+#include "models/vit/image_model.hpp"
 
 namespace glim {
 
@@ -21,6 +21,9 @@ struct ImageSet {
   Index image_size() const { return channels * height * width; }
   Index size() const { return image_size() ? static_cast<Index>(pixels.size()) / image_size() : 0; }
 };
+
+// Of images of these sizes; none so far.
+ImageSet no_images(const ImageSizes& sizes);
 
 // The images at `rows` with pixels in [0, 1]: (B, C, H, W) float32.
 Tensor images_at(const ImageSet& set, const std::vector<Index>& rows);

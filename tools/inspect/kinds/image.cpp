@@ -17,17 +17,9 @@
 namespace glim {
 namespace {
 
-ImageSet no_images(Index channels, Index height, Index width) {
-  ImageSet set;
-  set.channels = channels;
-  set.height = height;
-  set.width = width;
-  return set;
-}
-
 // A white stroke on black, as MNIST has a 1.
 ImageSet drawn_one() {
-  ImageSet set = no_images(1, 28, 28);
+  ImageSet set = no_images({1, 28, 28});
   set.files = {""};
   for (Index i = 0; i < set.image_size(); ++i) {
     const Index row = i / set.width, column = i % set.width;
@@ -41,8 +33,8 @@ ImageSet drawn_one() {
 ImageSet read_images(const std::string& name, const ImageSizes* trained) {
   if (name.ends_with(".png") || name.ends_with(".PNG")) {
     const PngHeader its = read_png_header(name);
-    ImageSet set = trained ? no_images(trained->channels, trained->height, trained->width)
-                           : no_images(its.color ? 3 : 1, its.height, its.width);
+    ImageSet set =
+        no_images(trained ? *trained : ImageSizes{its.color ? 3 : 1, its.height, its.width});
     set.name = name;
     append_png(set, name);
     set.files = {name};
@@ -69,7 +61,7 @@ ImageSet images_of(const ExampleOptions& o, const ImageSizes* trained) {
     return drawn_one();
   }
   if (o.size.size() != 3) throw ValueError("--size", "is (channels, height, width)");
-  ImageSet set = no_images(o.size[0], o.size[1], o.size[2]);
+  ImageSet set = no_images({o.size[0], o.size[1], o.size[2]});
   set.pixels = o.pixels;
   if (std::ssize(set.pixels) != set.image_size() || set.image_size() == 0)
     throw ValueError("--image",
