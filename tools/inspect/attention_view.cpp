@@ -26,11 +26,9 @@ Tensor as_heads(const std::vector<Tensor>& parts) {
   const Tensor& first = parts[0];
   if (parts.size() == 1 && first.rank() == 4) return select(first, 0, 0).contiguous();
   if (parts.size() == 1 && first.rank() == 3) return first.contiguous();
-  Index s = first.size(-1);
-  Tensor rows = empty({1, static_cast<Index>(parts.size()), s}, first.dtype());
-  for (std::size_t t = 0; t < parts.size(); ++t)
-    select(select(rows, 0, 0), 0, static_cast<Index>(t)).copy_(reshape(parts[t], {s}));
-  return rows;
+  std::vector<Tensor> rows;
+  for (const Tensor& part : parts) rows.push_back(reshape(part, {1, 1, -1}));
+  return concatenate(rows, 1);
 }
 
 // The attentions among the nodes of one path: each node one, for all its queries; or all of them

@@ -1,16 +1,16 @@
 #include "tools/inspect/lens.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "tensor/matmul/matmul.hpp"
 #include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
 
 namespace glim {
 namespace {
 
-constexpr std::size_t kLikest = 4;  // that are shown of a vector
+constexpr Index kLikest = 4;  // that are shown of a vector
 
 // A table with a row for each token, in which a side's vectors are read.
 struct TokenRows {
@@ -27,19 +27,14 @@ Tensor matrix_of(const Capture& c, Role role) {
 }
 
 std::vector<LensToken> largest(const Tensor& products, const Tokenizer& tokenizer) {
-  std::vector<double> p = products.to_vector<double>();
-  std::vector<std::size_t> order(p.size());
-  std::iota(order.begin(), order.end(), 0);
-  auto end = order.begin() + static_cast<std::ptrdiff_t>(std::min(kLikest, order.size()));
-  std::partial_sort(order.begin(), end, order.end(), [&](std::size_t a, std::size_t b) {
-    return p[a] != p[b] ? p[a] > p[b] : a < b;
-  });
+  const Ordered likest = top_k(products, std::min(kLikest, products.numel()));
+  const auto ids = likest.indices.to_vector<Index>();
+  const auto values = likest.values.to_vector<double>();
   std::vector<LensToken> list;
-  for (auto it = order.begin(); it != end; ++it)
-    list.push_back({static_cast<Index>(*it) < tokenizer.size()
-                        ? tokenizer.piece(static_cast<std::int64_t>(*it))
-                        : "[MASK]",  // bert's, after those of its tokenizer
-                    p[*it]});
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    list.push_back({ids[i] < tokenizer.size() ? tokenizer.piece(ids[i])
+                                              : "[MASK]",  // bert's, after those of its tokenizer
+                    values[i]});
   return list;
 }
 

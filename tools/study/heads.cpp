@@ -67,8 +67,7 @@ Measurement measure(std::uint64_t seed, bool small) {
     TransformerConfig c = symbol_transformer();
     c.heads = heads;
     Transformer model(c);
-    double weights = 0;
-    for (const Var& p : model.parameters()) weights += static_cast<double>(p.numel());
+    const auto weights = static_cast<double>(model.parameter_count());
     const auto [cost, fresh] = forward_pass(model, pairs);
     if (heads == 1) parameters = weights, products = cost;
     const double start = seconds_now();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
@@ -13,6 +12,7 @@
 #include "tools/common/range.hpp"
 #include "tools/common/toml.hpp"
 #include "tools/data/corpus/files.hpp"
+#include "tools/measure/attention_statistics.hpp"
 
 namespace glim {
 namespace {
@@ -20,7 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kQuantities[] = {"gradient_norm", "update_ratio", "rms",     "similarity",
                                        "entropy",       "saturation",   "distance"};
 constexpr Index kMostHeads = 16'384;       // of all attentions
@@ -53,7 +52,7 @@ bool each_line(const std::string& path, const F& f) {
 }
 
 double number_of(const json& v) {
-  if (v.is_null()) return kMissing;
+  if (v.is_null()) return kNan;
   return v.get<double>();
 }
 
