@@ -110,28 +110,22 @@ nlohmann::ordered_json comparison_json(const std::vector<Comparison>& rows, cons
     return s < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(s);
   };
   for (const Comparison& r : rows) {
-    if (of_images(r.kind)) {
-      models.push_back({{"name", r.name},
-                        {"kind", r.kind},
-                        {"parameters", r.parameters},
-                        {"train_seconds", seconds(r.train_seconds)},
-                        {"processor_seconds", seconds(r.processor_seconds)},
-                        {"accuracy", r.accuracy},
-                        {"milliseconds", r.milliseconds}});
-      continue;
-    }
-    models.push_back({{"name", r.name},
-                      {"kind", r.kind},
-                      {"parameters", r.parameters},
-                      {"train_seconds", seconds(r.train_seconds)},
-                      {"processor_seconds", seconds(r.processor_seconds)},
-                      {"perplexity", r.perplexity},
-                      {"bleu", r.bleu},
-                      {"exact_share", r.exact / 100},
-                      {"milliseconds", r.milliseconds},
-                      {"path_short", r.path_short},
-                      {"path_long", r.path_long},
-                      {"one_pass", r.one_pass}});
+    nlohmann::ordered_json model = {{"name", r.name},
+                                    {"kind", r.kind},
+                                    {"parameters", r.parameters},
+                                    {"train_seconds", seconds(r.train_seconds)},
+                                    {"processor_seconds", seconds(r.processor_seconds)}};
+    if (of_images(r.kind))
+      model.update({{"accuracy", r.accuracy}, {"milliseconds", r.milliseconds}});
+    else
+      model.update({{"perplexity", r.perplexity},
+                    {"bleu", r.bleu},
+                    {"exact_share", r.exact / 100},
+                    {"milliseconds", r.milliseconds},
+                    {"path_short", r.path_short},
+                    {"path_long", r.path_long},
+                    {"one_pass", r.one_pass}});
+    models.push_back(std::move(model));
   }
   return {{"data", data}, {"beam", options.beam}, {"models", std::move(models)}};
 }
