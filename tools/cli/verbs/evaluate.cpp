@@ -123,11 +123,8 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
   const std::vector<std::string> hypotheses =
       best_translations(translator, sources, a.options, world);
   const std::size_t exact = count_same(hypotheses, references);
-  if (!a.output.empty() && world.first()) {
-    std::string text;
-    for (const std::string& h : hypotheses) text += h + "\n";
-    write_file_atomically(a.output, text);
-  }
+  if (!a.output.empty() && world.first())
+    write_file_atomically(a.output, fmt::format("{}\n", fmt::join(hypotheses, "\n")));
   double share = static_cast<double>(exact) / static_cast<double>(hypotheses.size());
   BleuScore score = bleu(a, hypotheses, references);
   if (a.json)

@@ -31,9 +31,7 @@ void check_language(const TrainOptions& o) {
 }
 
 std::string joined(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  return text;
+  return fmt::format("{}\n", fmt::join(lines, "\n"));
 }
 
 struct Parts {
