@@ -17,24 +17,16 @@ namespace glim {
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> list = {
-      {"transformer", "encoder and decoder of attention (Vaswani et al. 2017)",
-       make_translation_learner},
-      {"rnn", "recurrent encoder and decoder with attention (Bahdanau et al. 2015)",
-       make_translation_learner},
-      {"conv", "stacked convolutions with attention between the sides (Gehring et al. 2017)",
-       make_translation_learner},
-      {"non-autoregressive",
-       "encoder, and a decoder that generates all tokens at once (Gu et al. 2018)",
-       make_translation_learner},
-      {"gpt", "decoder only, continues text (Radford et al. 2019)", make_language_learner},
-      {"bert", "encoder only, pre-trained on hidden tokens (Devlin et al. 2019)",
-       make_masked_learner},
-      {"vit", "an image as a sequence of patches, a label for it (Dosovitskiy et al. 2021)",
-       make_image_learner},
-      {"cnn", "convolutions, batch norm and pooling, a label for an image (LeCun et al. 1998)",
-       make_image_learner},
-      {"classifier", "encoder only, a label for a sentence", make_classification_learner},
-      {"tagger", "encoder only, a label for each token", make_tagging_learner},
+      {"transformer", make_translation_learner},
+      {"rnn", make_translation_learner},
+      {"conv", make_translation_learner},
+      {"non-autoregressive", make_translation_learner},
+      {"gpt", make_language_learner},
+      {"bert", make_masked_learner},
+      {"vit", make_image_learner},
+      {"cnn", make_image_learner},
+      {"classifier", make_classification_learner},
+      {"tagger", make_tagging_learner},
   };
   return list;
 }

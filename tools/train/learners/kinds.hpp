@@ -11,7 +11,7 @@
 namespace glim {
 
 struct Kind {
-  std::string name, help;
+  std::string name;
   // Checks the options that are this kind's, reads the data, builds the model: anew, or with the
   // tokenizers and sizes of a checkpoint (the trainer loads its weights).
   std::unique_ptr<Learner> (*learner)(const TrainOptions& options, const Checkpoint* from);
