@@ -202,7 +202,7 @@ Verdict check_function_of(const Exercise& e, const ExerciseFunction& f, const Ru
     return wrong(f.name + " was changed: it computes something else", worst);
   const Tensors dy{normal(expected[0].shape(), 0, 1, {seed, 1000}, DType::Float64)};
   const std::string worst = worst_of(names, student.gradient(x, dy), glim.gradient(x, dy));
-  FunctionOptions options;
+  GradcheckOptions options;
   options.name = f.name;
   options.seed = seed;
   const FunctionReport report = check_function(student, inputs, options);

@@ -12,17 +12,6 @@ namespace {
 constexpr const char* kChecks[] = {"differences", "form",   "linear", "repeatable",
                                    "stateless",   "inputs", "batch",  "broadcast"};
 
-GradcheckOptions gradcheck_options(const FunctionOptions& o) {
-  GradcheckOptions options;
-  options.name = o.name;
-  options.mode = o.full ? GradcheckOptions::Mode::Full : GradcheckOptions::Mode::Projection;
-  options.precise = o.precise;
-  options.atol = o.atol;
-  options.rtol = o.rtol;
-  options.seed = o.seed;
-  return options;
-}
-
 FunctionCheck verdict_of(const GradcheckReport& d) {
   const std::string text = d.to_string(), first = text.substr(0, text.find('\n'));
   std::string detail = first.substr(first.find(d.function) + d.function.size() + 2);
@@ -63,7 +52,7 @@ const FunctionCheck& FunctionReport::check(std::string_view name) const {
 }
 
 FunctionReport check_function(const Function& function, const std::vector<GradcheckInput>& inputs,
-                              const FunctionOptions& o) {
+                              const GradcheckOptions& o) {
   using namespace foreign;
   Calls calls(function, inputs);
   if (std::find(calls.wanted.begin(), calls.wanted.end(), true) == calls.wanted.end())
@@ -71,7 +60,7 @@ FunctionReport check_function(const Function& function, const std::vector<Gradch
   Probe p{calls, {}, o.seed, 1e-9};
   FunctionReport r;
   r.function = o.name;
-  r.differences.options = gradcheck_options(o);
+  r.differences.options = o;
   auto set = [&](FunctionCheck check) {
     for (FunctionCheck& c : r.checks)
       if (c.name == check.name) c = std::move(check);

@@ -25,14 +25,6 @@ struct Function {
   std::function<Tensors(const Tensors& inputs, const Tensors& dy)> gradient;
 };
 
-struct FunctionOptions {
-  std::string name = "function";  // for the report
-  bool full = true;               // the whole Jacobian, or one random projection
-  bool precise = false;           // as in GradcheckOptions, and so are the others
-  double atol = 0, rtol = 0;
-  std::uint64_t seed = 0;
-};
-
 enum class CheckVerdict { Passed, Failed, Undecided, NotApplicable };
 std::string_view name_of(CheckVerdict v);  // "passed", "failed", "undecided", "not applicable"
 
@@ -66,8 +58,9 @@ struct FunctionReport {
   std::string to_json() const;  // one JSON object
 };
 
-// ValueError when no input or no output is of a floating dtype, or when an option is out of range.
+// `options`: its name, mode, tolerances and seed, and whether to be precise, as are the other checks then. ValueError when
+// no input or no output is of a floating dtype, or when an option is out of range.
 FunctionReport check_function(const Function& f, const std::vector<GradcheckInput>& inputs,
-                              const FunctionOptions& options = {});
+                              const GradcheckOptions& options = {});
 
 }  // namespace glim

@@ -56,9 +56,9 @@ FunctionReport check(nb::callable value, nb::callable gradient,
   function.gradient = [&](const Tensors& x, const Tensors& dy) {
     return called(gradient, arrays_of(x), arrays_of(dy));
   };
-  FunctionOptions options;
+  GradcheckOptions options;
   options.name = std::move(name);
-  options.full = full;
+  if (!full) options.mode = GradcheckOptions::Mode::Projection;
   options.precise = precise;
   options.atol = atol;
   options.rtol = rtol;

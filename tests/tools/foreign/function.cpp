@@ -24,7 +24,7 @@ Tensor random(const Shape& shape, std::uint64_t stream, DType dtype = DType::Flo
 Tensors square(const Tensors& x) { return {x[0] * x[0]}; }
 Tensor d_square(const Tensors& x, const Tensors& dy) { return 2 * x[0] * dy[0]; }
 
-FunctionReport report_of(Gradient gradient, FunctionOptions options = {}) {
+FunctionReport report_of(Gradient gradient, GradcheckOptions options = {}) {
   return check_function({square, std::move(gradient)}, {{"x", random({4, 3}, 1)}}, options);
 }
 
@@ -427,7 +427,7 @@ TEST_CASE("the errors of each element are there") {
 TEST_CASE("a report as text and as JSON") {
   const FunctionReport r =
       report_of([](const Tensors& x, const Tensors& dy) { return Tensors{0.5 * d_square(x, dy)}; },
-                {.name = "mine", .full = false});
+                {.name = "mine", .mode = GradcheckOptions::Mode::Projection});
   CHECK(r.text().starts_with("gradcheck of mine: FAILED: a constant factor: 1/2 times"));
   CHECK(contains(r.text(), "\n  linear       passed\n"));
   const auto j = nlohmann::json::parse(r.to_json());

@@ -135,9 +135,9 @@ void check_program(const std::string& command, double seconds, bool precise, boo
   if (elements == 0)
     throw ValueError("--program", "no input has real numbers; 1.0 is one, and 1 is an integer");
   for (const Tensor& y : f.value(x)) outputs += y.numel();
-  FunctionOptions options;
+  GradcheckOptions options;
   options.name = command;
-  options.full = elements * outputs <= kWholeJacobian;
+  if (elements * outputs > kWholeJacobian) options.mode = GradcheckOptions::Mode::Projection;
   options.precise = precise;
   const FunctionReport report = check_function(f, inputs, options);
   if (json)
