@@ -103,10 +103,10 @@ std::vector<Advice> advise(const Machine& machine, const Runtime& runtime) {
     list.push_back(
         {"this build is not optimized", "meson setup build --buildtype=release && ninja -C build"});
 
-  if (runtime.blas_parallel == "pthread" || runtime.blas_parallel == "sequential")
+  if (runtime.blas.parallel == "pthread" || runtime.blas.parallel == "sequential")
     list.push_back({fmt::format("this is the {} build of OpenBLAS, not the one that Debian makes "
                                 "for OpenMP, which Glim is measured with",
-                                runtime.blas_parallel),
+                                runtime.blas.parallel),
                     "apt-get install libopenblas0-openmp"});
 
   int processors = machine.processors;

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tensor/matmul/blas.hpp"
+
 namespace glim {
 
 struct Machine {
@@ -26,7 +28,7 @@ Machine inspect_machine(const std::string& root = "");
 
 // How Glim runs on it.
 struct Runtime {
-  std::string blas_config, blas_core, blas_parallel;  // tensor/matmul/blas.hpp
+  BlasInfo blas;
   int threads = 0;
   std::optional<std::string> threads_variable;  // OMP_NUM_THREADS
   bool optimized = true, sanitized = false;

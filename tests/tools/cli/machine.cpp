@@ -45,8 +45,8 @@ Machine quick_machine() {
 }
 Runtime quick_runtime() {
   Runtime r;
-  r.blas_core = "Haswell";
-  r.blas_parallel = "openmp";
+  r.blas.core = "Haswell";
+  r.blas.parallel = "openmp";
   r.threads = 4;
   return r;
 }
@@ -114,9 +114,9 @@ TEST_CASE("a slow build and a slow BLAS are named") {
   r.sanitized = true;
   CHECK(advice(m, r).starts_with("this build has sanitizers"));
   r = quick_runtime();
-  r.blas_parallel = "pthread";
+  r.blas.parallel = "pthread";
   CHECK(advice(m, r).find("| apt-get install libopenblas0-openmp") != std::string::npos);
-  r.blas_parallel = "sequential";
+  r.blas.parallel = "sequential";
   CHECK(advice(m, r).starts_with("this is the sequential build of OpenBLAS"));
 }
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "tensor/clock.hpp"
-#include "tensor/matmul/blas.hpp"
 #include "tensor/matmul/matmul.hpp"
 #include "tensor/matmul/plan.hpp"
 #include "tensor/parallel.hpp"
@@ -57,12 +56,9 @@ std::optional<std::string> environment(const char* name) {
 Runtime inspect_runtime() {
   Runtime r;
   try {
-    BlasInfo blas = blas_info();
-    r.blas_config = blas.config;
-    r.blas_core = blas.core;
-    r.blas_parallel = blas.parallel;
+    r.blas = blas_info();
   } catch (const Error& e) {
-    r.blas_config = "none: " + e.one_line();
+    r.blas.config = "none: " + e.one_line();
   }
   r.threads = num_threads();
   r.threads_variable = environment("OMP_NUM_THREADS");
@@ -109,7 +105,7 @@ nlohmann::ordered_json doctor_json(const Machine& m, const Runtime& r, const Rat
           {"available_bytes", m.available_bytes},
           {"huge_pages", m.huge_pages},
           {"blas",
-           {{"config", r.blas_config}, {"kernels", r.blas_core}, {"threading", r.blas_parallel}}},
+           {{"config", r.blas.config}, {"kernels", r.blas.core}, {"threading", r.blas.parallel}}},
           {"kernels", name_of(best_isa())},
           {"gemm", name_of(gemm_engine())},
           {"builtin_gflops", rates.builtin},
@@ -122,7 +118,7 @@ void run_doctor(bool json, bool gemm_given) {
   const GemmEngine engine = gemm_engine();
   Machine m = inspect_machine();
   Runtime r = inspect_runtime();
-  Rates rates = measure_gemm(0.6, !r.blas_core.empty());
+  Rates rates = measure_gemm(0.6, !r.blas.core.empty());
   std::vector<Advice> advice = advise(m, r);
   if (json) return print_json(doctor_json(m, r, rates, advice));
   auto variable = [](const char* name) {
@@ -143,10 +139,10 @@ void run_doctor(bool json, bool gemm_given) {
   print_row("memory", fmt::format("{}, {} free; transparent huge pages: {}",
                                   gibibytes(m.memory_bytes), gibibytes(m.available_bytes),
                                   m.huge_pages.empty() ? "unknown" : m.huge_pages));
-  print_row("BLAS", r.blas_config);
-  if (!r.blas_core.empty()) {
-    print_row("  kernels", r.blas_core + variable("OPENBLAS_CORETYPE"));
-    print_row("  threading", r.blas_parallel);
+  print_row("BLAS", r.blas.config);
+  if (!r.blas.core.empty()) {
+    print_row("  kernels", r.blas.core + variable("OPENBLAS_CORETYPE"));
+    print_row("  threading", r.blas.parallel);
   }
   print_row("Glim's kernels", std::string(name_of(best_isa())) + variable("GLIM_ISA"));
   print_row("large GEMM",
