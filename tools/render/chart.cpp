@@ -101,6 +101,9 @@ std::size_t draw(Svg& svg, const Series& s, std::size_t i, const Frame& f) {
   if (!s.low.empty()) draw_band(svg, s, i, f);
   std::string points;
   std::size_t lost = 0, run = 0;
+  auto gap = [&](std::size_t k) {
+    return k >= s.x.size() || !f.x.takes(s.x[k]) || !f.y.takes(s.y[k]);
+  };
   auto close = [&] {
     if (s.line && run > 1)
       svg.raw(fmt::format("<polyline points=\"{}\" fill=\"none\" {}/>\n", points, stroke(i)));
@@ -108,7 +111,7 @@ std::size_t draw(Svg& svg, const Series& s, std::size_t i, const Frame& f) {
     run = 0;
   };
   for (std::size_t k = 0; k < s.x.size(); ++k) {
-    if (!f.x.takes(s.x[k]) || !f.y.takes(s.y[k])) {
+    if (gap(k)) {
       ++lost;
       close();
       continue;
@@ -117,13 +120,9 @@ std::size_t draw(Svg& svg, const Series& s, std::size_t i, const Frame& f) {
   }
   close();
   for (std::size_t k = 0; k < s.x.size(); ++k) {
-    bool here = f.x.takes(s.x[k]) && f.y.takes(s.y[k]);
-    auto gap = [&](std::size_t at) {
-      return at >= s.x.size() || !f.x.takes(s.x[at]) || !f.y.takes(s.y[at]);
-    };
     // A point between gaps has no line to show it.
     bool lonely = (k == 0 || gap(k - 1)) && gap(k + 1);
-    if (here && (s.marks || !s.line || lonely)) svg.raw(mark(i, f.at_x(s.x[k]), f.at_y(s.y[k])));
+    if (!gap(k) && (s.marks || !s.line || lonely)) svg.raw(mark(i, f.at_x(s.x[k]), f.at_y(s.y[k])));
   }
   return lost;
 }
