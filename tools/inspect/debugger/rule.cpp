@@ -1,5 +1,5 @@
-#include "tools/inspect/debugger/rule.hpp"
-
+// The rule of a node's op, as the tape and the compiler know it: the op and its rule run again on a tape of their
+// own, and the lines at which the rule's nodes were made are shown, with the functions around them.
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
@@ -7,6 +7,7 @@
 
 #include "autograd/op.hpp"
 #include "tensor/ops/elementwise.hpp"
+#include "tools/inspect/debugger/show.hpp"
 #include "tools/inspect/debugger/sources.hpp"
 
 namespace glim::step {

@@ -8,7 +8,6 @@
 #include "autograd/formula.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/print.hpp"
-#include "tools/inspect/debugger/rule.hpp"
 #include "tools/inspect/debugger/sources.hpp"
 #include "tools/measure/statistics.hpp"
 

@@ -26,6 +26,8 @@ std::string where_text(const Session& session, int node);
 std::string graph_text(const Session& session, int node);
 // `around` nodes on each side in the order of the walk, and the rule of this one.
 std::string list_text(const Session& session, int node, int around = 5);
+// The lines of the op's rule, with the functions around them (rule.cpp); "" for a leaf.
+std::string rule_text(const Session& session, int node);
 // "" when the gradient is complete; else why there is none, or not all of it.
 std::string gradient_note(const Session& session, int node);
 

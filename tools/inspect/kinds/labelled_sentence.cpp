@@ -9,7 +9,7 @@
 #include "tensor/random.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
 #include "tools/inspect/example.hpp"
-#include "tools/train/learners/classification.hpp"
+#include "tools/train/learners/bert.hpp"
 #include "tools/train/option_names.hpp"
 
 namespace glim {

@@ -1,6 +1,9 @@
-#include "tools/train/learners/classification.hpp"
-
+// Learning to classify sentences: the kind `classifier` (models/bert/bert.hpp), from scratch or from a
+// pre-trained encoder.
+//
+//   loss = Σ KL(q ‖ p) over the sentences, q the label, smoothed
 #include "tools/data/corpus/split.hpp"
+#include "tools/train/learners/kinds.hpp"
 #include "tools/train/learners/labelled.hpp"
 #include "tools/train/learners/labels.hpp"
 

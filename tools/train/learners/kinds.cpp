@@ -6,10 +6,9 @@
 #include "tensor/random.hpp"
 #include "tools/common/machine.hpp"
 #include "tools/train/estimate.hpp"
-#include "tools/train/learners/classification.hpp"
+#include "tools/train/learners/bert.hpp"
 #include "tools/train/learners/embeddings.hpp"
 #include "tools/train/learners/images.hpp"
-#include "tools/train/learners/language.hpp"
 #include "tools/train/learners/tagging.hpp"
 #include "tools/train/learners/translation.hpp"
 

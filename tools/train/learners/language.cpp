@@ -1,5 +1,12 @@
-#include "tools/train/learners/language.hpp"
-
+// Learning to continue text: the kind `gpt`.
+//
+//   loss = -Σ ln P(token t+1 | tokens 1 … t) over crops of `block` tokens
+//
+// Each epoch reads the whole text once. It is cut into crops that do not overlap, from a random place on, and
+// they are read in random order; both are functions of (seed, epoch). (nanoGPT draws the place of each crop,
+// so it sees some text twice and some not at all.) Validation reads the whole validation part in consecutive
+// blocks. The parts are nanoGPT's: the first 90 % of the characters (of the lines, unless tokens are
+// characters) train, the rest validates, or another file does.
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -11,6 +18,7 @@
 #include "tools/data/corpus/split.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
 #include "tools/train/fingerprint.hpp"
+#include "tools/train/learners/kinds.hpp"
 #include "tools/train/learners/sizes.hpp"
 #include "tools/train/option_list.hpp"
 

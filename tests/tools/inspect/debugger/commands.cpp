@@ -12,7 +12,6 @@
 #include "tests/tools/inspect/debugger/common.hpp"
 #include "tools/gradient_cases/spec.hpp"
 #include "tools/inspect/debugger/difference.hpp"
-#include "tools/inspect/debugger/rule.hpp"
 #include "tools/inspect/debugger/show.hpp"
 #include "tools/inspect/debugger/why.hpp"
 #include "tools/inspect/node_names.hpp"

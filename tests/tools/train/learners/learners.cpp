@@ -9,10 +9,8 @@
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tests/tools/train/smallest.hpp"
-#include "tools/train/learners/classification.hpp"
 #include "tools/train/learners/kinds.hpp"
 #include "tools/train/learners/labels.hpp"
-#include "tools/train/learners/language.hpp"
 #include "tools/train/presets.hpp"
 
 namespace test_learners {
