@@ -66,7 +66,7 @@ Json node_statistics(const CapturedNode& n) {
 Json to_json(const CapturedNode& n, bool with_statistics) {
   Json j{{"number", n.number}, {"name", n.name},   {"path", n.path},
          {"scope", n.scope},   {"op", n.op},       {"where", n.where},
-         {"inputs", n.inputs}, {"saved", n.saved}, {"shape", shape_json(n.value.shape())},
+         {"inputs", n.inputs}, {"saved", n.saved}, {"shape", n.value.shape().vec()},
          {"turn", n.turn}};
   if (with_statistics)
     j.update(node_statistics(n));
@@ -202,7 +202,7 @@ void write_inspection_json(const Inspection& inspection, const std::string& path
       if (!first) text += ",\n";
       first = false;
       text +=
-          Json(name).dump() + ":{\"shape\":" + shape_json(tensor.shape()).dump() + ",\"values\":[";
+          Json(name).dump() + ":{\"shape\":" + Json(tensor.shape().vec()).dump() + ",\"values\":[";
       append_values(text, tensor);
       text += "]}";
       if (text.size() > o.most_bytes) too_large(path, static_cast<double>(text.size()), o);

@@ -61,15 +61,9 @@ nlohmann::json packed_values(const std::vector<double>& values) {
 
 }  // namespace
 
-nlohmann::json shape_json(const Shape& shape) {
-  nlohmann::json j = nlohmann::json::array();
-  for (int i = 0; i < shape.rank(); ++i) j.push_back(shape[i]);
-  return j;
-}
-
 nlohmann::json packed(const Tensor& x) {
   nlohmann::json j = packed_values(x.to(DType::Float64).to_vector<double>());
-  j["shape"] = shape_json(x.shape());
+  j["shape"] = x.shape().vec();
   return j;
 }
 
@@ -87,7 +81,7 @@ nlohmann::json packed_picture(const Tensor& x, Index rows, Index columns) {
     }
   nlohmann::json j = packed_values(cells);
   j["shape"] = {shown_r, shown_c};
-  j["full"] = shape_json(x.shape());
+  j["full"] = x.shape().vec();
   return j;
 }
 

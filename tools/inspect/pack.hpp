@@ -15,7 +15,6 @@
 namespace glim {
 
 // {"shape": [...], "e0": -7, "data": "..."}, or {"shape": [...], "numbers": [...]}.
-nlohmann::json shape_json(const Shape& shape);
 nlohmann::json packed(const Tensor& x);
 
 // A tensor of any rank as at most `rows` by `columns` cells, its last axis to the right: each cell
