@@ -1,7 +1,6 @@
 #include "tools/foreign/program.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "tensor/error.hpp"
@@ -96,7 +95,7 @@ Json json_of(const Tensor& x) {
   }
   if (x.dtype() == DType::Bool) return x.item() != 0;
   if (x.dtype() == DType::Int64) return x.to_vector<std::int64_t>()[0];
-  return std::isfinite(x.item()) ? Json(x.item()) : Json(nullptr);
+  return x.item();
 }
 
 static Json json_of(const Tensors& list, const std::vector<std::string>& names) {

@@ -9,7 +9,7 @@
 
 namespace glim::foreign {
 
-// Nested lists; of what is not finite null.
+// Nested lists; what is not finite is written as null.
 nlohmann::ordered_json json_of(const Tensor& x);
 
 class Program {
