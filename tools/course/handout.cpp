@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <fmt/format.h>
-#include <sstream>
 #include <vector>
 
 #include "tensor/error.hpp"
@@ -12,6 +11,7 @@
 #include "tools/common/output.hpp"
 #include "tools/course/runner_process.hpp"
 #include "tools/data/corpus/files.hpp"
+#include "tools/data/corpus/records.hpp"
 
 namespace glim::course {
 namespace {
@@ -53,8 +53,7 @@ std::string this_program() {
 // Every head's picture, and those of the tokens.
 std::vector<std::string> pictures_of(const std::string& inspect) {
   std::vector<std::string> names;
-  std::istringstream lines(printed_by(inspect + " --list-pictures"));
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : divided(printed_by(inspect + " --list-pictures"), '\n')) {
     const std::string name = line.substr(std::min(line.find_first_not_of(' '), line.size())),
                       last = name.substr(name.rfind('/') + 1);
     if (last.starts_with("head") || name == "tokens" || name == "rollout") names.push_back(name);

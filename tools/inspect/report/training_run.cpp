@@ -12,6 +12,7 @@
 #include "tools/common/range.hpp"
 #include "tools/common/toml.hpp"
 #include "tools/data/corpus/files.hpp"
+#include "tools/data/corpus/records.hpp"
 #include "tools/measure/attention_statistics.hpp"
 
 namespace glim {
@@ -28,16 +29,13 @@ constexpr std::size_t kLongestName = 256;  // of an attention; its heads' names 
 // Calls f(object, line number) for each whole line; whether the last one was cut short.
 template <class F>
 bool each_line(const std::string& path, const F& f) {
-  std::string text = read_file(path, "report");
-  int number = 0;
-  for (std::size_t start = 0; start < text.size();) {
-    std::size_t end = text.find('\n', start);
-    if (end == std::string::npos) return true;
-    ++number;
+  const std::vector<std::string> lines = divided(read_file(path, "report"), '\n');
+  for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
+    const int number = static_cast<int>(i) + 1;
     auto fail = [&](const std::string& problem) {
       throw FileError(path, "line " + std::to_string(number) + ": " + problem);
     };
-    json line = parse_json(std::string_view(text).substr(start, end - start), false);
+    json line = parse_json(lines[i], false);
     if (!line.is_object()) fail("is not a JSON object");
     try {
       f(line, number);
@@ -46,9 +44,8 @@ bool each_line(const std::string& path, const F& f) {
     } catch (const std::string& problem) {
       fail(problem);
     }
-    start = end + 1;
   }
-  return false;
+  return !lines.back().empty();
 }
 
 double number_of(const json& v) {

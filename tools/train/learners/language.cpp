@@ -15,6 +15,7 @@
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tools/data/corpus/corpus.hpp"
+#include "tools/data/corpus/records.hpp"
 #include "tools/data/corpus/split.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
 #include "tools/train/fingerprint.hpp"
@@ -76,10 +77,7 @@ Parts parts_of(const TrainOptions& o) {
 TokenizerPtr trained_tokenizer(const TrainOptions& o, const std::string& text) {
   TokenizerOptions options = tokenizer_options(o, false);
   if (options.kind == "char") return train_tokenizer(options, std::vector<std::string>{text});
-  std::vector<std::string> lines;
-  for (std::size_t at = 0, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1)
-    lines.push_back(text.substr(at, end - at));
-  return train_tokenizer(options, lines);
+  return train_tokenizer(options, divided(text, '\n'));
 }
 
 }  // namespace
