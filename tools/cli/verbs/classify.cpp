@@ -16,12 +16,15 @@ namespace {
 
 void run_classify(const ClassifyArguments& a) {
   const ModelFile model = read_model(a.model);
-  if (model.kind == "classifier") return classify_sentences(a, model);
-  if (model.kind == "tagger") return classify_tokens(a, model);
   if (model.kind == "vit" || model.kind == "cnn") return classify_images(a, model);
-  throw FileError(model.file,
-                  "holds a model of kind '" + model.kind +
-                      "', which does not classify; use one of classifier, tagger, vit, cnn");
+  if (model.kind != "classifier" && model.kind != "tagger")
+    throw FileError(model.file,
+                    "holds a model of kind '" + model.kind +
+                        "', which does not classify; use one of classifier, tagger, vit, cnn");
+  if (!(a.images.empty() && a.labels.empty() && a.image_folder.empty() && a.files.empty()))
+    throw ValueError("classify",
+                     "images are for models of kind 'vit' or 'cnn'; this one reads sentences");
+  model.kind == "tagger" ? classify_tokens(a, model) : classify_sentences(a, model);
 }
 
 }  // namespace

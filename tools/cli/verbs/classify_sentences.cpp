@@ -29,9 +29,6 @@ void measure_labelled(const Classifier& classifier, const ClassifyArguments& a) 
 }  // namespace
 
 void classify_sentences(const ClassifyArguments& a, const ModelFile& model) {
-  if (!(a.images.empty() && a.labels.empty() && a.image_folder.empty() && a.files.empty()))
-    throw ValueError("classify",
-                     "images are for models of kind 'vit' or 'cnn'; this one reads sentences");
   if (!a.columns.empty() && a.labelled.empty())
     throw ValueError("--columns", "names those of --labelled FILE");
   const Classifier classifier(model);

@@ -44,9 +44,6 @@ void measure_labelled(const ClassifyArguments& a, const Tagger& tagger) {
 }  // namespace
 
 void classify_tokens(const ClassifyArguments& a, const ModelFile& model) {
-  if (!(a.images.empty() && a.labels.empty() && a.image_folder.empty() && a.files.empty()))
-    throw ValueError("classify",
-                     "images are for models of kind 'vit' or 'cnn'; this one reads sentences");
   if (!a.columns.empty())
     throw ValueError("--columns",
                      "is for models of kind 'classifier'; a tagger reads the first and the last");

@@ -157,7 +157,6 @@ void finish(const CompareArguments& a, const std::vector<Comparison>& rows,
 void run_compare(Command& command, CompareArguments& a) {
   namespace fs = std::filesystem;
   TrainOptions& o = a.options;
-  parse_bleu_tokenizer(a.compare.tokenize);
   if (!a.models.empty()) {
     if (!a.kinds.empty()) throw ValueError("--models", "are trained already: leave out --kinds");
     const Checkpoint checkpoint = load_checkpoint(a.models[0]);

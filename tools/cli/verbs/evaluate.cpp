@@ -59,7 +59,6 @@ double in_place(const std::vector<std::string>& hypotheses,
 
 void run_evaluate(Command& command, EvaluateArguments& a) {
   const Processes& world = Processes::world();
-  parse_bleu_tokenizer(a.tokenize);
   if (!a.hypotheses.empty()) {
     if (!a.source.empty() || !a.pairs.empty() || command.given("model"))
       throw ValueError("--hypotheses",
