@@ -51,11 +51,7 @@ ParallelCorpus test_corpus(const CompareArguments& a, const TrainOptions& o) {
   return generated_corpus(o.task + " (test)", pairs);
 }
 
-const std::vector<std::string> kImageKinds = {"vit", "cnn"};
-
-bool of_images(const std::string& kind) {
-  return std::find(kImageKinds.begin(), kImageKinds.end(), kind) != kImageKinds.end();
-}
+bool of_images(const std::string& kind) { return lists("vit, cnn", kind); }
 
 std::vector<std::string> kinds_of(const CompareArguments& a) {
   std::vector<std::string> known;
@@ -64,9 +60,6 @@ std::vector<std::string> kinds_of(const CompareArguments& a) {
   for (const std::string& k : a.kinds) {
     if (std::count(a.kinds.begin(), a.kinds.end(), k) > 1)
       throw ValueError("--kinds", "'" + k + "' is listed twice");
-    if (!sequence_kind(k) && !of_images(k))
-      throw ValueError("--kinds",
-                       "'" + k + "' is not one of " + sequence_kind_names() + ", vit, cnn");
     if (of_images(k) != of_images(a.kinds[0]))
       throw ValueError("--kinds", a.kinds[0] + " and " + k + " do not learn from the same data");
   }
@@ -95,9 +88,8 @@ TrainOptions options_of(Command& command, const CompareArguments& a, const std::
   o.kind = kind;
   for (const TrainOption& t : train_options())
     if (!t.is_of(kind)) t.copy(TrainOptions{}, o);
-  static const std::vector<std::string> budget = {"epochs", "batch-tokens", "batch-sentences"};
   apply_preset(o, [&](const char* name) {
-    return std::find(budget.begin(), budget.end(), name) != budget.end() || command.given(name);
+    return lists("epochs, batch-tokens, batch-sentences", name) || command.given(name);
   });
   o.out = (std::filesystem::path(a.options.out) / kind).string();
   return o;
@@ -228,7 +220,7 @@ Command compare_command() {
       c.option("kinds", &a->kinds, "kinds of model (without: all that translate; or vit,cnn)");
   kinds.delimiter = ',';
   for (const SequenceKind& k : sequence_kinds()) kinds.choices.push_back(k.name);
-  for (const std::string& k : kImageKinds) kinds.choices.push_back(k);
+  kinds.choices.insert(kinds.choices.end(), {"vit", "cnn"});
   c.option("models", &a->models, "folders of trained models to compare instead").delimiter = ',';
   c.option("test-source", &a->test_source,
            "file of source sentences to test on (built-in tasks have their own)");
@@ -248,15 +240,10 @@ Command compare_command() {
     if (t.name == "kind") continue;
     Option& o = c.option(t, a->options);
     if (o.name == "out") o.help = "folder of the models, one folder each";
-    const auto& all = sequence_kinds();
-    o.hidden = std::none_of(all.begin(), all.end(),
-                            [&](const SequenceKind& k) { return t.is_of(k.name); }) &&
-               !t.is_of("vit") && !t.is_of("cnn");
+    o.hidden = std::ranges::none_of(kinds.choices, [&](const auto& k) { return t.is_of(k); });
     o.kinds = "";
     // What is not given is each kind's own, but for the budget, the data and the folder.
-    static const std::vector<std::string> shared = {"task", "epochs", "batch-tokens",
-                                                    "batch-sentences", "out"};
-    if (std::find(shared.begin(), shared.end(), o.name) == shared.end()) o.default_text = "";
+    if (!lists("task, epochs, batch-tokens, batch-sentences, out", o.name)) o.default_text = "";
   }
   for (const char* name : {"kinds", "models", "test-source", "test-target", "task", "source",
                            "target", "epochs", "batch-tokens", "out"})
