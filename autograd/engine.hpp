@@ -88,6 +88,7 @@ class Engine::Recorder {
   const Var* const* inputs_;
   std::size_t count_;
   const Where& where_;
+  std::uint64_t tape_ = 0;  // its id
   bool active_ = false, replays_ = false;
 };
 

@@ -27,6 +27,7 @@ Engine::Recorder::Recorder(Op& op, const Formula& formula, const Var* const* inp
   }
   if (active_) op.inputs_ = inputs_;
   replays_ = active_ && tape->replays_;
+  tape_ = tape->id_;
   tape->notify([&](Observer& o) { o.op_started(0); });
 }
 
@@ -45,6 +46,8 @@ Var Engine::Recorder::constant(Tensor y) const {
 }
 
 Var Engine::Recorder::record(std::unique_ptr<Op> op, Tensor y, RunAgain run) const {
+  if (!Tape::current() || Tape::current()->id() != tape_)
+    throw StateError(formula_.op, "its forward ended or paused the tape, or left another open");
   Tape& tape = *Tape::current();
   tape.notify([&](Observer& o) { o.computed(formula_, y); });
   std::vector<int> inputs;

@@ -1,4 +1,5 @@
 """Arrays of NumPy in and out: the same memory wherever it can be the same."""
+import ctypes
 import numpy as np
 import pytest
 
@@ -59,6 +60,13 @@ def test_elements_that_cannot_be_read_in_place_are_copied():
 def test_what_is_no_array_of_glim(array, error, words):
     with pytest.raises(error, match=words):
         glim.Tensor(array)
+
+
+def test_buffers_without_strides():
+    assert glim.Tensor((ctypes.c_double * 3)(1, 2, 3)).numpy().tolist() == [1, 2, 3]
+    for date in np.datetime64("2020"), np.timedelta64(1):
+        with pytest.raises(glim.DTypeError):
+            glim.sum(date)
 
 
 def test_errors_are_the_types_that_python_has():

@@ -303,3 +303,39 @@ def test_exceptions_of_python_end_a_backward():
     for _ in range(20):
         with glim.Tape() as tape, pytest.raises(ZeroDivisionError, match="of the op"):
             tape.backward(Fails()(Slow()(x)).sum())
+
+
+def test_a_tape_does_not_end_in_a_call_that_began_after_it():
+    x = glim.Var.leaf(np.ones(3))
+
+    class Own(glim.Op):
+        def forward(self, x):
+            self.before()
+            return x * 2
+
+        def gradient(self, dy, x):
+            return 2 * dy
+
+    own = Own()
+    with glim.Tape() as tape:
+        for call in (lambda: own(x)), (lambda: glim.recomputed(lambda: own.before() or x * 2.0)):
+            own.before = lambda: tape.__exit__()
+            with pytest.raises(glim.StateError, match="ends within"):
+                call()
+        stop = glim.no_grad()
+        own.before = stop.__enter__
+        with pytest.raises(glim.StateError, match="ended or paused the tape"):
+            own(x)
+        stop.__exit__()
+
+
+def test_a_tape_that_a_hook_opens_ends_with_it():
+    x = glim.Var.leaf(np.ones(3))
+    opened = []
+    with glim.Tape() as tape:
+        y = x * 2.0
+        tape.hook(y, lambda g: opened.append(glim.Tape().__enter__()))
+        tape.backward(glim.sum(y))
+        with pytest.raises(glim.StateError, match="is not open"):
+            opened[0].__exit__()
+    assert x.grad.numpy().tolist() == [2, 2, 2]

@@ -141,3 +141,10 @@ def test_ctrl_c_leaves_a_run_that_goes_on(folder):
             break
         time.sleep(0.1)
     assert glim.train(out=out, resume=True, max_steps=1, quiet=True).kind == "transformer"
+
+
+def test_what_is_no_text_is_refused():
+    with pytest.raises(glim.ValueError, match="surrogate"):
+        glim.program.run(["step", "--fresh"], show=False, stdin="\udc80")
+    done = subprocess.run([sys.executable, "-m", "glim", "train", "--source", b"caf\xe9"], capture_output=True, timeout=120)
+    assert done.returncode == 1 and done.stderr == b"glim: error: 'caf\\udce9' is not UTF-8\n"

@@ -39,7 +39,7 @@ int depth = 0;  // of UntilCtrlC
 struct sigaction before;
 void on_interrupt(int signal) {
   interrupted = true;
-  if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) before.sa_handler(signal);
+  if (before.sa_handler != SIG_DFL) before.sa_handler(signal);
 }
 
 }  // namespace
@@ -124,6 +124,8 @@ nb::object array_or_none(const Tensor& x) { return x.defined() ? nb::cast(x) : n
 UntilCtrlC::UntilCtrlC() : until_stop_(&interrupted) {
   if (depth++ > 0) return;
   interrupted = false;
+  sigaction(SIGINT, nullptr, &before);
+  if (before.sa_handler == SIG_IGN) return;
   struct sigaction ours {};
   ours.sa_handler = on_interrupt;
   ours.sa_flags = SA_RESTART;

@@ -106,8 +106,16 @@ Tensor tensor_of(nb::handle x, std::string_view name) {
   if (const Tensor* t = nullptr; nb::try_cast<const Tensor*>(x, t) && t) return *t;
   // JAX hands out as writable what nobody may write.
   const bool jax = text_of(x.type().attr("__module__")).starts_with("jax");
-  if (nb::ndarray<> array; !jax && nb::try_cast(x, array)) return over(array, x, name, false);
-  if (nb::ndarray<nb::ro> array; nb::try_cast(x, array)) return over(array, x, name, true);
+  // nanobind reads strides, which the buffers of ctypes and of NumPy's dates lack; a memoryview has them.
+  nb::object source = nb::borrow(x);
+  if (!nb::hasattr(x, "__dlpack__")) {
+    if (PyObject* view = PyMemoryView_FromObject(x.ptr()))
+      source = nb::steal(view);
+    else
+      PyErr_Clear();
+  }
+  if (nb::ndarray<> array; !jax && nb::try_cast(source, array)) return over(array, x, name, false);
+  if (nb::ndarray<nb::ro> array; nb::try_cast(source, array)) return over(array, x, name, true);
   return copy_or_refuse(x, name);
 }
 

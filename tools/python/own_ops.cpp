@@ -19,6 +19,7 @@ struct OwnOp final : Op {
       save(static_cast<int>(k));
     }
     count = x.size();
+    WithinCall call;
     nb::object y = python->attr("forward")(*arrays);
     if (y.is_none())
       throw ValueError(name(), "forward returned None; it returns an array. Is a return missing?");
@@ -26,6 +27,7 @@ struct OwnOp final : Op {
   }
   Grads gradient(const Var& dy) const override {
     nb::gil_scoped_acquire lock;
+    WithinCall call;
     nb::list inputs;
     for (std::size_t k = 0; k < count; ++k) inputs.append(saved(static_cast<int>(k)));
     nb::object given = python->attr("gradient")(dy, *inputs);

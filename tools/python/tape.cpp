@@ -16,21 +16,36 @@ namespace glim::python {
 using namespace nb::literals;
 namespace {
 
-// A tape of Python ends with its `with`. One that another thread gives up is kept for ever: a tape ends on its own.
+thread_local int calls = 0;  // of functions of Python, one within the other
+
+// A tape of Python ends with its `with`. One that another thread or a call within it gives up is kept for ever.
 class PyTape {
  public:
   explicit PyTape(TapeOptions options) : options_(options) {}
   ~PyTape() {
-    if (tape_ && std::this_thread::get_id() != thread_) (void)tape_.release();
+    if (tape_ && (std::this_thread::get_id() != thread_ || calls != calls_)) (void)tape_.release();
+    std::erase(open_, this);
+  }
+  static void end_those_of_call() {
+    for (std::size_t k = open_.size(); k-- > 0;)
+      if (open_[k]->thread_ == std::this_thread::get_id() && open_[k]->calls_ == calls) {
+        open_[k]->tape_.reset();
+        open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(k));
+      }
   }
   void enter() {
     if (tape_) throw StateError("tape", "is open already");
     tape_ = std::make_unique<Tape>(options_);
     thread_ = std::this_thread::get_id();
+    calls_ = calls;
+    open_.push_back(this);
   }
   void exit() {
     static_cast<void>(tape());
     if (running_) throw StateError("tape", "ends within its own backward");
+    if (calls != calls_)
+      throw StateError("tape", "ends within a forward, a hook or a region that began after it");
+    std::erase(open_, this);
     tape_.reset();
   }
   Tape& tape() const {
@@ -58,7 +73,8 @@ class PyTape {
   TapeOptions options_;
   std::unique_ptr<Tape> tape_;
   std::thread::id thread_;
-  int running_ = 0;
+  int running_ = 0, calls_ = 0;
+  static inline std::vector<PyTape*> open_;  // of all threads, by Python's lock
 };
 
 struct PyNode {
@@ -85,6 +101,7 @@ PyNode node_of(const Tape& tape, int number) {
 Hook hook_of(nb::callable f) {
   return [f = kept(f)](const Var& g) -> Var {
     nb::gil_scoped_acquire lock;
+    WithinCall call;
     nb::object result = (*f)(g);
     return result.is_none() ? Var() : var_of(result, "the hook's result");
   };
@@ -119,6 +136,12 @@ struct PyNoGrad {
 };
 
 }  // namespace
+
+WithinCall::WithinCall() { ++calls; }
+WithinCall::~WithinCall() {
+  PyTape::end_those_of_call();
+  --calls;
+}
 
 void bind_tape(nb::module_& m) {
   nb::class_<PyNode>(m, "Node", "An op or a leaf on a tape.")

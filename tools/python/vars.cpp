@@ -158,6 +158,7 @@ void bind_vars(nb::module_& m) {
         return recomputed(
             [f = kept(f)]() -> Var {
               nb::gil_scoped_acquire lock;
+              WithinCall call;
               nb::object y = (*f)();
               if (y.is_none())
                 throw ValueError("recomputed", "f returned None. Is a return missing?");

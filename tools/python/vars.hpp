@@ -73,6 +73,13 @@ nb::object result_of(MeasuredLoss v);     // (loss, sums), sums a dict
 const char* doc_of(const char* op, const char* comment);
 
 // Until the end of the block Ctrl-C ends what computes, as a KeyboardInterrupt.
+// While a function of Python runs in an op, a region or a hook: no tape from before may end, and its own ones end with it.
+class WithinCall {
+ public:
+  WithinCall();
+  ~WithinCall();
+};
+
 class UntilCtrlC {
  public:
   UntilCtrlC();

@@ -17,6 +17,12 @@ def main():
     if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
         os.environ["GOMP_SPINCOUNT"] = "10000"  # OpenMP has it already (__init__.py); `glim doctor` shows it
     os.environ.setdefault("GLIM_PYTHON", sys.executable)  # what `glim course` runs a student's file with
+    for word in sys.argv[1:]:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            print(f"glim: error: '{ascii(word)[1:-1]}' is not UTF-8", file=sys.stderr)
+            return 1
     return _glim.run_program(["glim", *sys.argv[1:]])
 
 
@@ -41,6 +47,10 @@ def run(words, show=True, stdin=None):
     KeyboardInterrupt.
     """
     _glim_program()
+    try:
+        given = stdin.encode() if stdin is not None else None
+    except UnicodeEncodeError as error:
+        raise _glim.ValueError(f"half of a surrogate pair is no text: {error}") from None
     command = [sys.executable, "-m", "glim", *words]
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
     pipe = subprocess.PIPE
@@ -53,9 +63,12 @@ def run(words, show=True, stdin=None):
     for reader in readers:
         reader.start()
     try:
-        if stdin is not None:
-            child.stdin.write(stdin.encode())
-            child.stdin.close()
+        if given is not None:
+            try:
+                child.stdin.write(given)
+                child.stdin.close()
+            except BrokenPipeError:
+                pass  # it has ended, and says why
         status = child.wait()
     except KeyboardInterrupt:
         child.send_signal(signal.SIGINT)
