@@ -215,8 +215,9 @@ OPTION(Index, try_every, 0,
 OPTION(double, enough, 0,
        "stop when this share of those translations equals the reference (0: never)",
        .range = {0, 1}, .kinds = kSequence, .resumes = true)
-OPTION(Index, valid_every, 0, "steps between validations (0: each epoch)", .range = kCount,
-       .resumes = true)
+OPTION(Index, valid_every, 0,
+       "steps between validations, beside those at the end of each epoch (0: none)",
+       .range = kCount, .resumes = true)
 OPTION(Index, save_every, 0, "steps between checkpoints (0: at each validation)", .range = kCount,
        .resumes = true)
 OPTION(Index, log_every, 0,

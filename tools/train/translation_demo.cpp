@@ -112,11 +112,11 @@ std::string TranslationLearner::demonstrate(const std::string& folder) {
     text += fmt::format("  {}\n    {} {}{}\n", test.pairs[i].source, same ? "=" : "≠", found[i],
                         same ? "" : "   reference: " + references[i]);
   }
-  if (own)
-    return text + fmt::format("BLEU {:.2f} on {} held-out sentences\n\n",
-                              corpus_bleu(found, references, {BleuTokenizer::automatic}).score,
-                              found.size());
   const std::size_t exact = count_same(found, references);
+  if (own)
+    return text + fmt::format("BLEU {:.2f} on {} held-out sentences, of which {} equal theirs\n\n",
+                              corpus_bleu(found, references, {BleuTokenizer::automatic}).score,
+                              found.size(), exact);
   text += fmt::format("exact match: {} of {} = {:.2f} %\n", exact, found.size(),
                       100.0 * static_cast<double>(exact) / static_cast<double>(found.size()));
   return text + attention_picture(best, test);

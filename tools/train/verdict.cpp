@@ -88,12 +88,14 @@ std::string not_learned(Learner& learner, const TrainOptions& o, const TrainStat
     found = said[0].empty() ? "every translation is empty"
                             : "every translation is the same: " + said[0];
   if (!found.empty()) return "not learned: " + found + "; try " + remedy(o, state, peak);
-  if (held_out.tokens > 0 && guesses(held_out, 1))
-    return fmt::format(
-        "learned by heart: the loss of {:.3f} on held-out data is not below {:.3f}, that of a "
-        "guess by the targets' frequencies; try {}",
-        held_out.nll, guess.entropy, more_data(o));
-  return "";
+  if (!(held_out.tokens > 0 && guesses(held_out, 1))) return "";
+  const bool falls = state.best_step == state.step;  // to the end
+  return fmt::format(
+      "{}: the loss of {:.3f} on held-out data is not below {:.3f}, that of a guess by the "
+      "targets' "
+      "frequencies{}; try {}",
+      falls ? "not learned" : "learned by heart", held_out.nll, guess.entropy,
+      falls ? ", but it falls" : "", falls ? remedy(o, state, peak) : more_data(o));
 }
 
 }  // namespace glim

@@ -16,7 +16,7 @@ namespace glim {
 //
 // or that it has learned its training data alone:
 //
-//   held_out       the loss on held-out data is not below that entropy
+//   held_out       the loss on held-out data is not below that entropy, and does not fall any more
 //
 // `state` is that of the run's end, `peak` its largest rate. The model is in eval() afterwards.
 std::string not_learned(Learner& learner, const TrainOptions& options, const TrainState& state,

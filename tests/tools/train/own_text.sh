@@ -35,7 +35,8 @@ awk 'BEGIN {
 run translator --source mine.en --target mine.de
 says translator 'held out to validate on: 25 of 250 pairs, drawn with --seed \(lines [0-9]+, [0-9]+, [0-9]+, …\)'
 says translator '^on held-out data: KL'
-silent translator 'not learned'
+says translator '^BLEU [0-9.]+ on 25 held-out sentences, of which [0-9]+ equal theirs$'
+silent translator 'not learned|stopped:'
 "$glim" translate --model translator <mine.en >said 2>log
 report "as many lines as sentences, none empty" "$([ "$(grep -c . said)" = 250 ] || head -3 said log)"
 report "sentences differ" "$([ "$(sort -u said | wc -l)" -gt 100 ] || sort -u said | head)"
@@ -52,6 +53,8 @@ says burnt '^not learned: .* a lower --rate than 10 \(1e-03\)$'
 sed 's/.*/&\t&/; s/\t.* \(sees\|hears\|likes\) .*/\tA/; s/\t.* .*/\tB/' mine.en >labels.tsv
 run judge --kind classifier --labelled labels.tsv --epochs 40
 silent judge 'not learned'
+echo "good xyzzy" | "$glim" classify --model judge >out 2>err
+report "classify says which word is unknown" "$(grep -q 'standard input:1: unknown to the model: .*xyzzy' err || cat err)"
 run unjust --kind classifier --labelled labels.tsv --max-steps 1 --rate 1e-6
 says unjust '^not learned: the training loss of [0-9.]+ is not clearly below 0\.6'
 run prose --kind gpt --text mine.en --max-steps 150
@@ -60,12 +63,20 @@ run mute --kind gpt --text mine.en "${small[@]}" --max-steps 1 --rate 1e-6
 says mute '^not learned: '
 awk 'BEGIN { srand(2); for (i = 0; i < 400; ++i) { for (k = 0; k < 6; ++k) printf "w%d ", 300 * rand(); print "" } }' >noise
 run guess --kind gpt --tokenizer word --text noise
+says guess '^stopped: none of the last 20 validations was better than that after [0-9]+ updates \(--patience 20\)$'
 says guess '^not learned: .*; try more data, or --tokenizer char \(the loss on held-out data was least after [0-9]+ of [0-9]+ updates\)'
 head -100 noise >ask
 tail -100 noise >answer
 run heart --source ask --target answer
 says heart '^learned by heart: the loss of [0-9.]+ on held-out data is not below [0-9.]+, .*; try more data$'
 silent translator 'learned by heart'
+
+printf '%s\n' 'the cat '{sleeps,eats} 'I see the '{cat,dog} 'good '{morning,night} 'thank you' 'the house is '{big,small} 'you are hungry' yes >short
+run falls --kind gpt --text short --max-steps 5
+says falls '^not learned: the loss of [0-9.]+ on held-out data is not below [0-9.]+, .*, but it falls; try more updates than 5 '
+printf '%s\n' the a sees >words
+run others --source mine.en --target mine.de "${small[@]}" --max-steps 1 --vocabulary-file words
+says others '^  [1-9][0-9]* source and [1-9][0-9]* target tokens are not in the vocabularies$'
 
 # --- what is held out ---
 says judge 'held out to validate on: 25 of 250 sentences, drawn with --seed'

@@ -41,6 +41,10 @@ void classify_sentences(const ClassifyArguments& a, const ModelFile& model) {
     auto find = [&]() -> std::optional<Classified> {
       require_text(name, line);
       if (split_spaces(line).empty()) return {};
+      const auto unknown =
+          unknown_parts(*classifier.tokenizer(), line, classifier.model()->bert.config().max_len);
+      if (!unknown.empty())
+        note(fmt::format("{}: unknown to the model: {}", name, fmt::join(unknown, ", ")));
       return classifier.classify({line}, a.truncate, {name})[0];
     };
     all = classify_one(a, classifier.labels(), find, {{"line", number}}) && all;

@@ -30,7 +30,7 @@ std::string describe_held_out(const std::vector<std::int64_t>& lines, std::size_
   if (share == 0) return "";
   if (lines.empty())
     return "  nothing is held out to validate on: " +
-           (n < kLeastSentences ? counted(n, noun) + " are too few"
+           (n < kLeastSentences ? counted(n, noun) + (n == 1 ? " is" : " are") + " too few"
                                 : counted(n, noun) + " have too few different sentences");
   constexpr std::size_t kShown = 3;
   const std::vector<std::int64_t> first(

@@ -120,7 +120,7 @@ std::vector<std::string> TranslationLearner::summary() const {
     note_smaller_vocabulary(options_, true, *data_.tokenizers.target, lines);
   add_choices(lines);
   if (!data_.distilled.empty()) lines.push_back(data_.distilled);
-  if (!options_.init_from.empty()) {
+  if (!(options_.init_from.empty() && options_.vocabulary_file.empty())) {
     Index source = 0, target = 0;
     for (const TokenPair& p : data_.train_tokens.pairs) {
       source += std::count(p.source.begin(), p.source.end(), kUnk);
