@@ -113,7 +113,7 @@ void Debugger::back(const Words& words) {
 void Debugger::back_to_break(const Words&) {
   const std::vector<int> order = session_.order();
   std::size_t at = order.size();
-  if (at == 0) throw StateError("reverse-continue", "the pass is at its begin");
+  if (at == 0) throw StateError("reverse-continue", "the pass is at its beginning");
   while (at > 0 && !hits(order[at - 1], session_.gradient(order[at - 1]))) --at;
   session_.back_to(static_cast<int>(at > 0 ? at - 1 : 0));
   select_current();

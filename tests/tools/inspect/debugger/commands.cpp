@@ -78,7 +78,7 @@ TEST_CASE("back gives the state before, bit for bit, with the changes that were 
     d("back 40");
     CHECK(d.session.taken() == 0);
     CHECK(contains(error_of(d, "back"), "only 0 nodes were taken"));
-    CHECK(contains(error_of(d, "reverse-continue"), "at its begin"));
+    CHECK(contains(error_of(d, "reverse-continue"), "at its beginning"));
   }
 }
 
