@@ -20,7 +20,7 @@ double count_of(const Shape& x, const Dims& axes) {
 }
 
 struct Sum final : Unary<Sum> {
-  static constexpr Formula formula{"sum", "y = Σ x over the axes", {"dx = dy repeated along the axes"}};
+  static constexpr Formula formula{"sum", "y = Σ x over axes", {"dx = dy repeated along axes"}};
   Sum(const Dims& a, bool keep) : axes(a), keepdim(keep) {}
   Tensor forward(const Tensor& x) { return sum(x, axes, keepdim); }
   Var dx(const Var& dy) const {
