@@ -244,4 +244,23 @@ TEST_CASE("gradients do not depend on the number of threads", "[facts]") {
   set_num_threads(before);
 }
 
+TEST_CASE("what dropout keeps of a large tensor is at its place") {
+  const Tensor x = arange(1, 50001).to(DType::Float64);
+  const std::vector<double> y = dropout(Var(x), 0.5, {1, 0}).value().to_vector<double>();
+  std::size_t dropped = 0;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    dropped += y[i] == 0;
+    if (y[i] != 0 && y[i] != 2 * static_cast<double>(i + 1)) FAIL(i << ": " << y[i]);
+  }
+  CHECK(dropped > 24000);
+  CHECK(dropped < 26000);
+}
+
+TEST_CASE("the parts of a split follow one another") {
+  const auto parts = split(Var(arange(0, 6)), 0, {1, 2, 3});
+  CHECK(parts[0].value().to_vector<Index>() == std::vector<Index>{0});
+  CHECK(parts[1].value().to_vector<Index>() == std::vector<Index>{1, 2});
+  CHECK(parts[2].value().to_vector<Index>() == std::vector<Index>{3, 4, 5});
+}
+
 }  // namespace test_facts

@@ -197,6 +197,7 @@ TEST_CASE("unslice refuses what does not fit, however large the step", "[tape]")
   CHECK(unslice(x, {7}, 0, 0, 3).value().to_vector<float>() ==
         std::vector<float>{1, 0, 0, 1, 0, 0, 1});
   CHECK_THROWS_AS(unslice(x, {7}, 0, 1, 3), ShapeError);
+  CHECK_THROWS_AS(unslice(slice(x, 0, 0, 1), {7}, 0, 7), ShapeError);
   // 2 step + start beyond int64
   CHECK_THROWS_AS(unslice(x, {7}, 0, INT64_MAX - 1, Index{1} << 62), ShapeError);
   CHECK_THROWS_AS(unslice(x, {7}, 0, 0, INT64_MAX), ShapeError);

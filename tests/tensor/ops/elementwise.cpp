@@ -149,6 +149,7 @@ TEST_CASE("int64 wraps around as NumPy's does", "[elementwise]") {
   CHECK(mul(top, top).to_vector<Index>() == std::vector<Index>{1, 0});
   CHECK(neg(top).to_vector<Index>() == std::vector<Index>{-INT64_MAX, INT64_MIN});
   CHECK(abs(top).to_vector<Index>() == std::vector<Index>{INT64_MAX, INT64_MIN});
+  CHECK(abs(from_vector<Index>({-5, 0, 7}, {3})).to_vector<Index>() == std::vector<Index>{5, 0, 7});
   CHECK(mul(top, 2).to_vector<Index>() == std::vector<Index>{-2, 0});
 }
 
