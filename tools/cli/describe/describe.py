@@ -285,7 +285,7 @@ NAME train --config run.toml --seed 2 --max-steps 20 --out short   # --seed of t
 ```
 
 A run leaves its own in `config.toml` beside the model. An unknown name or table, a value out of its range and
-an option of another kind of model are refused with file and line.
+an option of another kind of model, unless it has its default, are refused with file and line.
 """
 
 
