@@ -9,7 +9,7 @@ cxx=${CXX:-c++}
 strict=(-std=c++20 -Wall -Wextra -Wpedantic -Wshadow -Werror)
 
 learns() {  # NAME PROGRAM: it was built, and says what it should
-  report "$1" "$([ "$("$2" 2>&1)" = "exclusive or: learned" ] || tail -n 5 log)"
+  report "$1" "$([ "$("$2" 2>&1)" = "exclusive or: learned" ] || show log)"
 }
 
 prints() {  # NAME TEXT COMMAND...: the command prints the text, a pattern of the shell
@@ -55,7 +55,7 @@ block first_layer README.md
 block watched_attention models/ten_minutes.md
 for program in first_layer watched_attention; do
   report "$program, as its page has it" "$([ -s "$program.cpp" ] || echo "no such block"
-    { "$cxx" "${strict[@]}" "$program.cpp" "${flags[@]}" -o "$program" && "./$program"; } >log 2>&1 || tail -n 5 log)"
+    { "$cxx" "${strict[@]}" "$program.cpp" "${flags[@]}" -o "$program" && "./$program"; } >log 2>&1 || show log)"
 done
 
 # Trained models: the programs that use them, one of them in C, with pkg-config.
@@ -105,7 +105,7 @@ mv consumers/meson/of_models of_models/meson.build
 cp "$root/tools/examples/classify.cpp" of_models
 meson setup of_models/build of_models --wrap-mode=forcefallback >log 2>&1
 report "Meson's pipeline" "$([ ! -x "$build/tools/glim" ] || ninja -C of_models/build -t query classify 2>&1 |
-  grep subprojects/glim/libglim_pipeline.a >/dev/null || tail -n 5 log)"
+  grep subprojects/glim/libglim_pipeline.a >/dev/null || show log)"
 report "a changed header is compiled at once" "$(ninja -C by_meson -t deps "$object" | grep headers_made.hpp >/dev/null ||
   echo "nothing that is made with the headers is read")"
 report "Meson builds the library alone" "$(grep -E '^subprojects/glim/(tools/[^/]*|tests/.*): ' targets)"

@@ -8,7 +8,7 @@ if ! command -v doxygen >/dev/null; then
   exit 0
 fi
 "$root/tools/reference" "$work/reference" >log 2>&1
-report "no warning" "$([ "$(cat log)" = "$work/reference/index.html" ] || cat log)"
+report "no warning" "$([ "$(cat log)" = "$work/reference/index.html" ] || show log)"
 shows() {  # PAGE TEXT
   report "$1 shows '$2'" "$(grep -qF -- "$2" "reference/$1.html" || echo "it does not")"
 }

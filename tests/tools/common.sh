@@ -19,6 +19,8 @@ wait_until() {
   return 1
 }
 half_written() { find . -name '*.tmp.*'; }
+# What a report says of a failure, also where the files are empty: ... || show log err
+show() { echo "found in $*:"; tail -n 20 "$@" 2>&1; }
 # refuse NAME PATTERN COMMAND...: the command ends with a status of its own, says one line that begins
 # with "glim: error: " and matches the pattern, and leaves no half-written file. Standard input is the
 # caller's; out and err are kept.
@@ -58,7 +60,7 @@ resumes() {
   (cd two && "$@" --epochs 4 --dropout 0.3 --max-steps 3 --out model >log 2>&1 &&
     "$glim" train --resume --max-steps 0 --progress none --out model >log 2>&1)
   report "a resumed run ends in the same bits" \
-    "$([ "$(tensors one/model/last.safetensors)" = "$(tensors two/model/last.safetensors)" ] || tail -1 two/log)"
+    "$([ "$(tensors one/model/last.safetensors)" = "$(tensors two/model/last.safetensors)" ] || show two/log)"
 }
 # tensors CHECKPOINT: their hash, without the header, which says with which --max-steps a run was started.
 tensors() { tail -c +$(($(od -An -t u8 -N 8 "$1") + 9)) "$1" | sha256sum; }

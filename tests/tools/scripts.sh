@@ -57,7 +57,7 @@ touch again
 fake apt-get 'echo "$@" >>asked; [ "$(grep -c install asked)" -gt 2 ]'
 "$tools/setup" program >out 2>err </dev/null || report "the next run" "$(cat err)"
 report "the next run sets up what was half done" "$([ "$(sed -n '3,$p' asked | cut -d' ' -f1,2 | tr '\n' ';')" = \
-  'dpkg --configure;update -q;install -y;' ] || cat asked)"
+  'dpkg --configure;update -q;install -y;' ] || show asked)"
 rm -f fake/*
 
 touch file
@@ -70,7 +70,7 @@ done
 refused "an option of tools/build that is none" 'usage: tools/build' "$tools/build" --quick
 fake meson 'echo "ERROR: Dependency \"fmt\" not found"; exit 1'
 "$tools/build" "$PWD/half" >out 2>err
-report "what Meson says is shown" "$(grep -q 'Dependency "fmt" not found' err && tail -1 err | grep -q '^build: meson could not configure' || cat err)"
+report "what Meson says is shown" "$(grep -q 'Dependency "fmt" not found' err && tail -1 err | grep -q '^build: meson could not configure' || show err)"
 rm fake/meson
 fake meson 'mkdir -p "$5"; for d in "$@"; do case $d in */half) touch $d/build.ninja;; esac; done'
 fake ninja 'echo "as: No space left on device"; exit 1'
@@ -78,7 +78,7 @@ refused "a full disk" 'build: the disk is full' "$tools/build" "$PWD/half"
 fake meson 'mkdir -p build && touch build/build.ninja'
 fake ninja 'echo "$@" >asked'
 "$tools/build" >out 2>err || cat err
-report "without a folder, build is built" "$(grep -q -- '-C build$' fakes/asked || cat fakes/asked err)"
+report "without a folder, build is built" "$(grep -q -- '-C build$' fakes/asked || show fakes/asked err)"
 refused "an option of tools/test that is none" 'usage: tools/test' "$tools/test" --qiuck
 
 # A program of two lines, built where other programs and Python modules come before Debian's.

@@ -92,8 +92,7 @@ std::string not_learned(Learner& learner, const TrainOptions& o, const TrainStat
   const bool falls = state.best_step == state.step;  // to the end
   return fmt::format(
       "{}: the loss of {:.3f} on held-out data is not below {:.3f}, that of a guess by the "
-      "targets' "
-      "frequencies{}; try {}",
+      "targets' frequencies{}; try {}",
       falls ? "not learned" : "learned by heart", held_out.nll, guess.entropy,
       falls ? ", but it falls" : "", falls ? remedy(o, state, peak) : more_data(o));
 }

@@ -65,7 +65,7 @@ for tokenizer in word char sentencepiece-bpe; do
   done
 done
 head -n 3 source | "$use" score gpt-char 1 >found 2>err
-report "a text has a probability" "$(grep -q '^NLL [0-9.]* per token, [0-9]* tokens$' found || cat found; grep -v ' 0 times$' err)"
+report "a text has a probability" "$(grep -q '^NLL [0-9.]* per token, [0-9]* tokens$' found || show found; grep -v ' 0 times$' err)"
 
 # --- classes ---
 sed 's/.*\([0-9]\)$/&\t\1/' source >labelled
@@ -80,7 +80,7 @@ report "sentences" "$(same said found; grep -v ' 0 times$' err)"
   --batch-sentences 16 --epochs 2 --progress none --quiet --out vit >log 2>&1 || cat log
 "$glim" classify --model vit --images images.idx >said
 "$use" images vit images.idx 1 >found 2>err
-report "images" "$([ "$(wc -l <said)" = 240 ] || cat log; same said found; grep -v ' 0 times$' err)"
+report "images" "$([ "$(wc -l <said)" = 240 ] || show log; same said found; grep -v ' 0 times$' err)"
 
 # --- what is no such model: an exception that names the file and says what to do ---
 says() {  # NAME PATTERN ARGUMENTS...

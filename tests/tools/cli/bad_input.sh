@@ -188,7 +188,7 @@ refuse "invalid UTF-8 to translate" ':2' limited translate --model model <bad.sr
 refuse "a line of 20 MB to translate" 'standard input:2: more than 1048576 bytes' limited translate --model model <wide.src
 refuse "a line of 20 MB to train on" 'wide\.src:2: more than 1048576 bytes' train_on wide.src wide.src
 printf '1 2\r\n\n3 4\n' | "$glim" translate --model model >out 2>err
-report "CRLF and an empty line: a line each" "$([ "$(wc -l <out)" = 3 ] && [ -z "$(sed -n 2p out)" ] && ! grep -q $'\r' out || cat out err)"
+report "CRLF and an empty line: a line each" "$([ "$(wc -l <out)" = 3 ] && [ -z "$(sed -n 2p out)" ] && ! grep -q $'\r' out || show out err)"
 refuse "n-best beyond the beam" 'n-?best' limited translate --model model --beam 2 --nbest 3 <good.src
 
 # --- the longest lines, of 1 MB (of 300 KB under sanitizers), which must not take longer than they are long ---
@@ -209,7 +209,7 @@ for tokenizer in word char mixed sentencepiece-unigram sentencepiece-bpe; do
     limited translate --model $tokenizer <$line.src
   for line in unknown known words; do echo | cat $line.src -; done >all.src
   limited translate --truncate --beam 1 --model $tokenizer <all.src >out 2>err
-  report "long lines, cut: $tokenizer" "$([ "$(wc -l <out)" = 3 ] || cat out err)"
+  report "long lines, cut: $tokenizer" "$([ "$(wc -l <out)" = 3 ] || show out err)"
 done
 
 # --- output that cannot be written ---

@@ -10,7 +10,7 @@ has() {  # NAME PATTERN: the last output has such a line
 doctor() { timeout 600 env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT -u OMP_NUM_THREADS "$@" "$glim" doctor >out 2>err; }
 
 doctor
-report "exit status" "$([ $? = 0 ] || cat err)"
+report "exit status" "$([ $? = 0 ] || show err)"
 has "the processor" '^CPU +[^ ]'
 has "cores" '^cores +([0-9]+|unknown); [0-9]+ processors? usable, load [0-9.]+'
 has "memory" '^memory +[0-9.]+ GiB, [0-9.]+ GiB free'
@@ -57,14 +57,14 @@ engine() {  # NAME: the run in first/ is by this engine
 }
 GLIM_GEMM=openblas train --out first
 report "a run's configuration names the products" "$(engine openblas)"
-report "and the kernels" "$(grep -Eqx '# Kernels [a-z0-9]+ \(GLIM_ISA\)\.' first/config.toml || cat first/config.toml)"
+report "and the kernels" "$(grep -Eqx '# Kernels [a-z0-9]+ \(GLIM_ISA\)\.' first/config.toml || show first/config.toml)"
 train --config first/config.toml --out again
-report "and is read again" "$([ $? = 0 ] && diff <(grep -v '^out' first/config.toml) <(grep -v '^out' again/config.toml) || cat err)"
+report "and is read again" "$([ $? = 0 ] && diff <(grep -v '^out' first/config.toml) <(grep -v '^out' again/config.toml) || show err)"
 again() { timeout 600 "$glim" train --resume --out first --progress none "$@" >out 2>err; }
 again --max-steps 3
 report "a resumed run keeps its products" "$(engine openblas; grep -- --gemm out)"
 again --max-steps 4 --gemm builtin
-report "others are said" "$(engine builtin; grep -Eqx 'note: --gemm is builtin from here on and was openblas: .*' out || cat out err)"
+report "others are said" "$(engine builtin; grep -Eqx 'note: --gemm is builtin from here on and was openblas: .*' out || show out err)"
 again --max-steps 5
 report "and kept" "$(engine builtin; grep -- --gemm out)"
 sed 's/^gemm = .*/products = "openblas"/' first/config.toml >older.toml
@@ -74,6 +74,6 @@ refuse "training with a product that is none" 'GLIM_GEMM' env GLIM_GEMM=blas "$g
 
 for wrong in --rate extra; do
   timeout 600 "$glim" doctor "$wrong" >out 2>err
-  report "doctor $wrong" "$([ $? = 2 ] && [ "$(wc -l <err)" = 1 ] || cat err)"
+  report "doctor $wrong" "$([ $? = 2 ] && [ "$(wc -l <err)" = 1 ] || show err)"
 done
 summary

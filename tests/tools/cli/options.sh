@@ -66,7 +66,7 @@ report "files decide the defaults that help shows" "$([ "$(shown task --pairs pa
 "$glim" train --layers 5 --task copy --show-config >run.toml
 report "a value says where it comes from" "$(
   grep -Eq '^layers = 5 +# command line$' run.toml && grep -Eq '^heads = 4 +# recipe of --task copy$' run.toml &&
-    grep -Eq '^clip = 1 +# default$' run.toml || cat run.toml)"
+    grep -Eq '^clip = 1 +# default$' run.toml || show run.toml)"
 "$glim" train --config run.toml --show-config >again.toml
 values() { sed 's/ *#.*//' "$1"; }
 report "the configuration can be given back" "$(diff <(values run.toml) <(values again.toml))"
@@ -79,11 +79,11 @@ report "a peak for every schedule" "$([ "$(used rate --schedule noam)" = "$(used
 report "a factor instead" "$([ "$(used rate --schedule noam --noam-factor 2)" = 0 ] || used rate --schedule noam --noam-factor 2)"
 small=(--task copy --examples 40 --layers 1 --d-model 16 --heads 2 --d-ff 32 --progress none)
 "$glim" train "${small[@]}" --epochs 1 --out short >log 2>&1
-report "a run shorter than its warm-up says so" "$(grep -q 'note: --warmup is 0, not 150: the run has 1 update$' log || head -5 log)"
+report "a run shorter than its warm-up says so" "$(grep -q 'note: --warmup is 0, not 150: the run has 1 update$' log || show log)"
 "$glim" train "${small[@]}" --epochs 1 --warmup 50 --out given >log 2>&1
-report "a warm-up that was given stays, with a warning" "$(grep -q 'note: --warmup 50 is no shorter than the run of 1 update' log || head -5 log)"
+report "a warm-up that was given stays, with a warning" "$(grep -q 'note: --warmup 50 is no shorter than the run of 1 update' log || show log)"
 "$glim" train "${small[@]}" --schedule cosine --max-steps 3 --warmup 50 --out cosine >log 2>&1
-report "so does that of a cosine" "$(grep -q 'note: --warmup 50 is no shorter' log || head -5 log)"
+report "so does that of a cosine" "$(grep -q 'note: --warmup 50 is no shorter' log || show log)"
 
 # --- what shells offer ---
 complete_bash() {  # WORDS...: the last is being typed

@@ -30,7 +30,7 @@ goes_on "and alignments" --alignments
 "$glim" translate --model model --json <mixed >out 2>err
 report "as JSON, the error is in its line" "$([ $? = 1 ] &&
   [ "$(grep -o '"line":[0-9]*\|"error":"[0-9a-z]*' out | tr -d '\n')" = \
-    '"line":1"line":2"error":"invalid"line":3"line":4"error":"40"line":5' ] || cat out err)"
+    '"line":1"line":2"error":"invalid"line":3"line":4"error":"40"line":5' ] || show out err)"
 
 # --- a reader that goes away ---
 gone() {  # NAME FILES COMMAND...: without a reader the command ends well, and the files are there
@@ -59,9 +59,9 @@ gone "a verb without files" "" "$glim" gradcheck --json
 
 # --- a run's folder ---
 "$glim" average model --out all.safetensors >out 2>err
-report "the mean of a run's epochs" "$(grep -q '^the mean of 2 checkpoints is in all.safetensors' out || cat out err)"
+report "the mean of a run's epochs" "$(grep -q '^the mean of 2 checkpoints is in all.safetensors' out || show out err)"
 "$glim" average model/epoch-1.safetensors model/epoch-2.safetensors --out two.safetensors >out 2>err
-report "is that of its files" "$([ "$(tensors all.safetensors)" = "$(tensors two.safetensors)" ] || cat out err)"
+report "is that of its files" "$([ "$(tensors all.safetensors)" = "$(tensors two.safetensors)" ] || show out err)"
 refuse "a run without epochs to average" 'gone: .*--average' "$glim" average gone --out none.safetensors
 refuse "no such run" 'nothere: ' "$glim" average nothere --out none.safetensors
 summary

@@ -10,10 +10,10 @@ quietly() { "$@" >log 2>&1 || { echo "FAIL: $*"; cat log; failed=$((failed + 1))
 
 # --- a checkpoint of nanoGPT: imported, read, fine-tuned, taken back ---
 quietly "$glim" import --from nanogpt "$files/nanogpt.safetensors" --out gpt
-report "what was taken is said" "$(grep -q '^gpt: 2 layers, 2 heads, width 8, context 7, 13 tokens$' log || cat log)"
-report "and where it is" "$(grep -q '^Model saved to gpt/best.safetensors$' log || cat log)"
+report "what was taken is said" "$(grep -q '^gpt: 2 layers, 2 heads, width 8, context 7, 13 tokens$' log || show log)"
+report "and where it is" "$(grep -q '^Model saved to gpt/best.safetensors$' log || show log)"
 "$glim" generate --model gpt --prompt 'a b' --max-tokens 200 --seed 3 >out 2>err
-report "an imported gpt generates" "$(grep -q '^a b' out || cat out err)"
+report "an imported gpt generates" "$(grep -q '^a b' out || show out err)"
 refuse "what its vocabulary lacks" "'z' is not in the vocabulary of the model" "$glim" generate --model gpt --prompt 'a z'
 refuse "a folder that holds a model" 'gpt: holds a model already: --overwrite' \
   "$glim" import --from nanogpt "$files/nanogpt.safetensors" --out gpt
@@ -29,8 +29,8 @@ report "there and back: the same bits" \
 for i in {1..80}; do echo 'abc abd abe abf'; done >text
 tune=("$glim" train --init-from gpt --text text --max-steps 50 --warmup 5 --batch-sentences 4 --log-every 1 --progress none)
 quietly "${tune[@]}" --out tuned
-report "fine-tuned: whose weights" "$(grep -q 'weights, vocabulary and sizes are those of gpt/best.safetensors' log || cat log)"
-report "fine-tuned: the loss falls" "$(grep '"kind": *"train"\|"loss"\|"nll"' tuned/metrics.jsonl >/dev/null || head -3 tuned/metrics.jsonl)"
+report "fine-tuned: whose weights" "$(grep -q 'weights, vocabulary and sizes are those of gpt/best.safetensors' log || show log)"
+report "fine-tuned: the loss falls" "$(grep '"kind": *"train"\|"loss"\|"nll"' tuned/metrics.jsonl >/dev/null || show tuned/metrics.jsonl)"
 quietly "$glim" train --resume --out tuned --max-steps 60 --progress none
 refuse "a size that is another" '--layers: gpt has 2, and a run that begins with it has the same' "${tune[@]}" --layers 3 --out no
 refuse "a longer context" '--block: gpt has 7, .* can have less, not more' "${tune[@]}" --block 8 --out no
@@ -40,33 +40,33 @@ refuse "another kind" "gpt/best.safetensors: holds a model of kind 'gpt'; --init
 
 # --- a torch.nn.Transformer whose tokens are numbers ---
 quietly "$glim" import --from torch "$files/torch_post.safetensors" --out numbers
-report "what was assumed is said" "$(grep -q '  assumed: tokens are their numbers' log || cat log)"
+report "what was assumed is said" "$(grep -q '  assumed: tokens are their numbers' log || show log)"
 echo '5 9 4 12 7' | "$glim" translate --model numbers >out 2>err
-report "numbers in, numbers out" "$(grep -Eq '^[0-9 ]+$' out || cat out err)"
+report "numbers in, numbers out" "$(grep -Eq '^[0-9 ]+$' out || show out err)"
 quietly "$glim" export --to torch numbers --out numbers.safetensors
 quietly "$glim" import --from torch numbers.safetensors --out numbers2
 report "torch and back: the same file" "$(cmp numbers/best.safetensors numbers2/best.safetensors 2>&1)"
 for i in {1..30}; do echo '5 9 4'; done >source
 for i in {1..30}; do echo '10 4'; done >target
 quietly "$glim" train --init-from numbers --source source --target target --epochs 60 --rate 0.03 --warmup 5 --progress none --out tuned2
-report "fine-tuned: it learns" "$([ "$(echo '5 9 4' | "$glim" translate --model tuned2)" = '10 4' ] || cat log)"
+report "fine-tuned: it learns" "$([ "$(echo '5 9 4' | "$glim" translate --model tuned2)" = '10 4' ] || show log)"
 
 # --- folders of transformers with their tokenizers: text in, text out ---
 quietly "$glim" import --from gpt2 "$files/gpt2" --out gpt2
 report "where the factor of the scores is, is said" \
-  "$(grep -q 'queries hold the factor of the scores that .*gpt2/config.json says' log || cat log)"
+  "$(grep -q 'queries hold the factor of the scores that .*gpt2/config.json says' log || show log)"
 "$glim" generate --model gpt2 --prompt 'The cat, 猫' --max-tokens 5 --seed 3 >out 2>err
-report "text goes on after text" "$(grep -q '^The cat, 猫' out || cat out err)"
+report "text goes on after text" "$(grep -q '^The cat, 猫' out || show out err)"
 for i in {1..40}; do echo "The cat sat. We've seen the dog."; done >cats
 quietly "$glim" train --init-from gpt2 --text cats --block 16 --max-steps 80 --schedule constant --rate 3e-2 --progress none --out gpt2-tuned
 report "fine-tuned: it learns the text" \
-  "$("$glim" generate --model gpt2-tuned --prompt 'The cat' --max-tokens 8 --greedy | grep -q '^The cat sat. We' || cat log)"
+  "$("$glim" generate --model gpt2-tuned --prompt 'The cat' --max-tokens 8 --greedy | grep -q '^The cat sat. We' || show log)"
 quietly "$glim" import --from marian "$files/marian" --out marian
 for i in {1..40}; do echo "We've seen the cats."; done >source
 for i in {1..40}; do echo 'Wir haben die Katzen gesehen.'; done >target
 quietly "$glim" train --init-from marian --source source --target target --epochs 100 --schedule constant --rate 1e-2 --progress none --out marian-tuned
 report "fine-tuned: it translates, with the pieces of each side" \
-  "$(echo "We've seen the cats." | "$glim" translate --model marian-tuned | grep -qx 'Wir haben die Katzen gesehen.' || cat log)"
+  "$(echo "We've seen the cats." | "$glim" translate --model marian-tuned | grep -qx 'Wir haben die Katzen gesehen.' || show log)"
 report "its loss is that of the imported model" "$(grep -qx 'label-smoothing = 0.0' marian-tuned/config.toml || grep smoothing marian-tuned/config.toml)"
 
 # --- every kind begins with one of its own ---
@@ -77,7 +77,7 @@ begin() {  # KIND ARGS...
   quietly "${train[@]}" --kind "$kind" --layers 1 --d-model 8 "${sizes[@]}" --out "$kind"
   quietly "${train[@]}" --init-from "$kind" --rate 1e-30 --out "$kind-begun"
   report "$kind begins with a $kind" \
-    "$(grep -q "weights, vocabulary and sizes are those of $kind/" log || cat log)"
+    "$(grep -q "weights, vocabulary and sizes are those of $kind/" log || show log)"
 }
 sizes=(--heads 2 --d-ff 16)
 begin transformer --task copy --examples 50

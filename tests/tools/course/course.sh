@@ -111,7 +111,7 @@ mkdir class
 mkdir class/ada; cp solved/s*.py class/ada; cp -r stubs class/bob; cp -r none class/eve; cp -r none class/joe
 ln -s ada class/link
 "$glim" course class class >out 2>err
-report "a class" "$(grep -q '^ 3  softmax *2  wrong: dx of softmax_backward is None' out && grep -q '^4 students' out || cat out err)"
+report "a class" "$(grep -q '^ 3  softmax *2  wrong: dx of softmax_backward is None' out && grep -q '^4 students' out || show out err)"
 "$glim" course class class --format json >out
 report "a class in JSON" "$(python3 -c 'import json; assert [s["student"] for s in json.load(open("out"))["students"]] == ["ada", "bob", "eve", "joe"]' 2>&1)"
 refuse "an empty class" 'has no folder' "$glim" course class stubs

@@ -14,24 +14,24 @@ train --epochs 20 --accumulate 2 --out run || report "trains" "$(tail -1 log)"
 report "checkpoints to return to" "$([ "$(ls run | grep -c '^step-')" -ge 10 ] || ls run)"
 for step in 1 3 12 18; do
   look --run run --step $step
-  report "step $step" "$(grep -q "^step $step of run, .*bit for bit the recorded one" out || head -1 out)"
+  report "step $step" "$(grep -q "^step $step of run, .*bit for bit the recorded one" out || show out)"
 done
 report "the sentences of the batch" "$(grep -c '^  [0-9.e-]*  "' out | grep -vx 3)"
 look --model inspect/step-18.safetensors --sentence "a b c" --translation "A B C"
-report "the model before it can be looked at" "$(grep -q '"a b c"' out || cat out)"
+report "the model before it can be looked at" "$(grep -q '"a b c"' out || show out)"
 rm run/step-[1-9]*
 tensors inspect/step-18.safetensors >near
 look --run run --step 18
 other=$(sed -n '4s/^[^"]*"\([^"]*\)" -> .*/\1/p' out)
 look --run run --step 18 --sentence "$other"
-report "from the beginning" "$(grep -q "made again from step 0: .*bit for bit" out && grep -q "^transformer.*\"$other\"" out || cat out)"
+report "from the beginning" "$(grep -q "made again from step 0: .*bit for bit" out && grep -q "^transformer.*\"$other\"" out || show out)"
 report "of a sentence of the batch, with its translation" "$(grep -q "the model's own" out && cat out)"
 report "is the same model" "$(tensors inspect/step-18.safetensors | cmp - near)"
 
 # A step that cannot be made, and the report's command for it.
 train --epochs 20 --rate 1e30 --schedule constant --out lost && report "is lost" "it is not"
 look --run lost --step 2
-report "a step that is not finite" "$(grep -q "^step 2 of lost, .*loss nan" out || cat out)"
+report "a step that is not finite" "$(grep -q "^step 2 of lost, .*loss nan" out || show out)"
 "$glim" report run lost --out report.html >out 2>err
 report "the report's command" "$(grep -q 'glim inspect --run lost --step 2"' report.html || echo none)"
 cp -r lost "it's lost"
@@ -74,14 +74,14 @@ kind() {  # NAME WANTED WORDS...: a run of this kind; WANTED is what the sample 
   report "$name" "$problem"
 }
 kind gpt '".*"$' --heads 2 --text text --task files --block 8 --batch-sentences 8 --batch-tokens 0
-report "a text of several lines" "$(grep -q '↵' out || cat out)"
+report "a text of several lines" "$(grep -q '↵' out || show out)"
 kind bert '".*", hidden: [0-9]+(=[a-z0-9]+)?( |$)' --heads 2 --text text --task files --batch-sentences 8 --batch-tokens 0
 kind classifier '".*day.*" -> "(yes|no)"$' --heads 2 --labelled labelled --word-dropout 0.2 --batch-sentences 4 --batch-tokens 0
 look --run run-classifier --step 12 --sentence "no bad day"
-report "a named sentence" "$(grep -q '^classifier.*"no bad day" -> "no"$' out || cat out)"
+report "a named sentence" "$(grep -q '^classifier.*"no bad day" -> "no"$' out || show out)"
 kind vit 'images.idx:[0-9]+ -> "[0-9]"$' --heads 2 --images images.idx --labels labels.idx --patch 4 --batch-sentences 8 --shift 0.5
 look --run run-vit --step 12 --label 3
-report "of another class" "$(grep -q '^vit.*images.idx:[0-9]*" -> "3"$' out || cat out)"
+report "of another class" "$(grep -q '^vit.*images.idx:[0-9]*" -> "3"$' out || show out)"
 pairs=(--task files --pairs pairs.tsv --batch-sentences 2 --batch-tokens 0 --epochs 20)
 kind rnn '".*" -> ".*"$' "${pairs[@]}" --d-embed 12
 kind conv '".*" -> ".*"$' "${pairs[@]}"

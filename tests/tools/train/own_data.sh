@@ -21,7 +21,7 @@ trained() {  # NAME ARGS...
 same() { [ "$(tensors "$1/last.safetensors")" = "$(tensors "$2/last.safetensors")" ] || echo "they differ"; }
 
 report "csv" "$(trained csv --pairs own.csv --valid-share 0.2)"
-report "a fifth is kept to validate on" "$(grep -q '32 training pairs, 8 validation' csv.log || cat csv.log)"
+report "a fifth is kept to validate on" "$(grep -q '32 training pairs, 8 validation' csv.log || show csv.log)"
 report "tsv" "$(trained tsv --pairs own.tsv --valid-share 0.2)"
 report "jsonl" "$(trained jsonl --pairs own.jsonl --columns en,de --valid-share 0.2)"
 report "csv and tsv give the same bits" "$(same csv tsv)"
@@ -32,15 +32,15 @@ report "by number" "$(trained numbers --pairs rows --columns 1,2 --valid-share 0
 report "names and numbers give the same bits" "$(same csv numbers)"
 cut -f 2,3 own.tsv | tail -n +2 | awk -F '\t' '{print $2 "\t" $1}' >plain.txt
 report "two columns without names" "$(trained plain --pairs plain.txt --valid-pairs own.csv)"
-report "resumed to the same split" "$("$glim" train --resume --max-steps 5 --progress none --out csv >log 2>&1 || cat log)"
+report "resumed to the same split" "$("$glim" train --resume --max-steps 5 --progress none --out csv >log 2>&1 || show log)"
 
 printf '%s\n' a '"b"' $(seq 1 40 | sed 's/$/,/') >words
 report "an own vocabulary" "$(trained vocabulary --pairs own.csv --vocabulary-file words)"
-report "has its tokens" "$(grep -q ' 46 source and 46 target tokens' vocabulary.log || cat vocabulary.log)"
+report "has its tokens" "$(grep -q ' 46 source and 46 target tokens' vocabulary.log || show vocabulary.log)"
 
 sed -E 's/source,target,note/sentence,label,note/' own.csv >labels.csv
 report "labelled csv" "$(trained judge --kind classifier --labelled labels.csv --valid-share 0.25)"
-report "a quarter is kept" "$(grep -q '30 training sentences, 10 validation' judge.log || cat judge.log)"
+report "a quarter is kept" "$(grep -q '30 training sentences, 10 validation' judge.log || show judge.log)"
 report "measured on jsonl" "$(sed 's/"en"/"sentence"/; s/"de"/"label"/' own.jsonl |
   "$glim" classify --model judge --labelled - >out; grep -q ' of 40)$' out || echo "no accuracy")"
 

@@ -7,7 +7,7 @@ glim=$(realpath "$1")
 source "$(dirname "$0")/../common.sh"
 train=("$glim" train --progress none)
 says() {  # NAME PATTERN: in the log of that run
-  report "$1: $2" "$(grep -Eq -- "$2" "$1.log" || cat "$1.log")"
+  report "$1: $2" "$(grep -Eq -- "$2" "$1.log" || show "$1.log")"
 }
 silent() { report "$1 does not say $2" "$(grep -E -- "$2" "$1.log")"; }
 run() {  # NAME ARGS...
@@ -38,7 +38,7 @@ says translator '^on held-out data: KL'
 says translator '^BLEU [0-9.]+ on 25 held-out sentences, of which [0-9]+ equal theirs$'
 silent translator 'not learned|stopped:'
 "$glim" translate --model translator <mine.en >said 2>log
-report "as many lines as sentences, none empty" "$([ "$(grep -c . said)" = 250 ] || head -3 said log)"
+report "as many lines as sentences, none empty" "$([ "$(grep -c . said)" = 250 ] || show said log)"
 report "sentences differ" "$([ "$(sort -u said | wc -l)" -gt 100 ] || sort -u said | head)"
 right=$(paste -d '\t' said mine.de | awk -F '\t' '$1 == $2' | wc -l)
 report "most are right" "$([ "$right" -gt 125 ] || echo "$right of 250")"
@@ -46,7 +46,7 @@ report "most are right" "$([ "$right" -gt 125 ] || echo "$right of 250")"
 # --- what has not learned says so ---
 run still --source mine.en --target mine.de --max-steps 2 --rate 1e-6
 says still '^not learned: .*; try more updates than 2 \(--max-steps 2000\), or a higher --rate than [0-9.e-]+ \(1e-03\)$'
-report "in one line" "$([ "$(grep -c 'not learned' still.log)" = 1 ] || cat still.log)"
+report "in one line" "$([ "$(grep -c 'not learned' still.log)" = 1 ] || show still.log)"
 small=(--layers 1 --d-model 16 --heads 2 --d-ff 32)
 run burnt --source mine.en --target mine.de "${small[@]}" --rate 10 --schedule constant --epochs 4
 says burnt '^not learned: .* a lower --rate than 10 \(1e-03\)$'
@@ -54,7 +54,7 @@ sed 's/.*/&\t&/; s/\t.* \(sees\|hears\|likes\) .*/\tA/; s/\t.* .*/\tB/' mine.en 
 run judge --kind classifier --labelled labels.tsv --epochs 40
 silent judge 'not learned'
 echo "good xyzzy" | "$glim" classify --model judge >out 2>err
-report "classify says which word is unknown" "$(grep -q 'standard input:1: unknown to the model: .*xyzzy' err || cat err)"
+report "classify says which word is unknown" "$(grep -q 'standard input:1: unknown to the model: .*xyzzy' err || show err)"
 run unjust --kind classifier --labelled labels.tsv --max-steps 1 --rate 1e-6
 says unjust '^not learned: the training loss of [0-9.]+ is not clearly below 0\.6'
 run prose --kind gpt --text mine.en --max-steps 150
@@ -108,7 +108,7 @@ for model in bpe unigram; do
   says text-$model '^note: --vocabulary is [0-9]+, not 8000'
   printf 'a\na\n' >letter
   "${train[@]}" --source letter --target letter "${small[@]}" --max-steps 1 --tokenizer sentencepiece-$model --out letter-$model >out 2>err
-  report "subwords of one letter, $model" "$([ $? = 0 ] || [ "$(grep -c '^glim: error: .*more text' err)/$(wc -l <err)" = 1/1 ] || cat err)"
+  report "subwords of one letter, $model" "$([ $? = 0 ] || [ "$(grep -c '^glim: error: .*more text' err)/$(wc -l <err)" = 1/1 ] || show err)"
 done
 refuse "a vocabulary smaller than the alphabet" 'raise --vocabulary' "${train[@]}" --source mine.en --target mine.de \
   --tokenizer sentencepiece-bpe --vocabulary 10 --out no

@@ -43,7 +43,7 @@ for way in '1 2' '2 1' '2 2' '4 1'; do
   mkdir "p$way" && (cd "p$way" && OMP_NUM_THREADS=$threads in_processes "$number" "${run[@]}" >log 2>&1)
   for file in last best; do
     report "$number processes of $threads threads, $file" \
-      "$(cmp "alone/model/$file.safetensors" "p$way/model/$file.safetensors" 2>&1 || tail -3 "p$way/log")"
+      "$(cmp "alone/model/$file.safetensors" "p$way/model/$file.safetensors" 2>&1 || show "p$way/log")"
   done
   report "$number processes measure the same" "$(diff <(sed 's/,"tokens_per_second.*//' alone/model/metrics.jsonl) \
     <(sed 's/,"tokens_per_second.*//' "p$way/model/metrics.jsonl"))"
@@ -58,7 +58,7 @@ for kind in gpt bert; do
   this=(train --kind $kind --text $([ $kind = gpt ] && echo text || echo lines) --layers 1 --d-model 16 --heads 2
         --batch-sentences 6 --epochs 1 --max-steps 5 --shards 8 --progress none --record)
   for number in 1 4; do in_processes $number "${this[@]}" --out $kind-$number >log 2>&1; done
-  report "$kind" "$([ "$(tensors $kind-1/last.safetensors)" = "$(tensors $kind-4/last.safetensors)" ] || tail -3 log)"
+  report "$kind" "$([ "$(tensors $kind-1/last.safetensors)" = "$(tensors $kind-4/last.safetensors)" ] || show log)"
   report "$kind, recorded" "$(diff $kind-1/recording.jsonl $kind-4/recording.jsonl 2>&1)"
 done
 
@@ -67,7 +67,7 @@ taught=("${train[@]}" --shards 4 --teacher alone/model --teacher-beam 2)
 for number in 1 2 4; do in_processes $number "${taught[@]}" --out taught$number >log 2>&1; done
 for number in 2 4; do
   report "a teacher in $number processes" "$(cmp taught1/distilled.txt taught$number/distilled.txt 2>&1 &&
-    [ "$(tensors taught1/last.safetensors)" = "$(tensors taught$number/last.safetensors)" ] || tail -3 log)"
+    [ "$(tensors taught1/last.safetensors)" = "$(tensors taught$number/last.safetensors)" ] || show log)"
 done
 
 # Work that falls into items: batches to translate, kinds to train, seeds to measure. Times are each run's own.
@@ -81,7 +81,7 @@ plain() { sed -E 's/[0-9.]+ (ms|s) //g; s/"(processor_)?seconds": *[0-9.e+-]+//g
 for number in 2 3; do
   report "evaluate, $number processes" "$(diff evaluated1 evaluated$number && diff said1 said$number)"
   report "the kinds in their order, $number processes" "$([ "$(sed -n 's/^| \(transformer\|rnn\|conv\) .*/\1/p' table$number | xargs)" = \
-    "transformer rnn conv" ] || cat table$number)"
+    "transformer rnn conv" ] || show table$number)"
   report "compare, $number processes" "$(diff <(plain table1) <(plain table$number) 2>&1)"
   for kind in transformer rnn conv; do
     report "compare, $number processes, $kind" "$([ "$(tensors compared1/$kind/best.safetensors)" = \
@@ -90,7 +90,7 @@ for number in 2 3; do
   report "study, $number processes" "$(for name in scaling entropy; do
     diff <(plain studied1/$name.json) <(plain studied$number/$name.json) 2>&1; done)"
 done
-report "something was measured" "$(grep -q 'exact match' evaluated1 && grep -q '| conv |' table1 || cat evaluated1)"
+report "something was measured" "$(grep -q 'exact match' evaluated1 && grep -q '| conv |' table1 || show evaluated1)"
 
 killed=0
 for ((i = 1; i <= kills; ++i)); do
@@ -109,7 +109,7 @@ for ((i = 1; i <= kills; ++i)); do
     wait $! || killed=$((killed + 1))  # the kill may have come too late
   done
   in_processes 2 "${run[@]}" $([ -e model/last.safetensors ] && echo --resume) >log 2>&1
-  report "killed and resumed, run $i" "$(cmp ../alone/model/last.safetensors model/last.safetensors 2>&1 || tail -3 log)"
+  report "killed and resumed, run $i" "$(cmp ../alone/model/last.safetensors model/last.safetensors 2>&1 || show log)"
   cd ..
 done
 echo "$killed kills"

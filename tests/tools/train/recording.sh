@@ -88,13 +88,13 @@ cp -r one again && "$glim" train "${sizes[@]}" "${attention[@]}" "${copy[@]}" --
 report "a new run does not keep an older one's recording" "$([ ! -e again/recording.jsonl ] || echo kept)"
 "$glim" compare --kinds rnn,conv --d-embed 12 --d-model 16 --layers 1 --max-steps 4 --task copy --examples 64 --batch-sentences 8 \
   --schedule constant --record --record-every 2 --out both >log 2>&1
-report "glim compare records, too" "$(wc -l both/{rnn,conv}/recording.jsonl 2>&1 | grep -q '^ *8 total' || cat log)"
+report "glim compare records, too" "$(wc -l both/{rnn,conv}/recording.jsonl 2>&1 | grep -q '^ *8 total' || show log)"
 
 # --- glim report ---
 "$glim" train "${sizes[@]}" "${attention[@]}" "${copy[@]}" --rate 1e30 --record --record-every 1 --out hot >log 2>&1
-report "a run that cannot go on says why" "$(tail -1 hot/recording.jsonl | grep -q '"stopped":".*not finite' || tail -1 hot/recording.jsonl)"
+report "a run that cannot go on says why" "$(tail -1 hot/recording.jsonl | grep -q '"stopped":".*not finite' || show hot/recording.jsonl)"
 "$glim" report hot one alone --png '*/entropy' --svg loss >log 2>&1 || report "a report" "$(cat log)"
-report "its events" "$(grep -q '^  not-finite: step [0-9]*: the run stopped' log || cat log)"
+report "its events" "$(grep -q '^  not-finite: step [0-9]*: the run stopped' log || show log)"
 report "its files" "$(ls report.html hot-entropy.png one-entropy.png alone-entropy.png loss.svg 2>&1 >/dev/null)"
 cp -r one vision
 "$glim" train --kind rnn --d-embed 12 "${sizes[@]}" "${copy[@]}" --max-steps 11 --record --record-every 2 --out rnn >log 2>&1
@@ -115,5 +115,5 @@ mkdir -p broken && head -3 one/recording.jsonl | sed '2s/"rms":\[[^,]*,/"rms":[/
 refuse_report "damage" 'broken/recording\.jsonl: line 2: rms has' broken --out new.html
 report "report: nothing is left of what was refused" "$(ls new.html 2>/dev/null)"
 head -c -20 one/recording.jsonl >broken/recording.jsonl
-report "report: a line cut short" "$("$glim" report broken --out cut.html >out 2>&1; grep -q 'cut short' out || cat out)"
+report "report: a line cut short" "$("$glim" report broken --out cut.html >out 2>&1; grep -q 'cut short' out || show out)"
 summary

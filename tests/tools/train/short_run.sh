@@ -12,7 +12,7 @@ complete() {  # NAME PATTERN ARGS...: resuming changes nothing and says so
   shift 2
   before=$(cat "$name"/* | sha256sum)
   "$glim" train --resume --progress none --out "$name" "$@" >log 2>&1 || report "$name is complete" "status $?"
-  report "$name is complete" "$(grep -Eq -- "$pattern" log || cat log)"
+  report "$name is complete" "$(grep -Eq -- "$pattern" log || show log)"
   report "$name is left alone" "$([ "$(cat "$name"/* | sha256sum)" = "$before" ] || echo "it changed")"
 }
 
@@ -28,33 +28,33 @@ report "77 steps: 20 lines at least, and each epoch's last" "$(
 report "what is asked for is what there is" "$([ "$(steps ten)" = "10 20 " ] || steps ten)"
 
 "${train[@]}" --examples 56 --epochs 11 --warmup 4 --record --out recorded >log 2>&1 || cat log
-report "a short run has 20 records" "$([ "$(grep -c '"rms"' recorded/recording.jsonl)" -ge 20 ] || cat recorded/recording.jsonl)"
+report "a short run has 20 records" "$([ "$(grep -c '"rms"' recorded/recording.jsonl)" -ge 20 ] || show recorded/recording.jsonl)"
 
 complete three 'three is complete: epoch 3 of 3, step 24\. To go on: glim train --resume --out three --epochs 6$'
 complete five 'step 5 of 5\. To go on: .* --max-steps 10$'
 "$glim" train --resume --out three --epochs 4 --progress none >log 2>&1
-report "with more epochs it goes on" "$([ "$(steps three | wc -w)" -ge 32 ] || cat log)"
+report "with more epochs it goes on" "$([ "$(steps three | wc -w)" -ge 32 ] || show log)"
 complete three 'epoch 4 of 2, .* --epochs 8$' --epochs 2
 complete three 'step 32 of 3\. To go on: .* --epochs 8 --max-steps 64$' --max-steps 3
 "$glim" train --resume --out three --epochs 8 --max-steps 64 --progress none >log 2>&1
-report "as advised it goes on" "$([[ $(steps three) = *" 64 " ]] || cat log)"
+report "as advised it goes on" "$([[ $(steps three) = *" 64 " ]] || show log)"
 "${train[@]}" --examples 64 --epochs 9 --warmup 4 --rate 1e-12 --patience 1 --out early >log 2>&1 || cat log
 complete early 'validations? without improvement\. To go on: .* --patience 2$'
 # What a run tries, it tries again after it was resumed.
 "$glim" train --task copy --batch-sentences 8 --layers 1 --d-model 16 --heads 2 --d-ff 32 --examples 64 --epochs 4 \
   --max-steps 16 --warmup 4 --try-every 1 --enough 0.9 --progress lines --out tried >log 2>&1
-report "trials" "$([ "$(grep -c ' validation sentences' log)" = 2 ] || cat log)"
+report "trials" "$([ "$(grep -c ' validation sentences' log)" = 2 ] || show log)"
 "$glim" train --resume --out tried --max-steps 32 --progress lines >log 2>&1
-report "trials after resuming" "$([ "$(grep -c ' validation sentences' log)" = 2 ] || cat log)"
+report "trials after resuming" "$([ "$(grep -c ' validation sentences' log)" = 2 ] || show log)"
 # --- the peak rate ---
 schedule() { grep '^schedule' "$1"; }
 noam=("${train[@]}" --examples 64 --schedule noam)
 "${noam[@]}" --epochs 1 --rate 1e-3 --out peak >log 2>&1
-report "--rate is noam's peak" "$(schedule log | grep -q 'peak rate 0.001 at step 1$' || cat log)"
+report "--rate is noam's peak" "$(schedule log | grep -q 'peak rate 0.001 at step 1$' || show log)"
 "${noam[@]}" --epochs 1 --warmup 400 --noam-factor 1 --out long >log 2>&1
-report "noam's factor" "$(schedule log | grep -q 'factor 1, d_model 16, warmup 400; peak rate 0.0125 at' || cat log)"
+report "noam's factor" "$(schedule log | grep -q 'factor 1, d_model 16, warmup 400; peak rate 0.0125 at' || show log)"
 "${noam[@]}" --epochs 5 --noam-factor 1 --out factor >log 2>&1
-report "a shorter warm-up keeps the peak" "$(schedule log | grep -q 'warmup 4; peak rate 0.02041 at step 4$' || cat log)"
+report "a shorter warm-up keeps the peak" "$(schedule log | grep -q 'warmup 4; peak rate 0.02041 at step 4$' || show log)"
 refuse "a factor and a rate" '--noam-factor: and --rate both say' "${noam[@]}" --noam-factor 1 --rate 1e-3 --out no
 refuse "a factor without noam" '--noam-factor: needs --schedule noam' "${train[@]}" --noam-factor 1 --schedule cosine --out no
 refuse "a factor for a rate" '--rate: .*--noam-factor 2' "${noam[@]}" --rate 2 --out no
@@ -68,8 +68,8 @@ sed "s/$was/$is/" half/last.safetensors >older
 report "an older checkpoint" "$(cmp -s older half/last.safetensors && echo "nothing was changed")"
 mv older half/last.safetensors
 "$glim" train --resume --epochs 4 --out half >log 2>&1
-report "an older run goes on to the bit" "$([ "$(tail -1 log)" = "$(tail -1 whole.log)" ] || tail -1 log whole.log)"
+report "an older run goes on to the bit" "$([ "$(tail -1 log)" = "$(tail -1 whole.log)" ] || show log whole.log)"
 sed '/^noam-factor/d; s/^rate = .*/rate = 2.0/' whole/config.toml >older.toml
 "$glim" train --config older.toml --out again >log 2>&1
-report "an older configuration" "$([ "$(tail -1 log)" = "$(tail -1 whole.log)" ] || tail -1 log whole.log)"
+report "an older configuration" "$([ "$(tail -1 log)" = "$(tail -1 whole.log)" ] || show log whole.log)"
 summary

@@ -11,8 +11,8 @@ printf '1 2 3 4\n\n5 6 7\n8 9\n' >source
 printf '1 2 3 4\n\n5 6 7\n8 9\n' >target
 
 "$glim" evaluate --model copied --source source --target target --out said >log 2>notes
-report "a blank line has its line in --out" "$([ "$(wc -l <said)" = 4 ] && [ -z "$(sed -n 2p said)" ] || cat -A said)"
-report "a blank line is counted" "$(grep -q 'exact match . of 4' log && grep -q '1 pair with an empty side, the first in line 2' notes || cat log notes)"
+report "a blank line has its line in --out" "$([ "$(wc -l <said)" = 4 ] && [ -z "$(sed -n 2p said)" ] || show said)"
+report "a blank line is counted" "$(grep -q 'exact match . of 4' log && grep -q '1 pair with an empty side, the first in line 2' notes || show log notes)"
 "$glim" evaluate --hypotheses said --target target >again 2>&1
 report "the same BLEU by --hypotheses" "$(diff <(grep BLEU log) again)"
 { echo source,target; paste -d, source target; } >pairs.csv
@@ -24,16 +24,16 @@ printf '1 2 3 4\n5 6 7\n' >plain
 "$glim" translate --model copied --beam 4 <plain >own
 sed 's/ /  /; s/$/ /' own >spaced
 "$glim" evaluate --model copied --source plain --target spaced >log 2>&1
-report "white space is no difference" "$(grep -q 'exact match 2 of 2' log || cat log)"
+report "white space is no difference" "$(grep -q 'exact match 2 of 2' log || show log)"
 
 printf '1 2 3\n1 2 3 4 5 6 7 8 9 1 2 3 4 5\n' >long
 printf '1 2 3\n1 2\n' >short
 refuse "a long source" 'long:2: 14 tokens, at most 12' "$glim" evaluate --model copied --source long --target short
 "$glim" evaluate --model copied --source long --target short --truncate --out said >log 2>&1
-report "--truncate cuts it" "$(grep -q '^2 pairs' log && [ "$(wc -l <said)" = 2 ] || cat log)"
+report "--truncate cuts it" "$(grep -q '^2 pairs' log && [ "$(wc -l <said)" = 2 ] || show log)"
 "$glim" evaluate --model copied --source short --target long --truncate >log 2>notes
 report "a long target is left out of the perplexity" \
-  "$(grep -q '^1 pairs' log && grep -q 'exact match . of 2' log && grep -q 'long:2: 14 tokens' notes || cat log notes)"
+  "$(grep -q '^1 pairs' log && grep -q 'exact match . of 2' log && grep -q 'long:2: 14 tokens' notes || show log notes)"
 refuse "compare looks at its test before it trains" 'long:2: 14 tokens' timeout 60 "$glim" compare --kinds transformer \
   --task copy --max-length 12 --test-source long --test-target short --out compared
 report "and trained nothing" "$(ls compared/transformer/*.safetensors 2>/dev/null)"
@@ -49,7 +49,7 @@ printf '1 2\n1\n1\n' >valid.target
   --layers 1 --d-model 16 --heads 2 --max-steps 2 --progress none --out tiny >log 2>&1
 report "validation pairs that are left out are reported" \
   "$(grep -q 'left out of validation: 1 pair with an empty side, the first in line 2' log &&
-     grep -q 'left out of validation: 1 pair longer than --max-length, the first: valid:3' log || cat log)"
+     grep -q 'left out of validation: 1 pair longer than --max-length, the first: valid:3' log || show log)"
 
 printf 'text\tlabel\nbad\tneg\ngood\tpos\n' >labelled.tsv
 refuse "a head that names other columns" "no column 'sentence' among text, label; --columns" \

@@ -25,7 +25,7 @@ std::string kind_names();  // "transformer, rnn"
 std::unique_ptr<Learner> make_learner(const TrainOptions& options,
                                       const Checkpoint* from = nullptr);
 
-// Those that have nothing else to offer; the files say what is learned.
+// classification.cpp and language.cpp say what these two learn.
 std::unique_ptr<Learner> make_classification_learner(const TrainOptions& options,
                                                      const Checkpoint* from);
 std::unique_ptr<Learner> make_language_learner(const TrainOptions& options, const Checkpoint* from);

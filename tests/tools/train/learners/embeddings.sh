@@ -29,14 +29,14 @@ PYTHON
 has() { rows "$1" "$2" >table; grep -qx -- "$3" table; }
 for file in glove word2vec; do
   "$glim" "${small[@]}" --embeddings $file --freeze-embeddings --out $file-model >log 2>&1
-  report "$file: the share found" "$(grep -q "embeddings: 4 of 10 tokens of the vocabulary are in $file (40.0 %); the table is not trained" log || cat log)"
+  report "$file: the share found" "$(grep -q "embeddings: 4 of 10 tokens of the vocabulary are in $file (40.0 %); the table is not trained" log || show log)"
   rows $file-model bert.embed.weight >table 2>&1
   report "$file: the rows of its words" "$(for row in 'good 1 2 3 4' 'bad -1 -2.5 -3 -0.4' 'day 0 0 0 7' 'night 0.5 0.5 0.5 0.5'; do
     grep -qx -- "$row" table || { echo "no $row in"; cat table; }; done)"
 done
 { sed -n 5p glove; cat glove; } >spaced
 "$glim" "${small[@]}" --embeddings spaced --rate 1e-30 --out spaced-model >log 2>&1
-report "the first word may have a space" "$(has spaced-model bert.embed.weight 'good 1 2 3 4' || cat log)"
+report "the first word may have a space" "$(has spaced-model bert.embed.weight 'good 1 2 3 4' || show log)"
 "$glim" "${small[@]}" --rate 1e-30 --out plain >log 2>&1
 "$glim" "${small[@]}" --embeddings glove --rate 1e-30 --out still >log 2>&1
 report "another word's row is that of a model without" "$(diff <(rows plain bert.embed.weight | grep '^[0-9a] ') <(rows still bert.embed.weight | grep '^[0-9a] '))"
@@ -44,11 +44,11 @@ report "another word's row is that of a model without" "$(diff <(rows plain bert
 report "without --freeze-embeddings they are trained" "$(has trained bert.embed.weight 'good 1 2 3 4' && echo 'they are as before')"
 { printf '\xef\xbb\xbf'; cat glove; } >marked
 "$glim" "${small[@]}" --embeddings marked --rate 1e-30 --out marked-model >log 2>&1
-report "a byte order mark is no part of a word" "$(has marked-model bert.embed.weight 'good 1 2 3 4' || cat log)"
+report "a byte order mark is no part of a word" "$(has marked-model bert.embed.weight 'good 1 2 3 4' || show log)"
 # The file is not needed again, and a frozen table stays frozen.
 mv glove gone
 "$glim" train --resume --max-steps 8 --progress none --out glove-model >log 2>&1
-report "resumes without the file" "$(has glove-model bert.embed.weight 'good 1 2 3 4' || cat log)"
+report "resumes without the file" "$(has glove-model bert.embed.weight 'good 1 2 3 4' || show log)"
 mv gone glove
 
 # --- the other kinds, of two sides the source ---
@@ -58,12 +58,12 @@ for kind in transformer rnn conv non-autoregressive; do
   width=(--d-model 4); [ $kind != rnn ] || width=(--d-embed 4 --d-model 4)
   heads=(--heads 2 --d-ff 8); [[ $kind =~ rnn|conv ]] && heads=()
   "$glim" "${text[@]}" --kind $kind "${width[@]}" "${heads[@]}" --source lines --target lines --out $kind >log 2>&1
-  report "$kind" "$({ grep -q '4 of 4 tokens' log && has $kind src_embed.weight 'good 1 2 3 4'; } || cat log)"
+  report "$kind" "$({ grep -q '4 of 4 tokens' log && has $kind src_embed.weight 'good 1 2 3 4'; } || show log)"
 done
 for i in {1..30}; do cat lines; done >text
 for kind in gpt bert; do
   "$glim" "${text[@]}" --kind $kind --tokenizer word --d-model 4 --heads 2 --d-ff 8 --text text --out $kind $([ $kind = gpt ] && echo --block 4) >log 2>&1
-  report "$kind" "$(grep -q '4 of 4 tokens' log || cat log)"
+  report "$kind" "$(grep -q '4 of 4 tokens' log || show log)"
 done
 
 # --- files ---

@@ -16,15 +16,15 @@ folders=(--image-folder folders)
 # --- learning, by both pools, from both kinds of files ---
 right() { sed -n 's/^validation images, never trained on: \([0-9]*\) of 40 .*/\1/p' "$1"; }
 "$glim" "${vit[@]}" "${idx[@]}" --valid-last 40 --epochs 40 --shift 0.5 --rotation 5 --out by-idx >log 2>&1
-report "learns from IDX files" "$([ "$(right log)" -ge 38 ] || tail -3 log)"
+report "learns from IDX files" "$([ "$(right log)" -ge 38 ] || show log)"
 "$glim" "${vit[@]}" "${folders[@]}" --valid-last 40 --epochs 40 --pooling first --out by-folder >log 2>&1
-report "learns from folders of PNGs" "$([ "$(right log)" -ge 38 ] || tail -3 log)"
+report "learns from folders of PNGs" "$([ "$(right log)" -ge 38 ] || show log)"
 
 "$glim" train --kind cnn --layers 2 --d-model 16 --batch-sentences 16 --warmup 5 --rate 5e-3 --progress none "${idx[@]}" \
   --valid-last 40 --epochs 20 --shift 0.5 --out by-cnn >log 2>&1
-report "learns by convolutions" "$([ "$(right log)" -ge 38 ] || tail -3 log)"
+report "learns by convolutions" "$([ "$(right log)" -ge 38 ] || show log)"
 "$glim" classify --model by-cnn --images images.idx --labels labels.idx >log 2>&1
-report "and classifies by them" "$(grep -q '^accuracy 0.9[5-9]\|^accuracy 1' log || cat log)"
+report "and classifies by them" "$(grep -q '^accuracy 0.9[5-9]\|^accuracy 1' log || show log)"
 
 # --- under the microscope (a build without pages has none) ---
 if "$glim" inspect --help >/dev/null 2>&1; then
@@ -34,7 +34,7 @@ import json
 image = json.load(open("look/inspect.json"))["image"]
 assert all(len(image[k]) == 1 and len(image[k][0]) == 8 == len(image[k][0][0]) for k in ("pixels", "gradient"))
 assert all(0 <= x <= 1 for row in image["pixels"][0] for x in row) and any(x for row in image["gradient"][0] for x in row)
-' 2>&1 || cat log)"
+' 2>&1 || show log)"
   "$glim" inspect --model by-idx --image images.idx:5 --paint '*,3=0.5' 0,3=1 --label 1 --data --out painted >log 2>&1
   report "a painted image" "$(python3 -c '
 import json
@@ -42,15 +42,15 @@ rows = json.load(open("painted/inspect.json"))["image"]["pixels"][0]
 was = json.load(open("look/inspect.json"))["image"]["pixels"][0]
 assert rows[0][3] == 1 and all(row[3] == 0.5 for row in rows[1:])
 assert all(row[k] == old[k] for row, old in zip(rows, was) for k in range(8) if k != 3)
-' 2>&1 || cat log)"
+' 2>&1 || show log)"
   printf 'where\n' | "$glim" step --model by-folder --image folders/2/0.png --label 1 >log 2>&1
-  report "and steps back to them" "$(grep -q 'target: 1' log || cat log)"
+  report "and steps back to them" "$(grep -q 'target: 1' log || show log)"
   "$glim" inspect --model by-cnn --image images.idx:5 --data --dropout --out cnn-look >log 2>&1
   report "so they have in a cnn" "$(python3 -c '
 import json
 data = json.load(open("cnn-look/inspect.json"))
 assert not data["attention"] and any(x for row in data["image"]["gradient"][0] for x in row)
-' 2>&1 || cat log)"
+' 2>&1 || show log)"
   look=("$glim" inspect --out other --model by-idx)
   refuse "no image" '--image: a model of images needs one' "${look[@]}"
   refuse "an image that there is not" '--image: images.idx has the images 0 to 239' "${look[@]}" --image images.idx:240
@@ -68,29 +68,29 @@ fi
 # --- from a model to the next ---
 "$glim" train --init-from by-idx "${idx[@]}" --valid-last 40 --max-steps 2 --rate 1e-30 --schedule constant \
   --progress none --out begun >log 2>&1
-report "begins with a vit: it knows what that one knew" "$([ "$(right log)" -ge 38 ] || tail -3 log)"
+report "begins with a vit: it knows what that one knew" "$([ "$(right log)" -ge 38 ] || show log)"
 refuse "a patch that is another" '--patch: by-idx has 4, and a run that begins with it has the same' \
   "$glim" train --init-from by-idx "${idx[@]}" --patch 2 --out other
 
 # --- classifying ---
 "$glim" classify --model by-idx --images images.idx >found 2>err
-report "a line for each image" "$([ "$(wc -l <found)" = 240 ] && grep -Eq '^[0-3]	0=[01]\.[0-9]{4} 1=' found || cat err)"
+report "a line for each image" "$([ "$(wc -l <found)" = 240 ] && grep -Eq '^[0-3]	0=[01]\.[0-9]{4} 1=' found || show err)"
 "$glim" classify --model by-idx --images images.idx.gz --labels labels.idx.gz >found 2>err
-report "accuracy over an IDX file" "$(grep -Eq '^accuracy (0\.9[5-9]|1\.0)[0-9]* \([0-9]+ of 240\)' found || cat found err)"
+report "accuracy over an IDX file" "$(grep -Eq '^accuracy (0\.9[5-9]|1\.0)[0-9]* \([0-9]+ of 240\)' found || show found err)"
 "$glim" classify --model by-folder --image-folder folders >found 2>err
-report "accuracy over folders" "$(grep -Eq '^accuracy (0\.9[5-9]|1\.0)[0-9]* ' found || cat found err)"
+report "accuracy over folders" "$(grep -Eq '^accuracy (0\.9[5-9]|1\.0)[0-9]* ' found || show found err)"
 "$glim" classify --model by-folder folders/2/0.png folders/1/0.png >found 2>err
-report "PNG files as arguments" "$([ "$(cut -f1,3 found)" = $'2\tfolders/2/0.png\n1\tfolders/1/0.png' ] || cat found err)"
+report "PNG files as arguments" "$([ "$(cut -f1,3 found)" = $'2\tfolders/2/0.png\n1\tfolders/1/0.png' ] || show found err)"
 printf 'folders/3/0.png\ncolor.png\n' | "$glim" classify --model by-folder >found 2>err
-report "PNG files by standard input" "$([ "$(cut -f1 found | head -1)" = 3 ] && [ "$(wc -l <found)" = 2 ] || cat found err)"
+report "PNG files by standard input" "$([ "$(cut -f1 found | head -1)" = 3 ] && [ "$(wc -l <found)" = 2 ] || show found err)"
 echo broken >broken.png
 printf 'color.png\0x\n' | "$glim" classify --model by-folder >found 2>err
-report "a name with a zero byte" "$(grep -q '^glim: error: color.png.x00x: a file.s name has no zero byte' err || cat err)"
+report "a name with a zero byte" "$(grep -q '^glim: error: color.png.x00x: a file.s name has no zero byte' err || show err)"
 status=0
 "$glim" classify --model by-folder folders/2/0.png broken.png nothere.png folders/1/0.png >found 2>err || status=$?
 report "a broken file does not end the others" "$([ $status = 1 ] && [ "$(cut -f1,3 found | tr '\n' ' ')" = \
   $'2\tfolders/2/0.png \tbroken.png \tnothere.png 1\tfolders/1/0.png ' ] &&
-  [ "$(grep -c '^glim: error: \(broken\|nothere\).png: ' err)" = 2 ] || cat found err)"
+  [ "$(grep -c '^glim: error: \(broken\|nothere\).png: ' err)" = 2 ] || show found err)"
 
 # --- resumed = never stopped; the same bits for any number of threads ---
 run=("${vit[@]}" "${idx[@]}" --train-first 100 --epochs 3 --schedule constant
@@ -102,16 +102,16 @@ cp images.idx.gz labels.idx one; cp images.idx.gz labels.idx two; cp images.idx.
   "$glim" train --resume --max-steps 0 --progress none --out model >log 2>&1)
 (cd three && OMP_NUM_THREADS=5 "$glim" "${run[@]}" >log 2>&1)
 report "a resumed run ends in the same bits" \
-  "$([ "$(tensors one/model/last.safetensors)" = "$(tensors two/model/last.safetensors)" ] || tail -1 two/log)"
+  "$([ "$(tensors one/model/last.safetensors)" = "$(tensors two/model/last.safetensors)" ] || show two/log)"
 (mkdir cnn && cd cnn && cp ../images.idx.gz ../labels.idx . &&
   cnn=(train --kind cnn "${idx[@]}" --layers 2 --d-model 8 --batch-sentences 16 --schedule constant --train-first 100
        --epochs 3 --dropout 0.3 --shift 1 --progress none)
   "$glim" "${cnn[@]}" --out one && OMP_NUM_THREADS=5 "$glim" "${cnn[@]}" --max-steps 10 --out two &&
   "$glim" train --resume --max-steps 0 --progress none --out two) >log 2>&1
 report "and of convolutions, with their running statistics" \
-  "$([ "$(tensors cnn/one/last.safetensors)" = "$(tensors cnn/two/last.safetensors)" ] || tail -1 log)"
+  "$([ "$(tensors cnn/one/last.safetensors)" = "$(tensors cnn/two/last.safetensors)" ] || show log)"
 report "the same bits for any number of threads" \
-  "$([ "$(tensors one/model/last.safetensors)" = "$(tensors three/model/last.safetensors)" ] || tail -1 three/log)"
+  "$([ "$(tensors one/model/last.safetensors)" = "$(tensors three/model/last.safetensors)" ] || show three/log)"
 head -c 58 labels.idx >two/labels.idx; head -c 190 /dev/zero >>two/labels.idx
 (cd two && refuse "other labels on resume" 'training data are not those' "$glim" train --resume --epochs 4 --progress none --out model
   echo "$passed $failed" >../inner)
@@ -179,7 +179,7 @@ dots=(--images dots.idx --labels dots-labels.idx --valid-share 0 --max-steps 1 -
 refuse "images of one pixel" '--layers: images of 1 x 1 are too small for .* each of which halves them: --kind vit --patch 1 takes them' \
   "$glim" train --kind cnn "${dots[@]}" --out fresh
 "$glim" train --kind vit --patch 1 "${dots[@]}" --out dots >log 2>&1
-report "which a vit takes" "$([ -e dots/last.safetensors ] || cat log)"
+report "which a vit takes" "$([ -e dots/last.safetensors ] || show log)"
 small "parts of a batch" '--shards: --kind cnn normalises over whole batches' --shards 2
 small "patches of a cnn" '--patch: is no option of --kind cnn; it belongs to --kind vit' --patch 4
 small "positions of a cnn" '--positions: is no option of --kind cnn' --positions none

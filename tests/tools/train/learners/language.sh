@@ -35,16 +35,16 @@ generate=("$glim" generate --model gpt-whole)
 "${generate[@]}" --prompt 'KING: the' --max-tokens 50 --seed 5 >first 2>err
 "${generate[@]}" --prompt 'KING: the' --max-tokens 50 --seed 5 >second
 "${generate[@]}" --prompt 'KING: the' --max-tokens 50 --seed 6 >third
-report "a sample begins with its prompt" "$(head -c 9 first | grep -q '^KING: the$' || cat first err)"
+report "a sample begins with its prompt" "$(head -c 9 first | grep -q '^KING: the$' || show first err)"
 report "a seed names one sample" "$(cmp first second 2>&1)"
 report "another seed another" "$(cmp -s first third && echo "the same")"
 OMP_NUM_THREADS=1 "${generate[@]}" --prompt 'KING: the' --max-tokens 50 --seed 5 >second
 report "a sample does not depend on threads" "$(cmp first second 2>&1)"
 "${generate[@]}" --samples 3 --max-tokens 40 --slide 1 >out
-report "samples are divided" "$([ "$(grep -c '^---------------$' out)" = 2 ] || cat out)"
+report "samples are divided" "$([ "$(grep -c '^---------------$' out)" = 2 ] || show out)"
 # Each print adds whole characters: every prefix that a reader may see is valid.
 "${generate[@]}" --max-tokens 300 --temperature 3 >out
-report "UTF-8 comes out whole" "$(iconv -f UTF-8 -t UTF-8 out >/dev/null 2>err || cat err)"
+report "UTF-8 comes out whole" "$(iconv -f UTF-8 -t UTF-8 out >/dev/null 2>err || show err)"
 report "greedy needs no seed" "$(diff <("${generate[@]}" --greedy --seed 1) <("${generate[@]}" --greedy --seed 2))"
 "${generate[@]}" --max-tokens 100000 | head -c 20 >out
 report "a reader may go away" "$([ "${PIPESTATUS[0]}" = 0 ] || echo "status ${PIPESTATUS[0]}")"
@@ -61,7 +61,7 @@ refuse "slide beyond the context" '--slide' "${generate[@]}" --slide 17
 printf '\xEF\xBB\xBFKING:\r\nthe\r\n' >prompt.txt
 "${generate[@]}" --prompt FILE:prompt.txt --max-tokens 5 --seed 5 >first 2>err
 "${generate[@]}" --prompt $'KING:\nthe' --max-tokens 5 --seed 5 >second
-report "a prompt's file may have a byte order mark and \r\n" "$([ -s first ] && cmp first second 2>&1 || cat err)"
+report "a prompt's file may have a byte order mark and \r\n" "$([ -s first ] && cmp first second 2>&1 || show err)"
 refuse "empty prompt" '--prompt' "${generate[@]}" --prompt ''
 refuse "prompt outside the vocabulary" "--prompt: '☃' is not in the vocabulary of the model" "${generate[@]}" --prompt 'the ☃'
 refuse "prompt beyond the context" '--prompt: has 18 tokens, the model has a context of 16' "${generate[@]}" --prompt 'KING: the day is f'
@@ -83,7 +83,7 @@ refuse "text for a translator" '--text: is no option of --kind transformer' "$gl
 report "no folder is left by refused text" "$([ -e fresh ] && ls fresh)"
 quietly "$glim" train --kind gpt --text text --tokenizer word "${small[@]}" --block 8 --max-steps 5 --schedule constant --progress none --out words
 "$glim" generate --model words --prompt 'KING: the' --max-tokens 5 >out 2>err
-report "words, too" "$(grep -q '^KING: the ' out || cat out err)"
+report "words, too" "$(grep -q '^KING: the ' out || show out err)"
 refuse "a word outside the vocabulary" "--prompt: 'castle'" "$glim" generate --model words --prompt 'the castle'
 
 # --- bert ---
@@ -103,14 +103,14 @@ resumed classifier --labelled labelled --valid-labelled labelled "${small[@]}" -
 quietly "$glim" train --kind classifier --labelled labelled "${small[@]}" --dropout 0.1 --word-dropout 0.1 --epochs 20 --warmup 5 --progress none --out judge
 classify=("$glim" classify --model judge)
 printf 'a good film\r\n\nthe bad day\n' | "${classify[@]}" >out 2>err
-report "a line each, an empty one empty" "$([ "$(wc -l <out)" = 3 ] && [ -z "$(sed -n 2p out)" ] || cat out err)"
-report "label and probabilities" "$(sed -n 1p out | grep -Eq $'^1\t0=0\\.[0-9]{4} 1=0\\.[0-9]{4}$' || cat out)"
+report "a line each, an empty one empty" "$([ "$(wc -l <out)" = 3 ] && [ -z "$(sed -n 2p out)" ] || show out err)"
+report "label and probabilities" "$(sed -n 1p out | grep -Eq $'^1\t0=0\\.[0-9]{4} 1=0\\.[0-9]{4}$' || show out)"
 "${classify[@]}" --labelled labelled >out 2>err
-report "accuracy" "$(grep -q '^accuracy 1\.0000 (160 of 160)$' out || cat out err)"
+report "accuracy" "$(grep -q '^accuracy 1\.0000 (160 of 160)$' out || show out err)"
 "${classify[@]}" --labelled - <labelled >second
 report "labelled lines on standard input" "$(diff out second)"
 quietly "$glim" train --kind classifier --labelled labelled --init-from bert-whole --epochs 1 --schedule constant --progress none --out tuned
-report "starts from a pre-trained encoder" "$(grep -q 'encoder weights are those of bert-whole' log || cat log)"
+report "starts from a pre-trained encoder" "$(grep -q 'encoder weights are those of bert-whole' log || show log)"
 refuse "start from another kind" "gpt-whole/.*kind 'gpt'; --init-from needs" "${train_labels[@]}" --labelled labelled --init-from gpt-whole
 refuse "no labelled file" '--labelled' "${train_labels[@]}" --task files
 refuse "empty labelled file" 'empty is empty' "${train_labels[@]}" --labelled empty
@@ -134,9 +134,9 @@ status=0
 "${classify[@]}" <mixed >out 2>err || status=$?
 report "bad lines among good ones" "$(cmp out expected 2>&1; [ $status = 1 ] && [ "$(wc -l <err)" = 2 ] &&
   grep -q '^glim: error: standard input:2: invalid UTF-8' err &&
-  grep -q '^glim: error: standard input:3: more than 254 tokens' err || cat err)"
+  grep -q '^glim: error: standard input:3: more than 254 tokens' err || show err)"
 "${classify[@]}" --json <mixed >out 2>err
-report "as JSON, the error is in its line" "$([ "$(grep -c '"label":null.*"error":"' out)" = 2 ] && [ "$(wc -l <out)" = 4 ] || cat out)"
+report "as JSON, the error is in its line" "$([ "$(grep -c '"label":null.*"error":"' out)" = 2 ] && [ "$(wc -l <out)" = 4 ] || show out)"
 refuse "invalid UTF-8 to classify" 'standard input:2: invalid UTF-8' "${classify[@]}" <latin
 printf 'good %.0s' {1..300} >long
 refuse "sentence beyond the maximum" 'standard input:1: more than 254 tokens' "${classify[@]}" <long

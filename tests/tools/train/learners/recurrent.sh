@@ -30,7 +30,7 @@ exact=$(sed -n 's/^exact match: \([0-9]*\) of 200.*/\1/p' log)
 report "reverses unseen sequences" "$([ "${exact:-0}" -ge 150 ] || echo "${exact:-none} of 200")"
 
 printf '7 3 5 9 4 8\n' | "$glim" translate --model reverse --alignments >aligned 2>err
-report "and attends from the end" "$(grep -q '5-0.*0-5' aligned || cat aligned err)"
+report "and attends from the end" "$(grep -q '5-0.*0-5' aligned || show aligned err)"
 
 # --- refused ---
 refuse "unknown cell" 'cell.*gru, lstm, rnn' "$glim" "${copy[@]}" --cell qrnn --out fresh

@@ -25,12 +25,12 @@ for name, count in (("train", 400), ("test", 100)):
 PYTHON
 small=(train --kind tagger --layers 1 --d-model 32 --heads 2 --d-ff 32 --progress none)
 "$glim" "${small[@]}" --labelled train.conll --epochs 30 --batch-tokens 512 --rate 5e-3 --warmup 10 --out model >log 2>&1
-report "learns" "$(grep -q '^validation sentences, never trained on: F1 of spans' log || tail -3 log)"
+report "learns" "$(grep -q '^validation sentences, never trained on: F1 of spans' log || show log)"
 f1() { sed -n 's/^F1 of spans \([01]\.[0-9]*\) .*/\1/p' "$1"; }
 for file in conll jsonl four; do
   "$glim" classify --model model --labelled test.$file >found 2>&1
-  report "F1 over test.$file" "$(awk -v f="$(f1 found)" 'BEGIN { exit !(f >= 0.98) }' || cat found)"
-  report "accuracy over test.$file" "$(grep -q '^accuracy 0.9[89]\|^accuracy 1' found || cat found)"
+  report "F1 over test.$file" "$(awk -v f="$(f1 found)" 'BEGIN { exit !(f >= 0.98) }' || show found)"
+  report "accuracy over test.$file" "$(grep -q '^accuracy 0.9[89]\|^accuracy 1' found || show found)"
 done
 report "the numbers are those of the file's spans" "$("$glim" classify --model model --labelled test.conll --json | python3 -c '
 import json, sys
@@ -48,7 +48,7 @@ if "$glim" inspect --help >/dev/null 2>&1; then
   report "under the microscope" "$(python3 -c '
 import json
 data = json.load(open("look/inspect.json"))
-assert data["target_text"] == "B-PER O B-PER" and len(data["attention"]) == 1, data["target_text"]' 2>&1 || cat log)"
+assert data["target_text"] == "B-PER O B-PER" and len(data["attention"]) == 1, data["target_text"]' 2>&1 || show log)"
   refuse "labels that are too few" '--label: needs a label for each of the 3 tokens, not 2' "$glim" inspect --model model \
     --sentence 'Bob met Cyd' --label 'O O' --out other
   refuse "a label that there is not" "--label: 'B-X' is not one of B-LOC, B-PER, I-LOC, I-PER, O" "$glim" inspect --model model \
@@ -59,13 +59,13 @@ fi
 cut -f1 train.conll | tr '\n' ' ' | sed 's/  /\n/g' >text
 "$glim" train --kind bert --text text --layers 1 --d-model 32 --heads 2 --d-ff 32 --max-steps 3 --progress none --out bert >log 2>&1
 "$glim" train --kind tagger --init-from bert --labelled train.conll --max-steps 3 --progress none --out begun >log 2>&1
-report "begins with a bert" "$(grep -q 'encoder weights are those of bert' log || cat log)"
+report "begins with a bert" "$(grep -q 'encoder weights are those of bert' log || show log)"
 cp train.conll one.conll; mkdir one two; cp train.conll one; cp train.conll two
 (cd one && "$glim" "${small[@]}" --labelled train.conll --schedule constant --epochs 3 --out model >log 2>&1)
 (cd two && "$glim" "${small[@]}" --labelled train.conll --schedule constant --epochs 3 --max-steps 5 --out model >log 2>&1 &&
   OMP_NUM_THREADS=5 "$glim" train --resume --max-steps 0 --progress none --out model >log 2>&1)
 report "a resumed run ends in the same bits" \
-  "$([ "$(tensors one/model/last.safetensors)" = "$(tensors two/model/last.safetensors)" ] || tail -1 two/log)"
+  "$([ "$(tensors one/model/last.safetensors)" = "$(tensors two/model/last.safetensors)" ] || show two/log)"
 
 # --- files ---
 bad() { printf '%b' "$3" >"${4:-broken}"; refuse "$1" "$2" "$glim" "${small[@]}" --labelled "${4:-broken}" --out fresh; }
@@ -85,14 +85,14 @@ refuse "a label that was not trained" "dog:4: token 1: the label 'B-DOG' is not 
 refuse "and to validate on" "dog:4: token 1: the label 'B-DOG'" "$glim" "${small[@]}" --labelled train.conll --valid-labelled dog --out fresh
 printf '\n\nAda\tB-PER\nmet\tO\n\n\nBob\tB-PER\n\n\n' >gaps
 "$glim" "${small[@]}" --labelled gaps --valid-share 0 --max-steps 1 --out gaps-model >log 2>&1
-report "empty sentences are left out, in one line" "$(grep -q 'left out of gaps: 4 empty sentences, the first in line 1$' log || cat log)"
+report "empty sentences are left out, in one line" "$(grep -q 'left out of gaps: 4 empty sentences, the first in line 1$' log || show log)"
 # CoNLL-2003 marks documents: no token, no label, no sentence.
 printf -- '-DOCSTART- -X- O O\n\nAda NN x B-PER\nmet VB x I\n-DOCSTART- -X- O O\nBob NN x B-PER\n' >documents
 printf '{"tokens": ["-DOCSTART-"], "labels": ["O"]}\n{"tokens": ["Ada", "met"], "labels": ["B-PER", "I"]}\n{"tokens": ["Bob"], "labels": ["B-PER"]}\n' >documents.jsonl
 for file in documents documents.jsonl; do
   "$glim" "${small[@]}" --labelled $file --valid-share 0 --max-steps 1 --overwrite --out documents-model >log 2>&1
   report "$file: -DOCSTART- begins a document" "$(grep -q '^data: 2 training sentences, .* 7 tokens' log &&
-    grep -q '^  labels: B-PER, I$' log && ! grep -q 'left out' log || cat log)"
+    grep -q '^  labels: B-PER, I$' log && ! grep -q 'left out' log || show log)"
 done
 refuse "no file" '--kind tagger needs --labelled FILE' "$glim" "${small[@]}" --out fresh
 refuse "another tokenizer" '--tokenizer: can only be word' "$glim" "${small[@]}" --labelled train.conll --tokenizer char --out fresh
@@ -104,7 +104,7 @@ refuse "to compare it with translators" "kind 'tagger', which does not translate
 refuse "to export it" "kind 'tagger'" "$glim" export model --to torch --out exported.safetensors
 refuse "to export it by name" 'there is no option --model: glim export takes it without a name' "$glim" export --model model --to torch --out x
 printf 'Ada me\0t\nBob met Cyd\n' | "$glim" classify --model model >found 2>err
-report "a zero byte ends no other line" "$(grep -q 'standard input:1: zero byte at byte 7' err && grep -q "^Bob.B-PER" found || cat err found)"
+report "a zero byte ends no other line" "$(grep -q 'standard input:1: zero byte at byte 7' err && grep -q "^Bob.B-PER" found || show err found)"
 printf 'A\033[31mda\tB-\033[31mPER\nmet\tO\n' >escape
 "$glim" "${small[@]}" --labelled escape --valid-share 0 --max-steps 1 --out escape-model >log 2>&1
 if script -qec true /dev/null >/dev/null 2>&1; then

@@ -57,22 +57,22 @@ report "copies words that it never saw" "$([ "$said" = "x Grace y Ada" ] || echo
 student=(train "${task[@]}" "${sizes[@]}" "${attention[@]}" --kind non-autoregressive --teacher teacher
   --teacher-beam 1 --out student)
 "$glim" "${student[@]}" --epochs 1 >log 2>&1
-report "the teacher's translations are kept" "$([ "$(wc -l <student/distilled.txt)" = 200 ] || tail -1 log)"
-report "and said to be" "$(grep -q 'targets: translations by teacher' log || cat log)"
+report "the teacher's translations are kept" "$([ "$(wc -l <student/distilled.txt)" = 200 ] || show log)"
+report "and said to be" "$(grep -q 'targets: translations by teacher' log || show log)"
 mv teacher gone
 "$glim" train --resume --epochs 2 --progress none --out student >log 2>&1
-report "a resumed run needs no teacher" "$(grep -q 'kept in' log || tail -1 log)"
+report "a resumed run needs no teacher" "$(grep -q 'kept in' log || show log)"
 
 # --- the kinds side by side ---
 "$glim" compare --task copy --examples 120 --layers 1 --d-model 16 --heads 2 --d-ff 24 --d-embed 8 \
   --schedule constant --epochs 1 --batch-sentences 20 --table table.md --out side >log 2>err
-report "a row for each kind" "$([ "$(grep -c '^| ' table.md 2>/dev/null)" -ge 5 ] || tail -1 err)"
-report "the table is what is printed" "$(grep -q '^| rnn |.*| n |' log || cat log)"
+report "a row for each kind" "$([ "$(grep -c '^| ' table.md 2>/dev/null)" -ge 5 ] || show err)"
+report "the table is what is printed" "$(grep -q '^| rnn |.*| n |' log || show log)"
 "$glim" compare --kinds rnn --max-steps 1 --d-model 8 --d-embed 8 --beam 1 --timed 1 --out usual >log 2>err
-report "the phrasebook unless another task is named" "$(grep -q '^phrasebook, ' log || cat err)"
+report "the phrasebook unless another task is named" "$(grep -q '^phrasebook, ' log || show err)"
 "$glim" compare --models side/rnn,side/non-autoregressive --timed 5 >log 2>err
-report "trained models side by side" "$(grep -q '^| non-autoregressive |.*| 1 |' log || cat err)"
+report "trained models side by side" "$(grep -q '^| non-autoregressive |.*| 1 |' log || show err)"
 "$glim" compare --task copy --kinds rnn --out side >log 2>err
-report "a comparison is not overwritten" "$(grep -q 'side/rnn.*holds a model' err || cat err)"
+report "a comparison is not overwritten" "$(grep -q 'side/rnn.*holds a model' err || show err)"
 
 summary
