@@ -42,8 +42,8 @@ void reached(const std::vector<Case>& all, const char* path, std::size_t first, 
       std::memset(glim_mutants_passed, 0, static_cast<std::size_t>(glim_mutants_number));
     const double start = seconds_now();
     CaseResult r = run(all[k]);
-    out << k << '\t' << seconds_now() - start << '\t' << (r.status != CaseStatus::Pass ? "FAIL" : "pass")
-        << '\t';
+    out << k << '\t' << seconds_now() - start << '\t'
+        << (r.status != CaseStatus::Pass ? "FAIL" : "pass") << '\t';
     if (&glim_mutants_number)
       for (int i = 0; i < glim_mutants_number; ++i)
         if (glim_mutants_passed[i]) out << ' ' << i;
