@@ -1,7 +1,7 @@
 // The language: Gansner & North 2000; its grammar: graphviz.org/doc/info/lang.html.
-#include "autograd/observe/graph.hpp"
-
 #include <vector>
+
+#include "autograd/observe/tape_table.hpp"
 
 namespace glim {
 namespace {

@@ -5,7 +5,6 @@
 #include <sstream>
 #include <thread>
 
-#include "autograd/observe/graph.hpp"
 #include "autograd/observe/tape_table.hpp"
 #include "autograd/observe/walk.hpp"
 #include "tools/derive/derive.hpp"

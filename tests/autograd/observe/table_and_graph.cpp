@@ -3,7 +3,6 @@
 #include <set>
 #include <sstream>
 
-#include "autograd/observe/graph.hpp"
 #include "autograd/observe/tape_table.hpp"
 #include "tests/autograd/common.hpp"
 
