@@ -60,15 +60,15 @@ struct Registered {
 
 // op.forward on the values of operands, which it takes one by one or as a list.
 template <class OpT, std::size_t... K>
-Tensor forward_of(OpT& op, const Var* const* x, std::size_t, std::index_sequence<K...>) {
+Tensor forward_of(OpT& op, InputList x, std::index_sequence<K...>) {
   if constexpr (requires { op.x_shape; }) op.x_shape = x[0]->shape();
   return op.forward(x[K]->value()...);
 }
 struct AsList {};
 template <class OpT>
-Tensor forward_of(OpT& op, const Var* const* x, std::size_t count, AsList) {
+Tensor forward_of(OpT& op, InputList x, AsList) {
   std::vector<Tensor> values;
-  for (std::size_t k = 0; k < count; ++k) values.push_back(x[k]->value());
+  for (const Var* v : x) values.push_back(v->value());
   return op.forward(values);
 }
 inline std::vector<const Var*> pointers_to(const std::vector<Var>& list) {
@@ -78,8 +78,7 @@ inline std::vector<const Var*> pointers_to(const std::vector<Var>& list) {
 }
 
 template <class OpT, class Operands>
-Var apply_list(const Where& where, OpT& op, const Var* const* inputs, std::size_t count,
-               Operands operands);
+Var apply_list(const Where& where, OpT& op, InputList inputs, Operands operands);
 
 // How to apply the op to other operands: rare, so out of the common path.
 template <class OpT, class Operands>
@@ -91,26 +90,25 @@ template <class OpT, class Operands>
                                             " operands, and is run again on " +
                                             std::to_string(x.size()));
     OpT fresh = before;
-    return apply_list(where, fresh, pointers_to(x).data(), count, operands);
+    return apply_list(where, fresh, pointers_to(x), operands);
   };
 }
 
 template <class OpT, class Operands>
-Var apply_list(const Where& where, OpT& op, const Var* const* inputs, std::size_t count,
-               Operands operands) {
+Var apply_list(const Where& where, OpT& op, InputList inputs, Operands operands) {
   (void)Registered<OpT>::done;
   static_assert(std::is_nothrow_move_constructible_v<OpT>,
                 "an op is moved onto the tape, not copied");
   try {
-    Engine::Recorder recorder(op, OpT::formula, inputs, count, where);
+    Engine::Recorder recorder(op, OpT::formula, inputs, where);
     RunAgain run;
     if (recorder.replays()) [[unlikely]]
-      run = again(op, where, count, operands);
-    Tensor y = forward_of(op, inputs, count, operands);
+      run = again(op, where, inputs.size(), operands);
+    Tensor y = forward_of(op, inputs, operands);
     if (!recorder.active()) return recorder.constant(std::move(y));
     return recorder.record(std::make_unique<OpT>(std::move(op)), std::move(y), std::move(run));
   } catch (Error& e) {
-    Engine::annotate(e, OpT::formula.op, inputs, count, where);
+    Engine::annotate(e, OpT::formula.op, inputs, where);
     throw;
   }
 }
@@ -126,8 +124,7 @@ Var apply(OpT op, const Operand& first, const Inputs&... rest) {
       return op.explicit_form(*first, rest...);
     }
   const Var* list[] = {&*first, &rest...};
-  Var y = detail::apply_list(where, op, list, 1 + sizeof...(rest),
-                             std::make_index_sequence<1 + sizeof...(rest)>());
+  Var y = detail::apply_list(where, op, list, std::make_index_sequence<1 + sizeof...(rest)>());
   if constexpr (requires { OpT::label; })
     return named(std::move(y), OpT::label);
   else
@@ -136,8 +133,8 @@ Var apply(OpT op, const Operand& first, const Inputs&... rest) {
 // The same for any number of inputs, of a call at `where`.
 template <class OpT>
 Var apply(OpT op, const std::vector<Var>& inputs, const Where& where) {
-  return detail::apply_list(CallSite::or_own(where), op, detail::pointers_to(inputs).data(),
-                            inputs.size(), detail::AsList());
+  return detail::apply_list(CallSite::or_own(where), op, detail::pointers_to(inputs),
+                            detail::AsList());
 }
 
 }  // namespace glim

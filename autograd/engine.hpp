@@ -48,8 +48,7 @@ class Engine {
   [[noreturn]] static void refuse_changed(std::string_view op, const std::string& what,
                                           const Var& v, std::uint64_t version);
   // Adds the operands' paths and the place of an op that failed.
-  static void annotate(Error& error, std::string_view op, const Var* const* inputs,
-                       std::size_t count, const Where& where);
+  static void annotate(Error& error, std::string_view op, InputList inputs, const Where& where);
 
  private:
   // The op as the last node, whose value y then is. Returns its number.
@@ -73,8 +72,7 @@ class Engine {
 // One forward pass of one op: finds out whether to record.
 class Engine::Recorder {
  public:
-  Recorder(Op& op, const Formula& formula, const Var* const* inputs, std::size_t count,
-           const Where& where);
+  Recorder(Op& op, const Formula& formula, InputList inputs, const Where& where);
   bool active() const { return active_; }
   bool replays() const { return replays_; }  // active, on a tape that keeps how to compute again
   // Puts the op on the tape and returns its result as a Var.
@@ -85,8 +83,7 @@ class Engine::Recorder {
   // StateError for an input whose tape is gone.
   [[gnu::cold]] void refuse_gone() const;
   const Formula& formula_;
-  const Var* const* inputs_;
-  std::size_t count_;
+  InputList inputs_;
   const Where& where_;
   std::uint64_t tape_ = 0;  // its id
   bool active_ = false, replays_ = false;

@@ -41,28 +41,41 @@ std::string Formula::input_name(std::size_t input) const {
   return std::string(text);
 }
 
+void Op::refuse(const std::string& problem) const {
+  throw StateError(formula_ ? formula_->op : "op", problem);
+}
+
+void Op::save_input(int number) {
+  if (number < 0 || number >= std::ssize(inputs_))
+    refuse("forward saves input " + std::to_string(number) + " of " +
+           std::to_string(inputs_.size()));
+  save_value(number, *inputs_[static_cast<std::size_t>(number)]);
+}
+
 void Op::save_value(int number, const Var& v) {
   if (saved_.empty()) saved_.reserve(4);  // few ops save more
   saved_.push_back({number, v, v.value().storage().version()});
-}
-
-void Op::refuse_changed(const SavedValue& s) const {
-  const std::string what =
-      s.input == kOutput ? "its output" : "its input " + formula_->input_name(s.input);
-  Engine::refuse_changed(formula_->op, what, s.value, s.version);
 }
 
 const Var& Op::saved(int input) const {
   for (const SavedValue& s : saved_) {
     if (s.input != input) continue;
     if (s.version != s.value.value().storage().version()) [[unlikely]]
-      refuse_changed(s);
+      Engine::refuse_changed(
+          formula_->op,
+          input == kOutput ? "its output" : "its input " + formula_->input_name(input), s.value,
+          s.version);
     return s.value;
   }
-  throw StateError(formula_ ? formula_->op : "op",
-                   "the rule reads " +
-                       (input == kOutput ? "the output" : formula_->input_name(input)) +
-                       ", which forward did not save");
+  refuse("the rule reads " + (input == kOutput ? "the output" : formula_->input_name(input)) +
+         ", which forward did not save");
+}
+
+const Tensor& Op::kept(int number) const {
+  if (number < 0 || number >= std::ssize(kept_))
+    refuse("the rule reads kept(" + std::to_string(number) + "), and forward keeps " +
+           std::to_string(kept_.size()));
+  return kept_[static_cast<std::size_t>(number)];
 }
 
 }  // namespace glim

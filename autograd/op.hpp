@@ -30,6 +30,8 @@
 // create_graph it runs gradient instead. One test holds all three forms equal, for all ops.
 #pragma once
 
+#include <span>
+
 #include "autograd/arguments.hpp"
 #include "autograd/formula.hpp"
 #include "autograd/grads.hpp"
@@ -41,6 +43,8 @@ struct SavedValue {
   Var value;
   std::uint64_t version;  // of the value's storage when it was saved
 };
+
+using InputList = std::span<const Var* const>;  // of an op
 
 class Op {
  public:
@@ -60,10 +64,10 @@ class Op {
   bool needs_grad(std::size_t input) const { return input >= 64 || (needs_ >> input & 1); }
 
  protected:
-  // In forward: what backward reads. Nothing is saved unless the op is recorded.
+  // In forward: what backward reads. Nothing is saved unless the op is recorded. StateError for an input it lacks.
   template <class... Input>
   void save(Input... input) {
-    if (recorded()) (save_value(input, *inputs_[input]), ...);
+    if (recorded()) (save_input(input), ...);
   }
   void save_output() { wants_output_ = true; }
   // Tensors that the kernel made and reads again, such as the statistics of rows: kept(0), kept(1), ...
@@ -71,19 +75,20 @@ class Op {
   void keep(const T&... tensors) {
     if (recorded()) kept_ = {tensors...};
   }
-  bool recorded() const { return inputs_ != nullptr; }
+  bool recorded() const { return inputs_.data() != nullptr; }
 
-  // In the rule. StateError if forward did not save the value, or if it has changed since.
+  // In the rule. StateError if forward did not save or keep the value, or if it has changed since.
   const Var& saved(int input) const;
   const Var& output() const { return saved(kOutput); }
-  const Tensor& kept(int number) const { return kept_[static_cast<std::size_t>(number)]; }
+  const Tensor& kept(int number) const;
 
  private:
   friend class Engine;
+  void save_input(int number);
   void save_value(int number, const Var& v);
-  [[noreturn, gnu::cold]] void refuse_changed(const SavedValue& s) const;  // StateError
+  [[noreturn, gnu::cold]] void refuse(const std::string& problem) const;  // StateError
   const Formula* formula_ = nullptr;
-  const Var* const* inputs_ = nullptr;  // during forward, when recorded
+  InputList inputs_;  // during forward, when recorded
   std::uint64_t needs_ = 0;
   bool wants_output_ = false;
   std::vector<SavedValue> saved_;

@@ -4,23 +4,22 @@
 
 namespace glim {
 
-Engine::Recorder::Recorder(Op& op, const Formula& formula, const Var* const* inputs,
-                           std::size_t count, const Where& where)
-    : formula_(formula), inputs_(inputs), count_(count), where_(where) {
+Engine::Recorder::Recorder(Op& op, const Formula& formula, InputList inputs, const Where& where)
+    : formula_(formula), inputs_(inputs), where_(where) {
   op.formula_ = &formula;
-  op.inputs_ = nullptr;  // run again, it was recorded before
+  op.inputs_ = {};  // run again, it was recorded before
   op.needs_ = 0;
   Tape* tape = Tape::open();
   if (!tape || tape->paused_) {
     const std::uint64_t own = tape ? tape->id_ : 0;
-    for (std::size_t i = 0; i < count; ++i)
-      if (inputs[i]->tape_ != 0 && inputs[i]->tape_ != own) [[unlikely]] {
+    for (const Var* x : inputs)
+      if (x->tape_ != 0 && x->tape_ != own) [[unlikely]] {
         refuse_gone();
         return;
       }
     return;
   }
-  for (std::size_t i = 0; i < count_; ++i) {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
     if (!inputs_[i]->requires_grad()) continue;
     active_ = true;
     if (i < 64) op.needs_ |= std::uint64_t{1} << i;
@@ -33,10 +32,10 @@ Engine::Recorder::Recorder(Op& op, const Formula& formula, const Var* const* inp
 
 // Where nothing is recorded, a value of any open tape is a constant.
 void Engine::Recorder::refuse_gone() const {
-  for (std::size_t i = 0; i < count_; ++i) {
+  for (const Var* x : inputs_) {
     const Tape* owner = Tape::open();
-    while (owner && owner->id_ != inputs_[i]->tape_) owner = owner->outer_;
-    if (!owner && inputs_[i]->tape_ != 0) inputs_[i]->refuse_tape();
+    while (owner && owner->id_ != x->tape_) owner = owner->outer_;
+    if (!owner && x->tape_ != 0) x->refuse_tape();
   }
 }
 
@@ -51,18 +50,18 @@ Var Engine::Recorder::record(std::unique_ptr<Op> op, Tensor y, RunAgain run) con
   Tape& tape = *Tape::current();
   tape.notify([&](Observer& o) { o.computed(formula_, y); });
   std::vector<int> inputs;
-  inputs.reserve(count_);
-  for (std::size_t i = 0; i < count_; ++i) inputs.push_back(tape.number_of(*inputs_[i]));
+  inputs.reserve(inputs_.size());
+  for (const Var* x : inputs_) inputs.push_back(tape.number_of(*x));
   tape.notify([&](Observer& o) {
-    for (std::size_t i = 0; i < count_; ++i) o.read(inputs[i], *inputs_[i]);
+    for (std::size_t i = 0; i < inputs_.size(); ++i) o.read(inputs[i], *inputs_[i]);
   });
-  op->inputs_ = nullptr;
+  op->inputs_ = {};
   Var result(std::move(y));
   const int number = add_node(tape, std::move(op), formula_, std::move(inputs), where_, result);
   if (Op& own = *tape.nodes_[number].op; own.wants_output_) own.save_value(Op::kOutput, result);
   if (replays_) {
     Replay& kept = *(tape.nodes_[number].replay = std::make_unique<Replay>());
-    for (std::size_t i = 0; i < count_; ++i) kept.operands.push_back(*inputs_[i]);
+    for (const Var* x : inputs_) kept.operands.push_back(*x);
     kept.value = result.value();
     kept.run = std::move(run);
   }
@@ -87,10 +86,9 @@ int Engine::add_node(Tape& tape, std::unique_ptr<Op> op, const Formula& formula,
   return number;
 }
 
-void Engine::annotate(Error& error, std::string_view op, const Var* const* inputs,
-                      std::size_t count, const Where& where) {
+void Engine::annotate(Error& error, std::string_view op, InputList inputs, const Where& where) {
   const Tape* tape = Tape::current();
-  for (std::size_t i = 0; i < count && error.operand_count() == count; ++i) {
+  for (std::size_t i = 0; i < inputs.size() && error.operand_count() == inputs.size(); ++i) {
     int node = tape ? tape->node_of(*inputs[i]) : -1;
     error.set_operand_path(i, node >= 0 ? tape->path(node) : inputs[i]->name());
   }

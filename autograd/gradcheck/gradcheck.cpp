@@ -20,11 +20,13 @@ GradcheckReport gradcheck(const CheckedFunction& function,
     xs.back().leaf().trainable = x.check && is_floating(x.value.dtype());
     leaves.emplace_back(name, xs.back());
   }
-  return gradcheck([&] { return function(xs); }, leaves, options);
+  const CheckedClosure at_xs = [&] { return function(xs); };
+  return gradcheck(function ? at_xs : CheckedClosure(), leaves, options);
 }
 
 GradcheckReport gradcheck(const CheckedClosure& function, const NamedParameters& parameters,
                           const GradcheckOptions& given) {
+  if (!function) throw ValueError("gradcheck", given.name + " is an empty function");
   Subject f;
   bool any = false, float32 = false;
   for (const auto& [name, v] : parameters) {

@@ -145,6 +145,8 @@ TEST_CASE("options out of range are errors", "[gradcheck]") {
   auto f = [](const Vars& v) { return v[0]; };
   Tensor x = random({2}, 1);
   CHECK_THROWS_AS(gradcheck(f, {x}, {.atol = -1}), ValueError);
+  CHECK_THROWS_AS(gradcheck(CheckedFunction(), {x}), ValueError);
+  CHECK_THROWS_AS(gradcheck(CheckedClosure(), NamedParameters()), ValueError);
   CHECK_THROWS_AS(gradcheck(f, {x}, {.directions = 0}), ValueError);
   Tensor large = zeros({5000}, DType::Float64);
   CHECK_THROWS_AS(gradcheck(f, {large}), ValueError);

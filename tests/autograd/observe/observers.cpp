@@ -140,6 +140,22 @@ struct Unsaved final : Unary<Unsaved> {
   Tensor forward(const Tensor& x) { return x.clone(); }
   Var dx(const Var& dy) const { return x() * dy; }
 };
+struct SavesMore final : Unary<SavesMore> {
+  static constexpr Formula formula{"planted.saves_more", "y = x", {"dx = dy"}};
+  Tensor forward(const Tensor& x) {
+    save(X, 7);
+    return x.clone();
+  }
+  Var dx(const Var& dy) const { return dy; }
+};
+struct KeepsLess final : Unary<KeepsLess> {
+  static constexpr Formula formula{"planted.keeps_less", "y = x", {"dx = dy"}};
+  Tensor forward(const Tensor& x) {
+    keep(x);
+    return x.clone();
+  }
+  Var dx(const Var& dy) const { return kept(5) * dy; }
+};
 
 }  // namespace
 
@@ -161,6 +177,14 @@ TEST_CASE("a rule that is wrong in form is named, with its input", "[observers]"
   CHECK(contains(text, "planted.forgetful: its rule gives no gradient for b"));
   text = message(apply(Unsaved{}, a), tape);
   CHECK(contains(text, "planted.unsaved: the rule reads x, which forward did not save"));
+  text = message(apply(KeepsLess{}, a), tape);
+  CHECK(contains(text, "planted.keeps_less: the rule reads kept(5), and forward keeps 1"));
+  try {
+    apply(SavesMore{}, a);
+    FAIL("nothing was thrown");
+  } catch (const StateError& e) {
+    CHECK(contains(e.what(), "planted.saves_more: forward saves input 7 of 1"));
+  }
 }
 
 }  // namespace test_observers
