@@ -423,8 +423,9 @@ function draw_tokens(panel, [target]) {  // place: [the predicted token's number
       Glim.link("tokens", t < 0 ? [] : [t]);
       const values = sides.map(([, tokens, products]) => row(unpack(products), tokens.length, t));
       const most = d3.max(values.flat(), Math.abs);
+      const read = tokens => t >= 0 && tokens === data.target_in ? tokens.slice(0, t + 1) : tokens;
       rows.replaceChildren(...sides.flatMap(([words, tokens], i) => [make("h3", {}, words),
-        token_row(tokens, values[i], most, "gradient × input")]), legend(-most, most, true, "nats"));
+        token_row(read(tokens), values[i], most, "gradient × input")]), legend(-most, most, true, "nats"));
     };
     which.addEventListener("change", redraw);
     const most = d3.max(sides.flatMap(side => side[3]), Math.abs);
