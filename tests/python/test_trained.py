@@ -1,4 +1,5 @@
 """Models that glim train wrote, from Python: the bytes of the program, arrays of an inspection, errors."""
+import io
 import os
 import signal
 import struct
@@ -109,6 +110,22 @@ def test_errors_say_what_to_do(translator, folder):
                               (lambda: glim.study("nosuch"), glim.Error, "nosuch")):
         with pytest.raises(kind, match=words):
             call()
+
+
+def test_an_error_is_said_once(folder, capfd):
+    with pytest.raises(glim.Error, match="d_model"):
+        glim.train(d_modl=3, out=folder / "x")
+    said = capfd.readouterr()
+    assert "glim: error" not in said.out + said.err
+
+
+def test_a_stream_that_cannot_write_every_character(monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", stream)
+    text = glim.program.run(["derive", "--fresh", "--module", "encoder"])
+    stream.seek(0)
+    assert "ε" in text
+    assert stream.read() == text.encode("ascii", "replace").decode()
 
 
 def test_what_is_no_text_and_no_name(translator, folder):

@@ -91,8 +91,9 @@ def run(words, show=True, stdin=None):
 def _pass_on(stream, to, kept):
     for line in io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline=""):
         kept.write(line)
-        if to is not None:
-            to.write(line)
+        if to is not None and not line.startswith("glim: error: "):  # which the exception says
+            encoding = getattr(to, "encoding", None) or "utf-8"
+            to.write(line.encode(encoding, "replace").decode(encoding))
             to.flush()
 
 
