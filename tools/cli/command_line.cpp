@@ -159,7 +159,11 @@ Command* parse_command_line(const About& about, std::vector<Command>& commands, 
     print_help(about, command, line);
     return nullptr;
   }
-  for (Option* o : line.given) store(*o);
+  for (Option* o : line.given) {
+    store(*o);
+    if (o->placeholder().starts_with("F") && o->typed.back().empty() && !command.find("config"))
+      throw UsageError("--" + o->name + ": the name is empty");
+  }
   for (const Option& o : command.options)
     if (o.required && !o.given)
       throw UsageError(fmt::format("{} needs {}{}: {}", command.name, o.argument ? "" : "--",

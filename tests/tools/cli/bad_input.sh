@@ -23,6 +23,8 @@ refuse "empty file" 'empty\.src is empty' train_on empty.src good.tgt
 refuse "blank lines only" 'blank' train_on blank.src good.tgt
 refuse "unequal numbers of lines" 'good\.src has 3 lines, short\.tgt has 2' train_on good.src short.tgt
 refuse "invalid UTF-8" 'latin\.src:2: invalid UTF-8' train_on latin.src good.tgt
+gzip -c good.src >packed.src.gz
+refuse "a packed text" 'packed\.src\.gz: is packed: gunzip' train_on packed.src.gz good.tgt
 refuse "zero byte" 'zero\.src:1' train_on zero.src good.tgt
 refuse "a folder as text" 'directory' train_on . good.tgt
 report "no folder is left by refused text" "$([ -e fresh ] && ls fresh)"
@@ -32,6 +34,8 @@ refuse "unknown option" 'layerz' limited train --layerz 3
 refuse "unknown verb" "'trian'.*did you mean train" limited trian
 refuse "no number" 'layers' limited train --layers many
 refuse "a flag with a value that is none" '=true or =false' limited train --bias=maybe
+refuse "the empty name of a folder" '--out: the name is empty' limited evaluate --out ''
+refuse "the empty name of a model" '--model: the name is empty' limited translate --model ''
 refuse "an empty number" "layers: '' is not a whole number" limited train --layers ''
 refuse "a number too large" 'layers: .* beyond' limited train --layers 99999999999999999999
 refuse "enough of what is never tried" 'enough.*try-every' limited train --task copy --enough 0.5 --out fresh

@@ -28,6 +28,7 @@ void read_pieces(const std::string& path, std::string_view op,
     throw FileError(op, name + ": has been read already; '-' can be given once");
   Descriptor file(path == "-" ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) fail(op, name, errno);
+  if (path.ends_with(".gz")) throw FileError(op, name + ": is packed: gunzip unpacks it");
   struct stat s {};
   if (::fstat(file.get(), &s) == 0 && S_ISCHR(s.st_mode) && !::isatty(file.get()))
     throw FileError(op, name + ": is a device, which may have no end");
