@@ -5,8 +5,7 @@
 #include <iostream>
 
 int main(int argc, char** argv) try {
-  if (argc < 3)
-    throw glim::ValueError("classify", "give a model and sentences: classify MODEL SENTENCE...");
+  if (argc < 3) throw glim::ValueError("usage", "classify MODEL SENTENCE...");
   const glim::Classifier classifier(argv[1]);
   for (int i = 2; i < argc; ++i) {
     const glim::Classified c = classifier(argv[i]);

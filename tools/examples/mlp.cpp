@@ -27,7 +27,7 @@ Tensor read_idx(const std::string& path, unsigned rank) {
 }
 
 int main(int argc, char** argv) try {
-  if (argc != 3) throw ValueError("mlp", "give two files: mlp IMAGES LABELS");
+  if (argc != 3) throw ValueError("usage", "mlp IMAGES LABELS");
   Tensor images = div(read_idx(argv[1], 3), 255);  // (N, H, W)
   Index n = images.size(0), train = n - n / 6;
   images = reshape(images, {n, images.size(1) * images.size(2)});

@@ -248,7 +248,7 @@ Tensor forward_and_backward(const StateDict& w, const StateDict& batch, StateDic
 
 #ifndef WITHOUT_MAIN
 // PROGRAM DATA.safetensors: the loss, and the norm of each gradient.
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   if (argc != 2) return std::fputs("give the data: PROGRAM DATA.safetensors\n", stderr), 2;
   StateDict w, batch, known, d;
   for (auto& [name, x] : read_safetensors(argv[1]).tensors) {
@@ -263,5 +263,7 @@ int main(int argc, char** argv) {
   for (const auto& [name, g] : d)
     std::printf("%-12.6g  %s  %s\n", norm(g), known.contains(name) && same_bits(g.contiguous(), known.at(name)) ? "same bits" : "differs  ",
                 name.c_str());
+} catch (const std::exception& e) {
+  return std::fprintf(stderr, "%s\n", e.what()), 1;
 }
 #endif

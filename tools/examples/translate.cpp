@@ -11,8 +11,7 @@
 using namespace glim;
 
 int main(int argc, char** argv) try {
-  if (argc < 3)
-    throw ValueError("translate", "give a model and sentences: translate MODEL SENTENCE...");
+  if (argc < 3) throw ValueError("usage", "translate MODEL SENTENCE...");
   std::vector<std::string> sentences(argv + 2, argv + argc);
 
   const Translator translator(argv[1]);
@@ -21,7 +20,7 @@ int main(int argc, char** argv) try {
     std::cout << sentences[i] << " -> " << translations[i][0].text << "\n";
 
   auto* trained = dynamic_cast<Transformer*>(translator.model().get());
-  if (!trained) throw ValueError("translate", "the model is no Transformer");
+  if (!trained) throw ValueError("model", "is no Transformer");
   save(*trained, "weights.safetensors");
   Transformer model(trained->config());
   load(model, "weights.safetensors");

@@ -62,6 +62,8 @@ gone "a verb without files" "" "$glim" gradcheck --json
 report "the mean of a run's epochs" "$(grep -q '^the mean of 2 checkpoints is in all.safetensors' out || show out err)"
 "$glim" average model/epoch-1.safetensors model/epoch-2.safetensors --out two.safetensors >out 2>err
 report "is that of its files" "$([ "$(tensors all.safetensors)" = "$(tensors two.safetensors)" ] || show out err)"
+"$glim" average model/epoch-1.safetensors --out one.safetensors >out 2>err
+report "one is one checkpoint" "$(grep -q '^the mean of 1 checkpoint is in' out || show out err)"
 refuse "a run without epochs to average" 'gone: .*--average' "$glim" average gone --out none.safetensors
 refuse "no such run" 'nothere: ' "$glim" average nothere --out none.safetensors
 summary

@@ -7,6 +7,7 @@
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/counted.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/train/checkpoint.hpp"
 
@@ -59,7 +60,7 @@ Command average_command() {
     first.weights = average(states);
     first.optimizer.clear();
     save_checkpoint(a->out, first);
-    say("the mean of " + std::to_string(states.size()) + " checkpoints is in " + a->out);
+    say("the mean of " + counted(std::ssize(states), "checkpoint") + " is in " + a->out);
   };
   return c;
 }

@@ -74,9 +74,8 @@ Command generate_command() {
   Command c("generate", "text from a language model (--kind gpt)");
   auto a = std::make_shared<GenerateArguments>();
   c.option("model", &a->model, "folder of a model, or one of its files");
-  c.option(
-      "prompt", &a->prompt,
-      "text to continue, FILE:PATH for that of a file, - for standard input (without: a line end)");
+  c.option("prompt", &a->prompt,
+           "text to continue (-: standard input, FILE:PATH: what PATH has; without: a line end)");
   c.option("max-tokens", &a->options.max_tokens, "tokens to draw", kPositive);
   c.option("temperature", &a->options.sampling.temperature,
            "below 1 more predictable, above 1 more varied, 0 the likeliest token", kNotNegative);
