@@ -231,7 +231,8 @@ std::string Verdict::text() const {
     case State::Right:
       return receipt.empty() ? "right" : "right; receipt " + receipt;
     case State::Slow:
-      return fmt::format("right, but slow: {:.0f} times the time of the solution", times);
+      return fmt::format("right, but slow on larger arrays: {:.0f} times the solution's time",
+                         times);
     case State::NotBegun:
       return "not begun" + (mistake.empty() ? "" : ": " + mistake);
     default:

@@ -81,7 +81,8 @@ std::string plot_table(const StudyResult& r, const Plot& plot) {
     rows.push_back({number(of.front()->x[k])});
     for (const Curve* s : of) rows.back().push_back(number(s->y[k]));
   }
-  return fmt::format("\n  {}{}\n", plot.y_label, r.seeds.size() > 1 ? ", mean of the seeds" : "") +
+  return fmt::format("\n  {}: {}{}\n", plot.title, plot.y_label,
+                     r.seeds.size() > 1 ? ", mean of the seeds" : "") +
          table(rows);
 }
 
