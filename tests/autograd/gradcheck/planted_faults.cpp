@@ -62,7 +62,8 @@ TEST_CASE("every wrong gradient is caught, and the op without it passes", "[faul
   CHECK(caught >= 2 * 200);
 }
 
-TEST_CASE("a wrong gradient is named by what it looks like, a right one by nothing", "[faults]") {
+TEST_CASE("a wrong gradient is named by what it looks like, a right one by nothing",
+          "[faults][slow]") {
   Index mistakes = 0, rightly = 0, wrongly = 0;
   for (const WrongOp& op : ops()) {
     for (const GradcheckEntry& e : gradcheck(checked_op(op), inputs_of(op)).inputs)
@@ -115,7 +116,7 @@ TEST_CASE("ten thousand right Jacobians get no name", "[faults]") {
   }
 }
 
-TEST_CASE("wrong gradients are caught and named in float32 too", "[faults]") {
+TEST_CASE("wrong gradients are caught and named in float32 too", "[faults][slow]") {
   Index named = 0, rightly = 0;
   for (const WrongOp& op : ops()) {
     INFO(op.name);

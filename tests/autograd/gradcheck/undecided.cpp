@@ -94,7 +94,7 @@ std::vector<Hard> hard_functions() {
 }  // namespace
 
 TEST_CASE("two hundred hard functions: no wrong gradient passes, no right one fails",
-          "[gradcheck]") {
+          "[gradcheck][slow]") {
   const std::vector<Hard> functions = hard_functions();
   CHECK(functions.size() >= 200);
   const struct {

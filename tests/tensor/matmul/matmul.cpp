@@ -198,7 +198,7 @@ TEST_CASE("NaN and infinity pass through", "[matmul]") {
   CHECK(std::isnan(matmul(a, b).at<float>({0, 0})));
 }
 
-TEST_CASE("both large products are the same product", "[matmul]") {
+TEST_CASE("both large products are the same product", "[matmul][slow]") {
   std::uint64_t stream = 0;
   for (DType t : {F32, F64})
     for (auto [m, k, n] : std::vector<std::array<Index, 3>>{

@@ -109,25 +109,6 @@ TEST_CASE("Inputs are drawn by the seed") {
   }
 }
 
-TEST_CASE("Solutions are right, stubs are not begun", "[slow]") {
-  if (!has_numpy()) return;
-  const Folder solved, begun;
-  for (const Exercise& e : exercises()) {
-    const std::string marked = marked_text(e, Language::NumPy);
-    solved.write(e, solution_of(marked));
-    begun.write(e, stub_of(marked, Language::NumPy));
-  }
-  for (const Exercise& e : exercises())
-    for (const std::uint64_t seed : {0, 7}) {
-      const Verdict right = check(e, solved.path.string(), seed);
-      CAPTURE(e.name, seed, right.text());
-      CHECK(right.right());
-      const Verdict none = check(e, begun.path.string(), seed);
-      CAPTURE(none.text());
-      CHECK(none.state == State::NotBegun);
-    }
-}
-
 TEST_CASE("Mistakes are named, with the worst element and both values") {
   if (!has_numpy()) return;
   Verdict v = verdict_of("softmax", "(dy - (dy * y).sum(1, keepdims=True))", "dy");

@@ -133,7 +133,7 @@ TEST_CASE("wrong backwards behind callbacks are caught and named", "[foreign]") 
   CHECK(wrongly * 100 <= all * 2);
 }
 
-TEST_CASE("wrong backwards behind callbacks are caught in float32 too", "[foreign]") {
+TEST_CASE("wrong backwards behind callbacks are caught in float32 too", "[foreign][slow]") {
   for (const WrongOp& op : wrongs::wrong_ops()) {
     std::vector<GradcheckInput> at = inputs(op);
     for (GradcheckInput& x : at) x.value = x.value.to(DType::Float32);

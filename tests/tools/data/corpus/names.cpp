@@ -38,7 +38,7 @@ std::vector<std::string> names_of(const SentencePair& pair) {
 
 }  // namespace
 
-TEST_CASE("each sentence about a name has it on both sides", "[names]") {
+TEST_CASE("each sentence about a name has it on both sides", "[names][slow]") {
   CHECK(names_pairs(Part::Train).size() == 6000);
   CHECK(names_pairs(Part::Valid).size() == 500);
   CHECK(names_pairs(Part::Test).size() == 1000);
