@@ -46,10 +46,9 @@ void Op::refuse(const std::string& problem) const {
 }
 
 void Op::save_input(int number) {
-  if (number < 0 || number >= std::ssize(inputs_))
-    refuse("forward saves input " + std::to_string(number) + " of " +
-           std::to_string(inputs_.size()));
-  save_value(number, *inputs_[static_cast<std::size_t>(number)]);
+  if (number < 0 || number >= input_count_)
+    refuse("forward saves input " + std::to_string(number) + " of " + std::to_string(input_count_));
+  save_value(number, *inputs_[number]);
 }
 
 void Op::save_value(int number, const Var& v) {

@@ -75,7 +75,7 @@ class Op {
   void keep(const T&... tensors) {
     if (recorded()) kept_ = {tensors...};
   }
-  bool recorded() const { return inputs_.data() != nullptr; }
+  bool recorded() const { return inputs_ != nullptr; }
 
   // In the rule. StateError if forward did not save or keep the value, or if it has changed since.
   const Var& saved(int input) const;
@@ -88,9 +88,10 @@ class Op {
   void save_value(int number, const Var& v);
   [[noreturn, gnu::cold]] void refuse(const std::string& problem) const;  // StateError
   const Formula* formula_ = nullptr;
-  InputList inputs_;  // during forward, when recorded
+  const Var* const* inputs_ = nullptr;  // during forward, when recorded
   std::uint64_t needs_ = 0;
   bool wants_output_ = false;
+  int input_count_ = 0;
   std::vector<SavedValue> saved_;
   std::vector<Tensor> kept_;
 };

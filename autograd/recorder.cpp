@@ -7,7 +7,7 @@ namespace glim {
 Engine::Recorder::Recorder(Op& op, const Formula& formula, InputList inputs, const Where& where)
     : formula_(formula), inputs_(inputs), where_(where) {
   op.formula_ = &formula;
-  op.inputs_ = {};  // run again, it was recorded before
+  op.inputs_ = nullptr;  // run again, it was recorded before
   op.needs_ = 0;
   Tape* tape = Tape::open();
   if (!tape || tape->paused_) {
@@ -24,7 +24,8 @@ Engine::Recorder::Recorder(Op& op, const Formula& formula, InputList inputs, con
     active_ = true;
     if (i < 64) op.needs_ |= std::uint64_t{1} << i;
   }
-  if (active_) op.inputs_ = inputs_;
+  if (active_) op.inputs_ = inputs_.data();
+  op.input_count_ = static_cast<int>(inputs_.size());
   replays_ = active_ && tape->replays_;
   tape_ = tape->id_;
   tape->notify([&](Observer& o) { o.op_started(0); });
@@ -55,7 +56,7 @@ Var Engine::Recorder::record(std::unique_ptr<Op> op, Tensor y, RunAgain run) con
   tape.notify([&](Observer& o) {
     for (std::size_t i = 0; i < inputs_.size(); ++i) o.read(inputs[i], *inputs_[i]);
   });
-  op->inputs_ = {};
+  op->inputs_ = nullptr;
   Var result(std::move(y));
   const int number = add_node(tape, std::move(op), formula_, std::move(inputs), where_, result);
   if (Op& own = *tape.nodes_[number].op; own.wants_output_) own.save_value(Op::kOutput, result);

@@ -3,8 +3,7 @@
 //   std::cout << to_table(tape);
 //   std::ofstream("t.dot") << to_dot(tape);      dot -Tsvg t.dot > t.svg
 //
-// After backward they mark what an op had saved as freed (unless retained). The table has the times of backward and the
-// norms of watched gradients.
+// After backward they mark what an op had saved as freed (unless retained).
 #pragma once
 
 #include <string>
