@@ -61,7 +61,7 @@ try {
   for (const module of window.innerWidth > 800 ? modules : modules.slice(-1)) {
     change("attention-module", module);
     for (const map of ["A", "dA", "S", "dS", "all"])
-      for (const shared of [false, true]) {
+      for (const shared of map === "dS" || map === "all" ? [false, true] : [true]) {
         change("attention-map", map);
         change("attention-shared", shared);
         if (!document.querySelector(".heads rect.cell")) fail(`no map ${module} ${map}`);
