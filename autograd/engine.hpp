@@ -1,4 +1,4 @@
-// What happens between an op and the tape, and between tape.backward and the rules: the engine.
+// The engine: the steps between an op and the tape, and between tape.backward and the rules.
 //
 // Forward, a Recorder finds out whether an op is to be recorded, and makes it a node. Backward is the loop
 // in engine.cpp: from the loss to the front, each node's complete gradient goes to its op's rule, and what

@@ -106,8 +106,8 @@ class Engine::Region final : public Op {
   }
 
  private:
-  // y depends on these nodes. Those from before the region, and leaves that it met first, are the
-  // inputs: what else it read gets no gradient, as without a checkpoint. The region's nodes go.
+  // y depends on these nodes. Nodes from before the region, and leaves that it met first, are the
+  // inputs. Its other operands get no gradient, as without a checkpoint. The region's nodes go.
   static std::vector<int> inputs_of(Tape& tape, Var& y, std::size_t first) {
     const int root = tape.number_of(y);
     std::vector<bool> reached(tape.nodes_.size());

@@ -6,7 +6,7 @@ namespace glim {
 
 Dropout::Dropout(double p) : p_(p) {
   if (!(p >= 0 && p <= 1))
-    throw ValueError("dropout", "the probability " + number_text(p) + " lies outside [0, 1]");
+    throw ValueError("dropout", "the probability " + number_text(p) + " is outside [0, 1]");
 }
 
 Var Dropout::forward(const Var& x) {

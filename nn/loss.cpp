@@ -32,7 +32,7 @@ Var cross_entropy(const Var& logits, const Tensor& target, const CrossEntropyOpt
   double smoothing = options.label_smoothing;
   if (!(smoothing >= 0 && smoothing <= 1))
     throw ValueError("cross_entropy",
-                     "label smoothing " + number_text(smoothing) + " lies outside [0, 1]");
+                     "label smoothing " + number_text(smoothing) + " is outside [0, 1]");
   Tensor counted = not_equal(target, static_cast<double>(options.ignore_index));
   Var log_probs = log_softmax(logits, -1);
   Tensor at = unsqueeze(where(counted, target, scalar(0, DType::Int64)), -1);
@@ -56,7 +56,7 @@ Var mse_loss(const Var& x, const Var& y, Reduction reduction) {
 LabelSmoothing::LabelSmoothing(double smoothing, Index pad) : smoothing_(smoothing), pad_(pad) {
   if (!(smoothing >= 0 && smoothing < 1))
     throw ValueError("label_smoothing",
-                     "smoothing " + number_text(smoothing) + " lies outside [0, 1)");
+                     "smoothing " + number_text(smoothing) + " is outside [0, 1)");
 }
 
 MeasuredLoss LabelSmoothing::forward(const Var& logits, const Tensor& target, Index tokens) {

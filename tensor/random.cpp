@@ -94,7 +94,7 @@ Tensor normal(const Shape& shape, double mean, double deviation, RandomKey key, 
 
 Tensor bernoulli(const Shape& shape, double probability, RandomKey key) {
   if (!(probability >= 0 && probability <= 1))
-    throw ValueError("bernoulli", "the probability lies outside [0, 1]");
+    throw ValueError("bernoulli", "the probability is outside [0, 1]");
   Tensor y = empty(shape, DType::Bool);
   std::uint32_t threshold = word_threshold(probability);
   bool all = probability == 1;

@@ -24,7 +24,7 @@ std::array<std::uint32_t, 4> philox(RandomKey key, std::uint64_t block);
 // float64 draw the same numbers.
 double uniform_at(RandomKey key, std::uint64_t i);
 // For decisions, half the work: word i mod 4 of block i / 4, and the threshold below which a word
-// lies with probability p, to 2^-32.
+// is with probability p, to 2^-32.
 std::uint32_t word_at(RandomKey key, std::uint64_t i);
 std::uint32_t word_threshold(double p);
 

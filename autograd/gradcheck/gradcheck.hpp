@@ -44,7 +44,7 @@ namespace glim {
 
 struct GradcheckOptions {
   enum class Mode { Full, Projection };
-  // What fails gets a name for its mistake, by f's Jacobian, and the ops at fault, which are checked one by one.
+  // How much of a failure is explained: the name of its mistake, by f's Jacobian; the ops at fault, each checked alone.
   enum class Explain { Nothing, Mistake, Ops };
 
   std::string name = "function";  // for the report
@@ -79,7 +79,7 @@ struct CheckedOutputs : std::vector<Var> {
   CheckedOutputs(std::vector<Var> ys) : vector(std::move(ys)) {}
 };
 using CheckedFunction = std::function<CheckedOutputs(const std::vector<Var>& xs)>;
-// What it reads are leaves that it captured, as a module's parameters.
+// It reads leaves that it captured, as a module's parameters.
 using CheckedClosure = std::function<CheckedOutputs()>;
 
 // One derivative by both ways.
@@ -99,7 +99,7 @@ struct Mistake {
   Index evidence = 0;  // wrong derivatives explained, less the constants fitted
 };
 
-// What was found for one input: how many derivatives, and the one furthest from its tolerance.
+// The findings for one input: how many derivatives, and the one furthest from its tolerance.
 struct GradcheckEntry : ComparedDerivative {
   std::size_t input = 0;
   std::string name;

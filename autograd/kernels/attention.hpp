@@ -39,7 +39,7 @@ void multiply(const Span<T>& a, const Span<T>& b, const Span<T>& c, double scale
 }
 
 // (..., R, C) as matrices of adjacent columns: one for each index of the leading axes, which are
-// `batch_dims` or broadcast to it. The rows of one matrix lie `row` apart, its columns `column` (0 or 1).
+// `batch_dims` or broadcast to it. The rows of one matrix are `row` apart, its columns `column` (0 or 1).
 struct Matrices {
   Tensor x;
   Index row = 0, column = 0;

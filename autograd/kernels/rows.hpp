@@ -1,4 +1,4 @@
-// What the kernels share: rows of a tensor, and pieces of work. A kernel computes what its op's rule says, on
+// Shared by the kernels: rows of a tensor, and pieces of work. A kernel computes what its op's rule says, on
 // tensors that the op has checked. A test holds it equal to the rule, relative to the largest element: within
 // 1e-12 in float64, within 1e-5 in float32 (tools/gradient_cases/variations.cpp).
 //

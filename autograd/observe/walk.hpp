@@ -39,7 +39,7 @@ class BackwardWalk {
 
   // The node that step() takes, -1 at the end. Nodes that no gradient reached are passed over.
   int next() const;
-  // What has arrived so far at a node whose turn is to come; undefined: nothing.
+  // The gradient that has arrived so far at a node whose turn is to come; undefined: none.
   Tensor gradient(int node) const;
   // Replaces it. StateError when the node's turn is over, ShapeError unless g has the shape and
   // dtype of the node's value.

@@ -57,7 +57,7 @@ void require_attention(std::string_view op, std::initializer_list<NamedOperand> 
       if (m.size(-i) != 1 && m.size(-i) != scores[scores.rank() - i]) return false;
     return true;
   };
-  if (!(dropout_p >= 0)) throw ValueError("dropout", "the probability lies outside [0, 1]");
+  if (!(dropout_p >= 0)) throw ValueError("dropout", "the probability is outside [0, 1]");
   if (!std::all_of(operands.begin(), operands.end(), of_dtype) || !is_floating(dtype) ||
       (bias.defined() && bias.dtype() != dtype) || (keep.defined() && keep.dtype() != DType::Bool))
     refuse(DTypeError(op, "needs operands of one floating dtype and a bool keep", operands));

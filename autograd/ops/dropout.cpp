@@ -49,7 +49,7 @@ struct AddDropout final : Fused {
 };
 
 void check(double p) {
-  if (!(p >= 0 && p <= 1)) throw ValueError("dropout", "the probability lies outside [0, 1]");
+  if (!(p >= 0 && p <= 1)) throw ValueError("dropout", "the probability is outside [0, 1]");
 }
 
 }  // namespace ops

@@ -14,7 +14,7 @@ Var affine(const Var& x, const Var& weight, const Var& bias) {
   return bias.defined() ? y + bias : y;
 }
 
-// What both share: u = x Wᵀ + b, and its gradients from du.
+// Shared by both: u = x Wᵀ + b, and its gradients from du.
 struct Affine : Fused {
   enum Input { X, Weight, Bias };
 
@@ -112,7 +112,7 @@ Var linear_relu(const Operand& x, const Var& weight, const Var& bias, double dro
                 RandomKey key) {
   ops::check(x, weight, bias);
   if (!(dropout_p >= 0 && dropout_p <= 1))
-    throw ValueError("dropout", "the probability lies outside [0, 1]");
+    throw ValueError("dropout", "the probability is outside [0, 1]");
   ops::LinearRelu op(dropout_p, key);
   if (dropout_p < 1) return apply(std::move(op), x, weight, bias);
   CallSite site(x.where());

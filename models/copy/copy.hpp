@@ -8,8 +8,8 @@
 //   logits (B, T, V)   attention a (B, T, S), each row summing to 1   copy_ids (B, S) int64
 //   context h = Σ_i a_i memory_i (B, T, M)   state s (B, T, D)   input x (B, T, X), the embedding
 //
-// copy_ids says which output each source token is. Those below V are words of the target
-// vocabulary, which can be both generated and copied; those from V on are the sentence's own words
+// copy_ids says which output each source token is. Ids below V are words of the target
+// vocabulary, which can be both generated and copied; ids from V on are the sentence's own words
 // that the vocabulary lacks, which can only be copied. The same number may mean different words in
 // two sentences of a batch. P is 0 in columns that a sentence does not use.
 //

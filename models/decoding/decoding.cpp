@@ -108,7 +108,7 @@ class Search {
     return a.token < b.token;
   }
 
-  // What may follow a prefix: END's log-probability (kNever where it may not), and the best others.
+  // The tokens that may follow a prefix: END's log-probability (kNever where it may not), and the best others.
   struct Continuations {
     double end = kNever;
     std::vector<Candidate> best;  // best first
@@ -272,7 +272,7 @@ void check_search(const std::vector<Index>& limits, const SearchOptions& options
   if (options.beam < 1 || options.beam > 1000) throw ValueError("search", "a beam is 1 to 1000");
   if (options.n_best < 1 || options.n_best > options.beam)
     throw ValueError("search", "n-best " + std::to_string(options.n_best) +
-                                   " lies outside 1 to the beam's " + std::to_string(options.beam));
+                                   " is outside 1 to the beam's " + std::to_string(options.beam));
   if (!std::isfinite(options.length_penalty))
     throw ValueError("search", "the length penalty must be finite");
   for (Index limit : limits)

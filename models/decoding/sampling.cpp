@@ -17,10 +17,10 @@ void check(const SamplingOptions& o, Index classes) {
     throw ValueError("temperature",
                      number_text(o.temperature) + " is not a finite number from 0 on");
   if (o.top_k < 0 || o.top_k > classes)
-    throw ValueError("top-k", std::to_string(o.top_k) + " lies outside 0 (all) to " +
+    throw ValueError("top-k", std::to_string(o.top_k) + " is outside 0 (all) to " +
                                   std::to_string(classes) + ", the size of the vocabulary");
   if (!(o.top_p > 0 && o.top_p <= 1))
-    throw ValueError("top-p", number_text(o.top_p) + " lies outside (0, 1]");
+    throw ValueError("top-p", number_text(o.top_p) + " is outside (0, 1]");
 }
 
 std::vector<double> sampling_probs(const Tensor& logits, const SamplingOptions& o) {

@@ -24,8 +24,7 @@ double inverse_sigmoid_k(double half) {
 }  // namespace
 
 double sampling_share(SamplingSchedule schedule, double most, Index steps, Index step) {
-  if (!(most >= 0 && most <= 1))
-    throw ValueError("sampling_share", "the share lies outside [0, 1]");
+  if (!(most >= 0 && most <= 1)) throw ValueError("sampling_share", "the share is outside [0, 1]");
   if (steps < 1 && schedule != SamplingSchedule::Constant)
     throw ValueError("sampling_share", "the ramp needs at least 1 step");
   if (step < 0) throw ValueError("sampling_share", "the step is negative");

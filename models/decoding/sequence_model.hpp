@@ -1,4 +1,4 @@
-// What every model from a source sequence to a target sequence can do, whatever it is inside:
+// Every model from a source sequence to a target sequence can, whatever it is inside,
 // learn from pairs by teacher forcing, and continue prefixes for search.
 //
 //   teach     source (B, S), tgt_in (B, T) = <s> y  ->  logits (B, T, V) of y </s>

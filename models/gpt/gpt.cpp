@@ -114,7 +114,7 @@ std::unique_ptr<StepDecoder> Gpt::decoder_for(const Tensor& prefix, Index slide)
                                 " tokens leaves no room in a context of " +
                                 std::to_string(config_.context));
   if (slide < 0 || slide > config_.context)
-    throw ValueError("gpt", "a slide of " + std::to_string(slide) + " lies outside [0, " +
+    throw ValueError("gpt", "a slide of " + std::to_string(slide) + " is outside [0, " +
                                 std::to_string(config_.context) + "]");
   if (slide == 0) slide = (config_.context + 3) / 4;
   return std::make_unique<GptDecoder>(*this, prefix, slide);

@@ -35,7 +35,7 @@ class CopyNumbering {
   // As Tokenizer::decode, ids from V on being `words`. IndexError outside both.
   std::string decode(const std::vector<std::int64_t>& ids,
                      const std::vector<std::string>& words) const;
-  // The tokens of a source line, as they stand there.
+  // The tokens of a source line, as it has them.
   std::vector<std::string> source_pieces(std::string_view line) const {
     return source_.tokens(line);
   }

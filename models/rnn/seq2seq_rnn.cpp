@@ -188,7 +188,7 @@ Tensor Seq2SeqRnn::sampled_tokens(const Tensor& tgt_in, Index t, const Tensor& s
 Seq2SeqRnn::Readout Seq2SeqRnn::decode(const Tensor& tgt_in, const Encoded& source,
                                        double sampling) {
   if (!(sampling >= 0 && sampling <= 1))
-    throw ValueError("seq2seq_rnn", "the share of sampled tokens lies outside [0, 1]");
+    throw ValueError("seq2seq_rnn", "the share of sampled tokens is outside [0, 1]");
   if (tgt_in.rank() != 2 || tgt_in.size(1) < 1 || tgt_in.size(0) != source.memory.size(0))
     throw ShapeError("seq2seq_rnn",
                      "the target must be (B, T) with the B of the sources and T at least 1",

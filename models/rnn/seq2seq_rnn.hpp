@@ -18,7 +18,7 @@
 // embeddings and between layers. Padding never reaches an encoder state, and no attention goes
 // there: sources are right-padded, their length is that of their last token that is not padding.
 //
-// What does not depend on the step before runs for all steps in one product: the inputs' part of
+// Work that does not depend on the step before runs for all steps in one product: the inputs' part of
 // the gates, the generator, and with Luong's scores the attention.
 //
 // With `copy` the output is a mixture with the source's words, log-probabilities of V + extra, p_gen
@@ -62,7 +62,7 @@ class Seq2SeqRnn : public SequenceModel {
  public:
   explicit Seq2SeqRnn(const Seq2SeqRnnConfig& config);
 
-  // What decoding reads of the sources.
+  // The sources, as decoding reads them.
   struct Encoded {
     Var memory;               // (B, S, 2 He); without attention the last states (B, 1, 2 He)
     Var keys;                 // the attention's keys, computed once

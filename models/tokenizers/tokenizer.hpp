@@ -30,7 +30,7 @@ class Tokenizer {
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;
 
-  // Numbers of the tokens of one line, without <s> and </s>; empty for a blank line. What is not in
+  // Numbers of the tokens of one line, without <s> and </s>; empty for a blank line. A token outside
   // the vocabulary is kUnk. ValueError when the line is not valid UTF-8.
   // `most` is for callers that use no more tokens. Of a longer line only the first 4 `most` tokens may be
   // encoded. The first `most` tokens equal the whole line's, except that a run of one repeated character
@@ -79,7 +79,7 @@ std::vector<std::string> unknown_parts(const Tokenizer& tokenizer, std::string_v
 // The first that the vocabulary lacks of a text that has such a token: "'x'" or "a line end".
 std::string unknown_part(const Tokenizer& tokenizer, std::string_view text);
 
-// What serialize() gave. FileError, naming `where`, for anything else.
+// Reads a text of serialize(). FileError, naming `where`, for any other text.
 TokenizerPtr deserialize_tokenizer(std::string_view text, const std::string& where = "tokenizer");
 
 struct TokenizerPair {

@@ -10,7 +10,7 @@
 
 namespace glim {
 
-// What may be attended to, and what to return. All masks apply together.
+// Which keys may be attended to, and which results to return. All masks apply together.
 struct AttentionRequest {
   Tensor key_keep = {};  // (B, S) bool
   Tensor keep = {};      // (T, S), (B·H, T, S), or rank 4 that broadcasts to (B, H, T, S); bool

@@ -14,8 +14,7 @@ AttentionOptions checked(Index d_model, Index heads, AttentionOptions options) {
     throw ValueError("attention", std::to_string(heads) + " heads do not divide d_model " +
                                       std::to_string(d_model));
   if (!(options.dropout >= 0 && options.dropout <= 1))
-    throw ValueError("attention",
-                     "dropout " + number_text(options.dropout) + " lies outside [0, 1]");
+    throw ValueError("attention", "dropout " + number_text(options.dropout) + " is outside [0, 1]");
   if (!options.kdim) options.kdim = d_model;
   if (!options.vdim) options.vdim = d_model;
   if (options.share_qk && !one_width(options, d_model))

@@ -10,7 +10,7 @@ SelfAttention::SelfAttention(Index d_model, Index d_k, Index d_v, double dropout
   if (d_model < 1 || d_k < 1 || d_v < 1)
     throw ValueError("self_attention", "d_model, d_k and d_v must be positive");
   if (!(dropout_p >= 0 && dropout_p <= 1))
-    throw ValueError("self_attention", "the dropout probability lies outside [0, 1]");
+    throw ValueError("self_attention", "the dropout probability is outside [0, 1]");
 }
 
 Var SelfAttention::forward(const Var& x) { return forward(x, AttentionMask{}).context; }

@@ -49,7 +49,7 @@ Recurrent::Recurrent(CellKind kind, Index in, Index hidden, RecurrentOptions opt
   if (in < 1 || hidden < 1 || options.layers < 1)
     fail("the input size, the hidden size and the number of layers must be positive");
   if (!(options.dropout >= 0 && options.dropout <= 1))
-    fail("dropout " + number_text(options.dropout) + " lies outside [0, 1]");
+    fail("dropout " + number_text(options.dropout) + " is outside [0, 1]");
   Index rows = gates_of(kind) * hidden;
   for (Index layer = 0; layer < options.layers; ++layer)
     for (Index d = 0; d < directions(); ++d) {

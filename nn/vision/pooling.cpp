@@ -13,7 +13,7 @@ Window window_of(Index kernel, Index stride, Index padding, Index dilation) {
   require_sound(w, "pool");
   if (padding > w.span() / 2)
     throw ValueError("pool", "padding " + std::to_string(padding) +
-                                 " lies outside 0 to half a window of " + std::to_string(w.span()));
+                                 " is outside 0 to half a window of " + std::to_string(w.span()));
   return w;
 }
 

@@ -74,7 +74,7 @@ Arena::Piece* Arena::from_free(bool large, std::size_t bytes) {
   auto at = free_[large].lower_bound(bytes);
   if (at == free_[large].end()) return nullptr;
   Piece* p = at->second;
-  // What is left over stays free; a sliver of less than a sixteenth is not worth a piece.
+  // The rest stays free; a sliver of less than a sixteenth is not worth a piece.
   Piece* rest = nullptr;
   if (p->capacity - bytes >= std::max(kPage, bytes / 16))
     rest = new_piece(*p->segment, p->data + bytes, p->capacity - bytes, p, p->after);

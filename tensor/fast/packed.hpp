@@ -15,7 +15,7 @@
 // a for 24 multiply-adds of a vector; 6 for 12 with AVX2, which has half as many registers.
 //
 // For few columns of c a panel of a is read too few times to be worth packing: then a tile reads its
-// rows in place, unless they lie a multiple of 2 KiB apart, where a first cache holds but a few of them.
+// rows in place, unless they are a multiple of 2 KiB apart, where a first cache holds but a few of them.
 // Where both matrices are in a first cache, so does a tile with transposed rows and with columns of b.
 //
 // Each element of c is the same sum in the same order wherever a product is cut and with any instruction
@@ -46,7 +46,7 @@ struct Target {
   Index ldc, columns;
 };
 
-// Rows of a as a tile reads them, an element of each at a step: in a panel, or in place, where rows lie `ld` apart
+// Rows of a as a tile reads them, an element of each at a step: in a panel, or in place, where rows are `ld` apart
 // and their elements `across`.
 template <class T>
 struct Panel {
@@ -122,7 +122,7 @@ GLIM_INLINE void packed_tile(Index k, Rows a, const T* b, Index ldb, const Targe
 }
 
 // to: panels of W rows of x (m, k), each [k][W], with zeros past the last row. Where memory holds xᵀ,
-// its rows are read front to back for a few panels at a time: panels lie W·k apart, often a multiple of
+// its rows are read front to back for a few panels at a time: panels are W·k apart, often a multiple of
 // 4 KiB, and a first cache holds but 8 to 12 lines that far from each other. A line and a half of each row
 // at a time is too little: with 8 panels of 6 instead of 4, and prefetching, products by aᵀ take 0.9 of the
 // time (Zen 3). Vectors are stored whole where what they write beyond a panel's row is written again after

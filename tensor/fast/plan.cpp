@@ -71,7 +71,7 @@ namespace {
 // once.
 constexpr double kSmall = 1 << 22, kSmallInPlace = 1 << 20;
 
-// What all batches cost, in multiplications at BLAS's rate (some 10 µs for 2^20). An element of a matrix
+// The cost of all batches, in multiplications at BLAS's rate (some 10 µs for 2^20). An element of a matrix
 // that is read in place, from beyond the caches, takes as long as 16 multiplications.
 double cost_of(bool in_place, Index m, Index n, Index k, Index batches) {
   if (!in_place) return product(m, n, k) * static_cast<double>(batches);

@@ -1,4 +1,4 @@
-// Kernels of products of matrices, which read their operands where they lie or pack them. tensor/matmul/plan.hpp says
+// Kernels of products of matrices, which read their operands in place or pack them. tensor/matmul/plan.hpp says
 // which is for what.
 #pragma once
 

@@ -1,10 +1,10 @@
-// c = alpha a bᵀ + beta c for few rows of a: each row of b is read once, from where it lies. BLAS
+// c = alpha a bᵀ + beta c for few rows of a: each row of b is read once, in place. BLAS
 // would first copy all of b into its own order, which costs more than the product when a has few
 // rows, as in decoding, and a third of it at 64 rows.
 //
 //   a (m, k)   b (n, k)   c (m, n)      rows adjacent, ld* apart
 //
-// Very few rows: dot products along k. More: a is transposed to (k, m), so that its rows lie side
+// Very few rows: dot products along k. More: a is transposed to (k, m), so that its rows are side
 // by side in a vector and one element of b multiplies all of them; cᵀ comes out, in panels of rows
 // of b, and is transposed back. Rows no longer than a vector: b is transposed in registers, a vector's
 // worth of rows at a time.
@@ -55,7 +55,7 @@ GLIM_INLINE void dots_down(Index m, Index k, const T* a, Index lda, const T* b, 
   if constexpr (M > 1) dots_down<T, M - 1, N>(m, k, a, lda, b, ldb, apart, alpha, beta, c, ldc);
 }
 
-// Four rows of b at a time, which lie a quarter of all rows apart: the processor fetches ahead along four
+// Four rows of b at a time, which are a quarter of all rows apart: the processor fetches ahead along four
 // long streams. Four adjacent rows of 2 KiB end before it begins to, which gives 0.7 of the rate.
 template <class T>
 void dots_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b, Index ldb,
@@ -84,7 +84,7 @@ GLIM_INLINE void transpose(Vec<T>* v) {
 }
 
 // L rows of x (rows, k), transposed: to[i][j] = x[j][i], `wide` of the L columns, rows of `to` being
-// `ld` apart. Of all rows but the last, what lies beyond is lost.
+// `ld` apart. Of all rows but the last, what is beyond is lost.
 template <class T>
 GLIM_INLINE void transpose_into(Index rows, Index k, const T* x, Index ldx, Index wide, T* to,
                                 Index ld) {
@@ -102,7 +102,7 @@ GLIM_INLINE void transpose_into(Index rows, Index k, const T* x, Index ldx, Inde
   }
 }
 
-// A tile keeps its sums in registers: kSums of them, kAlong of which lie along a's rows.
+// A tile keeps its sums in registers: kSums of them, kAlong of which are along a's rows.
 #if defined(__AVX512F__)
 inline constexpr int kSums = 24, kAlong = 4;
 #else

@@ -3,8 +3,8 @@
 // The bytes go to `PATH.tmp.PID.N` beside the target; that file is flushed to the disk (fsync) and
 // renamed over the target, and the directory is flushed as well. A reader, a crash, a kill or a
 // power cut sees the old file or the new one, whole. When anything fails (a full disk, a limit, an
-// exception of the callback) the old file is untouched and the temporary one is removed. What a
-// killed process left beside the target is removed by the next write to it: a temporary file is
+// exception of the callback) the old file is untouched and the temporary one is removed. A temporary file
+// that a killed process left is removed by the next write to the target: a temporary file is
 // locked (flock) as long as its writer lives.
 //
 // A symbolic link is followed, so the file it points to is replaced. An existing target that is
@@ -51,7 +51,7 @@ void remove_temporary_files(const std::string& folder);
 // The folder that holds a file: "." for a name alone.
 std::filesystem::path folder_of(const std::filesystem::path& file);
 
-// What a folder holds, in order of the names. FileError if it cannot be read. (A directory_iterator that finds no memory
+// The entries of a folder, in order of their names. FileError if it cannot be read. (A directory_iterator that finds no memory
 // ends the program: libstdc++'s is noexcept.)
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder);
 

@@ -64,7 +64,7 @@ SafeTensors read_safetensors(const std::string& path) {
 void write_safetensors(const std::string& path, const StateDict& tensors,
                        const std::map<std::string, std::string>& metadata) {
   static_assert(std::endian::native == std::endian::little,
-                "elements are read and written as they lie");
+                "elements are read and written as they are in memory");
   std::vector<const StateDict::value_type*> order;
   for (const auto& entry : tensors) {
     const auto& [name, x] = entry;

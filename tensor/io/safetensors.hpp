@@ -50,7 +50,7 @@ struct Encoding {
   // Makes elements at ... at + n - 1 of a tensor from stored ones; null where both are the same.
   void (*widen)(const std::byte* from, const Tensor& to, Index at, Index n) = nullptr;
 };
-// What a header says, without the elements: in order of position, all checks made.
+// The entries of a header, without the elements: in order of position, all checks made.
 struct SafeTensorsEntry {
   std::string name, dtype;  // as written: "F32"
   Encoding encoding;

@@ -117,7 +117,7 @@ std::string check_entry(const json& said, bool other_members, SafeTensorsEntry& 
 }
 
 // Takes each tensor's entry as soon as it is parsed, and drops what no entry has: a tree of all values would take up to
-// a hundred times the memory of the text. What an entry says wrongly is told once all the text is known to be valid.
+// a hundred times the memory of the text. A wrong entry is reported once all the text is known to be valid.
 class HeaderReader {
  public:
   HeaderReader(const InputFile& file, std::string text) : file_(file), size_(text.size()) {
@@ -257,7 +257,7 @@ SafeTensorsHeader read_safetensors_header(const InputFile& file) {
               std::to_string(file.size()));
   SafeTensorsHeader header = HeaderReader(file, file.read_text(8, n)).read();
   header.data_at = 8 + n;
-  // Empty tensors span nothing: they sort before what begins where they lie.
+  // Empty tensors span nothing: they sort before what begins at their place.
   std::sort(header.entries.begin(), header.entries.end(), [](const auto& a, const auto& b) {
     return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
   });

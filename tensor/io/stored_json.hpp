@@ -18,7 +18,7 @@ std::string problem_of(const nlohmann::json::exception& e);
 nlohmann::json parse_json(std::string_view text, bool allow_exceptions = true);
 
 // ValueError naming a member of the object `like` that `json` has with another type, or a whole number
-// below 0 or above 2^53. What only one of them has is left alone.
+// below 0 or above 2^53. A field that only one of them has is left alone.
 void require_types(const nlohmann::json& json, const nlohmann::json& like);
 
 // read(json) of a text whose members have the types of those in `like`, the JSON of default values. FileError

@@ -26,7 +26,7 @@ Tensor matmul_by(GemmEngine large, const Tensor& a, const Tensor& b);
 // to where it belongs without a temporary.
 void matmul_into(const Tensor& out, const Tensor& a, const Tensor& b, double alpha, double beta);
 
-// What is done to each tile of a product while it is in the cache: + bias (N,), max(0, ·), dropout
+// Applied to each tile of a product while it is in the cache: + bias (N,), max(0, ·), dropout
 // by the element's position in the result.
 struct DropSpec;
 struct Epilogue {

@@ -14,7 +14,7 @@
 
 namespace glim {
 
-// Whose product computes large matrices.
+// Which GEMM computes large products.
 enum class GemmEngine { Builtin, OpenBlas };
 std::string_view name_of(GemmEngine engine);
 // "builtin", "openblas", or null for the default, which is Builtin; ValueError naming GLIM_GEMM for another word.
@@ -23,7 +23,7 @@ GemmEngine choose_gemm_engine(const char* asked);
 GemmEngine gemm_engine();
 void use_gemm_engine(GemmEngine engine);
 
-// The first five read their operands where they lie (tensor/fast/skinny.hpp).
+// The first five read their operands in place (tensor/fast/skinny.hpp).
 enum class Algorithm {
   EmptySum,   // k = 0: c = beta c
   Vector,     // a or b is a vector

@@ -51,7 +51,7 @@ void require_fits(const Tensor& x, int a, const Tensor& index, std::string_view 
   bool fits = index.rank() == x.rank();
   for (int i = 0; i < x.rank() && fits; ++i) fits = i == a || index.shape()[i] <= x.shape()[i];
   if (!fits)
-    throw ShapeError(op, "index must have x's rank and lie within x off axis " + std::to_string(a),
+    throw ShapeError(op, "index must have x's rank and be within x off axis " + std::to_string(a),
                      {{"x", x}, {"index", index}});
 }
 

@@ -37,16 +37,16 @@ void require_image(const Tensor& x, int rank, std::string_view op) {
 }  // namespace
 
 void require_sound(const Window& w, std::string_view op) {
-  auto lies = [&](Index v, Index least, const char* name) {
+  auto in_range = [&](Index v, Index least, const char* name) {
     if (v < least || v > kLargest)
-      throw ValueError(op, std::string(name) + " " + std::to_string(v) + " lies outside " +
+      throw ValueError(op, std::string(name) + " " + std::to_string(v) + " is outside " +
                                std::to_string(least) + " to " + std::to_string(kLargest));
   };
-  lies(w.kernel, 1, "the kernel size");
-  lies(w.stride, 1, "the stride");
-  lies(w.dilation, 1, "the dilation");
-  lies(w.before, 0, "the padding");
-  lies(w.after, 0, "the padding");
+  in_range(w.kernel, 1, "the kernel size");
+  in_range(w.stride, 1, "the stride");
+  in_range(w.dilation, 1, "the dilation");
+  in_range(w.before, 0, "the padding");
+  in_range(w.after, 0, "the padding");
 }
 
 void require_windows(const Window& w, const Tensor& x, Index axis, std::string_view op) {

@@ -18,7 +18,7 @@ std::string set_number(const Option& o, T& field, const std::string& text) {
   T value{};
   auto [stop, error] = std::from_chars(begin, end, value);
   if (error == std::errc::result_out_of_range)
-    return fmt::format("'{}' lies beyond what can be stored", text);
+    return fmt::format("'{}' is beyond what can be stored", text);
   if (error != std::errc() || stop != end)
     return fmt::format("'{}' is not a {}", text,
                        std::is_same_v<T, double> ? "number"

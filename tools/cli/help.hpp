@@ -1,4 +1,4 @@
-// What --help prints.
+// The texts of --help.
 #pragma once
 
 #include <string>

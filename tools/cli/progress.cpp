@@ -39,7 +39,7 @@ std::string head(const ProgressState& s) {
   return fmt::format("step {}", s.step);
 }
 
-// What is measured, most wanted first.
+// The measurements, most wanted first.
 std::vector<std::string> parts(const ProgressState& s) {
   std::vector<std::string> list;
   if (s.loss >= 0) {

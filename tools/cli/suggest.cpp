@@ -112,7 +112,7 @@ std::string about_word(const Command& command, const std::vector<Command>& all,
     if (std::find(o.choices.begin(), o.choices.end(), word) != o.choices.end())
       return fmt::format(": did you mean --{} {}?", o.name, word);
   if (word == "true" || word == "false")
-    return ": a flag stands alone, or takes its value as --flag=" + word;
+    return ": a flag has no word after it; its value is given as --flag=" + word;
   if (!command.words_are.empty()) return "; " + command.words_are;
   if (const Option* model = command.find("model"))
     return fmt::format(": did you mean --{} {}?", model->name, word);

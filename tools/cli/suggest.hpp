@@ -1,4 +1,4 @@
-// What may have been meant by a name that a command does not have. Other programs' words are known: PyTorch's,
+// Guesses at the meaning of a name that a command does not have. Other programs' words are known: PyTorch's,
 // nanoGPT's, Hugging Face's, fairseq's.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace glim {
 
-// What to do about `--name`, which the command does not have: ": did you mean --rate (peak learning rate)?",
+// Advice on `--name`, which the command does not have: ": did you mean --rate (peak learning rate)?",
 // "; it is an option of glim train", or where the options are listed. In a configuration file without dashes.
 std::string about_option(const Command& command, const std::vector<Command>& all,
                          const std::string& name, bool in_config = false);

@@ -24,8 +24,8 @@ struct TemporaryFolder {
 };
 
 // Locks a folder for one run while this object lives; the system frees the lock when the process dies.
-// FileError when another run has the lock. A missing folder is created, and removed again if it stays empty. What a
-// killed run left half written is removed.
+// FileError when another run has the lock. A missing folder is created, and removed again if it stays empty. Files
+// that a killed run left half written are removed.
 // The lock is flock(2) on the folder itself: it leaves no file behind, works among the programs of one
 // machine, and has no effect on a file system without locks.
 class FolderLock {

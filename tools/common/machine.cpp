@@ -62,7 +62,7 @@ void read_meminfo(const std::string& path, Machine& m) {
   }
 }
 
-// What the container may take, in bytes; 0: no limit.
+// The container's limit of memory, in bytes; 0: no limit.
 std::int64_t read_limit(const std::string& path) {
   std::ifstream in(path);
   std::int64_t bytes = 0;

@@ -1,4 +1,4 @@
-// What the program prints, and how it ends.
+// The output of the program, and its end.
 #pragma once
 
 #include <exception>

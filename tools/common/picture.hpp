@@ -15,7 +15,7 @@
 namespace glim {
 
 // values[i][j]: row i, column j, each in [0, 1]. Rows may be shorter than `column_heads`; missing cells are
-// blank. The text ends in a newline. What does not fit into `columns`, the terminal's, is left out, with a note.
+// blank. The text ends in a newline. Columns that do not fit into `columns`, the terminal's, are left out, with a note.
 std::string matrix_picture(const std::vector<std::vector<double>>& values,
                            const std::vector<std::string>& row_heads,
                            const std::vector<std::string>& column_heads, int columns = 80);

@@ -168,7 +168,7 @@ class TomlReader {
     auto [end, error] = std::from_chars(from, to, code, 16);
     if (digits == 0 || error != std::errc{} || end != from + digits || code > 0x10FFFF ||
         (code >= 0xD800 && code < 0xE000))
-      fail("unknown escape \\" + std::string(1, c) + " in a text; '...' takes a \\ as it stands");
+      fail("unknown escape \\" + std::string(1, c) + " in a text; '...' keeps a \\ as it is");
     at_ += digits;
     append_utf8(r, code);
   }

@@ -68,7 +68,7 @@ std::string without_wrappers(std::string name) {
   return name;
 }
 
-// What '#' and '*' of a pattern stand for in a name.
+// The parts of a name that '#' and '*' of a pattern match.
 struct Match {
   std::string number, rest;
 };

@@ -26,7 +26,7 @@ Tensor tensor_of(const std::vector<Index>& list) {
   return from_vector(list, {static_cast<Index>(list.size())});
 }
 
-// 0, D/2, 1, D/2 + 1, ...: what stands there of each column.
+// 0, D/2, 1, D/2 + 1, ...: the place that each column comes from.
 std::vector<Index> interleaved(Index d) {
   std::vector<Index> from;
   for (Index c = 0; c < d; ++c) from.push_back(c % 2 == 0 ? c / 2 : (d + 1) / 2 + c / 2);

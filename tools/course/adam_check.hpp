@@ -15,7 +15,7 @@ struct Found {
   std::string worst;    // "m[2] is 0.7, expected 0.2 (at step 3)"
 };
 
-// The student's functions, which take and return tensors in the order of tools/course/adam.py. What they throw passes
+// The student's functions, which take and return tensors in the order of tools/course/adam.py. Their exceptions pass
 // through. A value of another shape is a mistake.
 using Called = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 

@@ -2,7 +2,7 @@
 //
 //   fine_tune      writes body.safetensors into the folder it is run in
 //
-// A body with a head learns in which of four rings a point lies. The body is saved, loaded under a new head,
+// A body with a head learns in which of four rings a point is. The body is saved, loaded under a new head,
 // and frozen: the head alone learns another circle's inside and outside. Then all of it learns on, slowly.
 #include <iostream>
 

@@ -136,7 +136,7 @@ void Child::fail_ended() {
   fail(problem + (said.empty() ? "" : ", and says: " + said));
 }
 
-// What is there to read. False at the end.
+// Reads what is there. False at the end.
 bool Child::read_some(Descriptor& from, std::string& to) {
   char buffer[1 << 16];
   const ssize_t n = ::read(from.fd, buffer, sizeof buffer);

@@ -22,7 +22,7 @@ FunctionCheck verdict_of(const GradcheckReport& d) {
   return {"differences", v, detail};
 }
 
-// What to tell first. A gradient of random state, say, is wrong in every other way too.
+// The mistake to name first. A gradient of random state, say, is wrong in every other way too.
 std::string likely_mistake(const FunctionReport& r, const std::string& of_gradient) {
   for (const char* name : {"repeatable", "stateless", "form", "linear", "differences", "inputs",
                            "batch", "broadcast"}) {

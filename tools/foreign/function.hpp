@@ -5,7 +5,7 @@
 //   if (!r) std::cout << r.text() << "\n";
 //
 // The callbacks are called by the thread that calls check_function, and by no other. They get copies, so that a callback
-// that writes to its arguments spoils nothing else. What they throw passes through.
+// that writes to its arguments spoils nothing else. Their exceptions pass through.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ struct Function {
 enum class CheckVerdict { Passed, Failed, Undecided, NotApplicable };
 std::string_view name_of(CheckVerdict v);  // "passed", "failed", "undecided", "not applicable"
 
-// What is checked, by name:
+// The checks, by name:
 //
 //   differences   the derivatives are those of f
 //   form          a gradient for each input, of its shape and dtype, finite

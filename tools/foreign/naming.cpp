@@ -1,4 +1,4 @@
-// What a wrong gradient looks like. The checker names what it can tell from the two Jacobians (autograd/gradcheck/mistakes).
+// The name of the mistake in a wrong gradient. The checker names what it can tell from the two Jacobians (autograd/gradcheck/mistakes).
 // These guesses call f and backward again, at another point or with other arguments.
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 
 namespace glim {
 
-// What models of attention share: `layers` on each side; `vocab` tokens in both languages, or classes of an
+// Sizes that models of attention share: `layers` on each side; `vocab` tokens in both languages, or classes of an
 // image.
 template <class Config>
 Config sized(Index vocab, Index d_model, Index heads, Index d_ff, Index layers) {

@@ -1,4 +1,4 @@
-// What every Spec is multiplied by.
+// The variations of every Spec.
 #include <algorithm>
 #include <limits>
 #include <utility>

@@ -8,7 +8,7 @@
 //
 //   value share = ‖∂L/∂v‖² / (‖∂L/∂v‖² + ‖∂L/∂q‖² + ‖∂L/∂k‖²)
 //
-// What the softmax passes on of the gradient of A, over the cells that may be attended to,
+// The share of the gradient of A that the softmax passes on, over the cells that may be attended to,
 //
 //   passed = ‖∂L/∂S‖ / ‖∂L/∂A‖
 //

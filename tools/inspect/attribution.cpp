@@ -19,7 +19,7 @@ void collect(const Module& module, std::vector<Embedding*>& list) {
   }
 }
 
-// What a pass of the example is asked about.
+// A pass of the example, and the parts of it that are asked about.
 struct Pass {
   explicit Pass(Example& example) : tape({.replay = true}) {
     example.loss();

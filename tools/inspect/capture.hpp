@@ -42,7 +42,7 @@ struct Capture {
   std::vector<std::vector<int>> consumers;  // of each node: the ops that read it
 
   const CapturedNode& operator[](int node) const { return nodes[static_cast<std::size_t>(node)]; }
-  // What `from` sent to `to`, all inputs together; undefined if nothing.
+  // The gradient that `from` sent to `to`, all inputs together; undefined if none.
   Tensor flow(int from, int to) const;
   // The first node of this path; -1.
   int find(const std::string& path) const;

@@ -12,7 +12,7 @@
 namespace glim {
 namespace {
 
-// What `f` gives; an error of it is one of the option, at `path`.
+// The result of `f`; its error is one of the option, at `path`.
 template <class F>
 auto of_option(const std::string& option, const std::string& text, std::string_view path,
                const F& f) {

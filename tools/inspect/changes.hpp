@@ -1,5 +1,5 @@
-// What differs from the pass as it is. Forward, a value is changed where it gets its name: what follows reads the
-// changed one, and its gradient flows through the change. Backward, a node's complete gradient is changed before its
+// Changes of a pass. Forward, a value is changed where it gets its name: the ops after it read the
+// changed value, and its gradient flows through the change. Backward, a node's complete gradient is changed before its
 // op passes it on.
 //
 //   scale           S = scale Q Kᵀ in place of Q Kᵀ/√Dk, in every attention
@@ -82,7 +82,7 @@ class ChangedForward : public Observer {
   Shape scores_;                                 // the same
 };
 
-// Those of gradients, set on a pass that is at its beginning; then the pass, to its end. take(step) sees each step.
+// Sets the changes of gradients on a pass that is at its beginning, then runs the pass to its end. take(step) sees each step.
 void walk_changed(step::Session& session, const Changes& changes,
                   const std::function<void(const WalkStep&)>& take);
 

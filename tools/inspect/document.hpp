@@ -20,7 +20,7 @@
 
 namespace glim {
 
-// What makes the page live: Glim as WebAssembly, the model, and what the page was made of (request.hpp).
+// The parts of a live page: Glim as WebAssembly, the model, and the request that made the page (request.hpp).
 struct LivePart {
   std::string script, module, model;  // of the model: its file; empty for a fresh one
   std::string request;                // JSON
@@ -42,8 +42,8 @@ using TensorWriter = nlohmann::json (*)(const Tensor&);
 nlohmann::json findings(const Inspection& inspection, TensorWriter write,
                         bool with_statistics = true);
 nlohmann::json numbers(const Tensor& x);  // nested arrays
-// What the page draws: the findings, packed, and a picture of each node's value and gradient. A live page asks for
-// what it shows of one node when it shows it: pictures, and the statistics of value, gradient and flows.
+// The data of the page: the findings, packed, and a picture of each node's value and gradient. A live page asks for
+// the details of a node when it shows it: pictures, and the statistics of value, gradient and flows.
 nlohmann::json node_details(const Inspection& inspection, int node);
 nlohmann::json lens_data(const std::vector<LensMatrix>& lens);
 nlohmann::json page_data(const Inspection& inspection, const DocumentOptions& options);

@@ -1,7 +1,7 @@
 // The page of glim inspect: the model, its attention, the backward walk, the tokens, in words.
 "use strict";
 (() => {
-// What is drawn, and in a live page the pass as it was before any change, with its blocks and nodes by name.
+// The pass that is drawn, and in a live page the pass as it was before any change, with its blocks and nodes by name.
 let data = Glim.data, was = null;
 const make = Glim.make, number = Glim.number, legend = Glim.legend, unpack = Maps.unpack;
 

@@ -36,7 +36,7 @@ struct InspectionOptions {
 };
 Inspection inspect(Example& example, const InspectionOptions& options = {});
 
-// What a reader should notice (remarks.cpp has the thresholds).
+// Remarks for the reader (remarks.cpp has the thresholds).
 std::vector<Remark> remarks_on(const Inspection& inspection);
 
 }  // namespace glim

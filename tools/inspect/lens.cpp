@@ -122,7 +122,7 @@ std::vector<LensMatrix> backward_lens(const Capture& c, const Example& example) 
       lens.read(name, x, delta, g, x.size(1) == width ? &lens.target : nullptr, &lens.target, true);
       continue;
     }
-    // What an encoder wrote, read by the decoder's cross-attention, is of the source.
+    // The encoder's output, read by the decoder's cross-attention, is of the source.
     const bool memory =
         role == Role::CrossAttention && c.roles.within(c[n.inputs[0]].scope, Role::Encoder);
     const TokenRows* of_x = x.size(1) == width ? (memory ? &lens.source : &lens.of(name)) : nullptr;

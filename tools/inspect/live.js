@@ -1,4 +1,4 @@
-// What can be changed in a page of glim inspect --live: each change runs Glim's forward and backward anew, in the page.
+// The changes in a page of glim inspect --live: each change runs Glim's forward and backward anew, in the page.
 //
 // The state is a request (tools/inspect/request.hpp), whose names are options of the command line; the command that
 // gives the present state natively is below the controls.
@@ -91,7 +91,7 @@ function change(values) {
   Object.assign(state, values);
   try {
     const started = performance.now();
-    // What the changes are held against: the same text or image in the same model, with nothing changed.
+    // The pass to compare with: the same text or image in the same model, with nothing changed.
     const own = {sentence: state.sentence, translation: state.translation, hide: state.hide, label: state.label,
       image: state.image, ...(state.fresh && {fresh: state.fresh}), ...(state.model && {model: state.model})};
     const {fresh: _, ...plain} = original, still_asked = asked({...plain, ...own});
@@ -301,7 +301,7 @@ const training = make("details", {id: "live-training"}, make("summary", {}, "tra
     go.textContent = "go on"; if (!run.over || run.begun !== task.value) train(1); }}, "one update")),
   curves, run_status, make("p", {}, "The same run natively: ", run_command));
 
-// What the path may do: one change at a time, from the state as it was, but for the reader's own text or image.
+// The steps of the path: one change at a time, from the state as it was, but for the reader's own text or image.
 let own_text = null;  // while a fresh model reads another one
 const hand = {
   now: () => drawn ?? still,

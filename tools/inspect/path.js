@@ -26,7 +26,7 @@ const Path = {
   both_norms: data => data.source.length > 0 && !["classifier", "tagger", "vit", "cnn"].includes(data.kind),
   pairs: data => data.source.length > 0 && data.target_in.length > 0,
 
-  // What the stops read off a pass.
+  // The numbers that the stops read off a pass.
   read: data => data.blocks.find(b => ["src_embed", "wte", "bert.embed", "patch_embed"].includes(b.module)),
   mean: (view, what) => d3.mean(view.heads, h => h[what]),
   logits(data) {

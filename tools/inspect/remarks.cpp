@@ -1,5 +1,5 @@
-// What a reader should notice, said in words. Each sentence is computed; its rule says when it is
-// said. At most kMost of one kind, the strongest first.
+// Remarks for the reader, in words. Each sentence is computed; its rule says when it is
+// shown. At most kMost of one kind, the strongest first.
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>

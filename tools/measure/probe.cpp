@@ -55,7 +55,7 @@ Tensor as_heads(const Tensor& x) {
   return {};
 }
 
-// What one sample shows of an attention: as many maps as it ran steps, each of some queries.
+// The maps of an attention for one sample: one for each step it ran, each of some queries.
 struct Maps {
   std::vector<Tensor> probs, keep;  // (H, T, S), (T, S)
 };

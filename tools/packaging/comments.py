@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """comments.py HEADER: a header as Doxygen reads it, on standard output.
 
-The headers' comments are plain. What stands before a declaration, or behind it on its line, describes it. The
+The headers' comments are plain. A comment before a declaration, or behind it on its line, describes it. The
 comment at the top describes the file and each of its classes. Lines set in by two spaces or more, or with
 columns, are equations, shapes and code: they stay as they are written.
 """

@@ -23,7 +23,7 @@ Tensor tensor_of(nb::handle x, std::string_view name = "x");
 // A NumPy array over the memory of a tensor; it keeps the memory alive.
 nb::object numpy_of(const Tensor& x, bool read_only = false);
 
-// What C++ keeps of Python's, and may drop where the interpreter is not locked, or has ended.
+// A Python object that C++ keeps, and may drop where the interpreter is not locked, or has ended.
 template <class Object>
 std::shared_ptr<Object> kept(Object object) {
   return {new Object(std::move(object)), [](Object* held) {

@@ -40,7 +40,7 @@ nb::object attribute(nb::handle self, const std::string& name) {
   throw nb::attribute_error(("'" + type_of(self) + "' has no attribute '" + name + "'").c_str());
 }
 
-// What `self.weight = glim.Param(array)` registers.
+// Registered by `self.weight = glim.Param(array)`.
 struct ParamMark {
   Tensor initial;
 };

@@ -162,7 +162,7 @@ void bind_tape(nb::module_& m) {
           "The number of the next node, -1 at the end.")
       .def(
           "gradient", [](PyWalk& w, int node) { return array_or_none(w.walk().gradient(node)); },
-          "node"_a, "What has arrived so far at a node whose turn is to come.")
+          "node"_a, "The gradient that has arrived so far at a node whose turn is to come.")
       .def(
           "set_gradient",
           [](PyWalk& w, int node, const Arg& g) { w.walk().set_gradient(node, g("g").value()); },

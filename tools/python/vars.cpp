@@ -73,7 +73,7 @@ Var leaf_of(const Arg& value, const std::string& name) {
 void bind_vars(nb::module_& m) {
   nb::class_<AttentionMask>(
       m, "AttentionMask",
-      "What a query may attend to.\n\nkeep: bool, true = may attend, broadcasts to "
+      "Which keys a query may attend to.\n\nkeep: bool, true = may attend, broadcasts to "
       "(..., T, S). bias: added to the scores.")
       .def(
           "__init__",

@@ -17,8 +17,8 @@
 
 namespace glim::python {
 
-// A Var, or what becomes a constant: a Tensor, an array. None is an undefined Var. What cannot be converted is refused
-// when the op asks for it, under the name of the argument.
+// A Var, or a value that becomes a constant: a Tensor, an array. None is an undefined Var. Others are refused
+// when the op asks for them, under the name of the argument.
 class Arg {
  public:
   // False for numbers, which other overloads take.
@@ -57,7 +57,7 @@ using Key = std::pair<std::uint64_t, std::uint64_t>;  // a stream of random numb
 inline RandomKey key_of(const Key& key) { return {key.first, key.second}; }
 DType dtype_named(const std::string& name);  // DTypeError for a name that is none
 std::vector<Var> vars_of(const std::vector<Arg>& list);
-// What a function of Python has returned: a number is one element.
+// The result of a Python function: a number is one element.
 Var var_of(nb::handle x, std::string_view name);
 
 // The line of Python that is running, outside the package itself.

@@ -1,4 +1,4 @@
-// What fontconfig, which librsvg asks as well, knows of the fonts of this machine.
+// The fonts of this machine, by fontconfig, which librsvg asks as well.
 
 #include <fontconfig/fontconfig.h>
 #include <memory>

@@ -20,7 +20,7 @@ constexpr std::size_t kMostLabelled = 120;  // on a side that grows until each l
 
 struct Scale {
   double low, high;
-  bool beyond = false;  // values lie outside
+  bool beyond = false;  // values are outside
   double place(double v) const { return high > low ? (v - low) / (high - low) : 0.5; }
 };
 

@@ -7,7 +7,7 @@
 //                                             pre-norm:  β_ii² about 1/i, so O(ln N)
 //
 // Measured: D(N) = mean square of the change of the encoder's normalised output, N layers as Glim's
-// Transformer initialises them, W* = W + δ with δ ~ N(0, (η · rms(W))²) for each matrix. What grows
+// Transformer initialises them, W* = W + δ with δ ~ N(0, (η · rms(W))²) for each matrix. Growth
 // "as" f(N) is a line over f(N), and a better line than over the other: that is the criterion. Beside
 // it the same for the first step of Adam, a perturbation that all weights make in one direction.
 #include <cmath>

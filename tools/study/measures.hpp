@@ -1,4 +1,4 @@
-// What single studies measure, in functions of their own, so that tests can call them on cases with a known
+// The measurements of single studies, in functions of their own, so that tests can call them on cases with a known
 // answer.
 #pragma once
 

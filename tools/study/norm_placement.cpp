@@ -1,4 +1,4 @@
-// norm-placement: where the layer norm stands, and the last layer's gradient at initialisation.
+// norm-placement: the place of the layer norm, and the last layer's gradient at initialisation.
 //
 // Xiong et al. 2020 (arXiv 2002.04745). Theorem 1: with L layers of width d,
 //

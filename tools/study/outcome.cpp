@@ -1,4 +1,4 @@
-// What a study found, as text, as JSON and as pictures.
+// The findings of a study, as text, as JSON and as pictures.
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -66,7 +66,7 @@ std::string criteria_table(const StudyResult& r) {
   return table(rows);
 }
 
-constexpr std::size_t kLongestTable = 16;  // longer curves stand in the JSON alone
+constexpr std::size_t kLongestTable = 16;  // longer curves are in the JSON alone
 
 std::string plot_table(const StudyResult& r, const Plot& plot) {
   std::vector<const Curve*> of;

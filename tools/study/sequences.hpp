@@ -28,7 +28,7 @@ Batch batch_of(const std::vector<TokenPair>& pairs);
 // 2 + 2 pre-norm layers, d 32, 4 heads, d_ff 64, no dropout, embeddings as large as positions.
 TransformerConfig symbol_transformer();
 
-// What is measured five times in a training, for a curve.
+// Called five times in a training, to measure a curve.
 using AtFifths = std::function<void(double step)>;
 // Steps of Adam (0.9, 0.98) at this peak rate, a tenth of them warm-up, then a cosine; gradients of norm 1 at most.
 void train(Module& model, Index steps, double rate, const std::function<Var(Index step)>& loss,

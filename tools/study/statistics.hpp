@@ -8,7 +8,7 @@
 //   residual         res(X) = X - 1 x̄ᵀ, x̄ the mean row: the rank-one part nearest in ‖·‖_F is
 //                    taken away (Dong et al. 2021, section 2)
 //
-// Two lists have the same size. What their values do not define, as the slope of one point, is not finite.
+// Two lists have the same size. A result that the values do not define, as the slope of one point, is not finite.
 #pragma once
 
 #include <vector>

@@ -95,7 +95,7 @@ class Learner {
   virtual std::vector<TrainingSample> samples(Index batch) const;
   virtual Var sample_loss(Index batch, std::size_t i);
 
-  // What validation compares (means), lower being better.
+  // The number that validation compares (of means), lower being better.
   virtual double criterion(const Measures& m) const { return m.kl; }
   // "KL 1.2345  perplexity 3.44": the measures (means) that matter for this kind.
   virtual std::string describe(const Measures& m) const;
@@ -147,7 +147,7 @@ class Learner {
 Var classes_loss(const Var& logits, const Tensor& target, double label_smoothing, Index pad,
                  Measures& sums);
 
-// What validation compares of classes: fewer errors, and of as many the lower NLL. Of means.
+// The criterion of classes: fewer errors, and of as many the lower NLL. Of means.
 double class_criterion(const Measures& m);
 
 // Learner::draw for pairs of tokens.

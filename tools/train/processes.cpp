@@ -35,7 +35,7 @@ Index first_set(std::initializer_list<const char*> names) {
   return -1;
 }
 
-// What started this process says how many there are, and which is this one.
+// The launcher says how many processes there are, and which is this one.
 Index launched() {
   Index size = first_set({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"});
   // srun --mpi=pmix gives no size of its own.

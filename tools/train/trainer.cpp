@@ -93,7 +93,7 @@ Trainer::Trainer(const TrainOptions& options, Learner& learner, Checkpoint from)
   Index batches = learner_.begin(Split::Train, state_.epoch);
   if (state_.batch > batches)
     throw FileError(in_folder(options_.out, "last.safetensors"),
-                    "stands at batch " + std::to_string(state_.batch) + " of an epoch that has " +
+                    "is at batch " + std::to_string(state_.batch) + " of an epoch that has " +
                         std::to_string(batches));
   learner_.model().load_state_dict(from.weights);
   optimizer_->load_state_dict(from.optimizer);

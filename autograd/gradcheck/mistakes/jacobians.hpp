@@ -51,7 +51,7 @@ inline Index coordinate(const Shape& s, int axis, Index i) {
   return i / stride_of(s, axis) % s[axis];
 }
 
-// What is wrong by a factor (factors.cpp); empty where nothing fits.
+// The name of a mistake by a factor (factors.cpp); empty where nothing fits.
 std::string constant_factor(const Jacobians& j);  // A = c N
 std::string factor_missing(const Jacobians& j,
                            const JacobianPairs& all);       // A = N of known elements

@@ -187,7 +187,7 @@ Mistake likely_mistake(const JacobianPairs& all, std::size_t k, double relative)
     return {ones_for_dy(j) ? "dy used as ones: the gradient is the same whatever dy is"
                            : "dy ignored, or used not linearly (squared, its size or its sign)",
             std::max(wrong, rows)};
-  // What no derivative speaks for is not said: as many constants fit anything.
+  // No name without a derivative that speaks for it: as many constants fit anything.
   auto named = [&](std::string name, Index fitted = 0) {
     return wrong > fitted ? Mistake{std::move(name), wrong - fitted} : Mistake{};
   };

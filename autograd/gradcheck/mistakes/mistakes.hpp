@@ -1,4 +1,4 @@
-// What a wrong Jacobian looks like.
+// The name of the mistake that a wrong Jacobian shows.
 //
 // A is the Jacobian that backward gives, N the numeric one, both of one input; row i is an element of the
 // outputs, column j one of the input. Mistakes leave marks: A = -N is a sign, A = Nᵀ a missing transpose, a

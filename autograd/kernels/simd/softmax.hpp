@@ -26,7 +26,7 @@ GLIM_INLINE IntVec<T> keep_lanes(const bool* keep, Index count) {
   return __builtin_convertvector(b, IntVec<T>) != 0;
 }
 
-// Row r of a tile: where its scores, bias and mask lie.
+// Row r of a tile: where its scores, bias and mask are.
 template <class T>
 struct ScoreRow {
   static constexpr Index L = kLanes<T>;
@@ -106,7 +106,7 @@ void softmax_of_row(const ScoreRow<T>& row) {
     put<T>(x, i, n, v);
   }
   T m = max_lanes<T>(top);
-  if (m == -kInf) {  // nothing is kept, unless a NaN stands in the row
+  if (m == -kInf) {  // nothing is kept, unless the row has a NaN
     IntVec<T> nan{};
     each<T>(x, n, T(0), [&](Index, Vec<T> v, int) { nan |= v != v; });
     bool any = false;

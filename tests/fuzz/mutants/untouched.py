@@ -5,7 +5,7 @@ import re
 
 FUNCTIONS = re.compile(r'\b(require_\w+|check\w*|annotate|pieces_of|rows_per_piece|heads_per_piece|per_piece|'
                        r'rows_per_chunk|scratch_of|place)$')
-REFUSALS = {'fail', 'refuse', 'listed', 'throw', 'fits', 'lies', 'in_range'}
+REFUSALS = {'fail', 'refuse', 'listed', 'throw', 'fits', 'inside', 'in_range'}
 DECLARATIONS = {'throw', 'static_assert', 'using', 'constexpr', 'template', 'typedef', 'struct'}
 
 

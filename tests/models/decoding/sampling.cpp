@@ -158,9 +158,9 @@ TEST_CASE("options of sampling outside their domain are named", "[sampling]") {
   refused(options(-0.5), "temperature: -0.5 is not a finite number from 0 on");
   refused(options(std::nan("")), "temperature");
   refused(options(std::numeric_limits<double>::infinity()), "temperature");
-  refused(options(1, 11), "top-k: 11 lies outside 0 (all) to 10");
+  refused(options(1, 11), "top-k: 11 is outside 0 (all) to 10");
   refused(options(1, -1), "top-k: -1");
-  refused(options(1, 0, 0), "top-p: 0 lies outside (0, 1]");
+  refused(options(1, 0, 0), "top-p: 0 is outside (0, 1]");
   refused(options(1, 0, 1.01), "top-p: 1.01");
   refused(options(1, 0, std::nan("")), "top-p");
   check(options(1e-3, 10, 1), 10);

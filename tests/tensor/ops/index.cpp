@@ -130,7 +130,7 @@ TEST_CASE("indices outside their range are named", "[index]") {
   CHECK(error_of<ShapeError>([&] {
           gather(x, 1, zeros({4, 1}, I64));
         }) ==
-        "gather: index must have x's rank and lie within x off axis 1\n"
+        "gather: index must have x's rank and be within x off axis 1\n"
         "  x (3, 4) float32\n  index (4, 1) int64");
   CHECK_THROWS_AS(gather(x, 1, zeros({3}, I64)), ShapeError);
   CHECK_THROWS_AS(scatter_add(x, 0, full({1, 4}, 3, I64), zeros({1, 4})), IndexError);

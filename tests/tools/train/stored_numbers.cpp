@@ -175,7 +175,7 @@ TEST_CASE("a checkpoint's place in an epoch lies within the epoch", "[checkpoint
   Trainer(o, *learner, c);
   c.state.batch = batches + 1;
   CHECK(contains(message_of<FileError>([&] { Trainer(o, *learner, c); }),
-                 "stands at batch " + std::to_string(batches + 1) + " of an epoch that has " +
+                 "is at batch " + std::to_string(batches + 1) + " of an epoch that has " +
                      std::to_string(batches)));
 }
 

@@ -1,6 +1,6 @@
 // glim classify: a label and the probabilities of all labels for each input.
 //
-// What is read depends on the model's kind (classify.hpp).
+// The model's kind says which input is read (classify.hpp).
 #include "tools/cli/verbs/classify.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What `glim classify` does with each kind of model that classifies. Each kind has a function in its own file.
+// `glim classify`, for each kind of model that classifies. Each kind has a function in its own file.
 #pragma once
 
 #include <functional>

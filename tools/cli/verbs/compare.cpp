@@ -122,7 +122,7 @@ nlohmann::ordered_json comparison_json(const std::vector<Comparison>& rows, cons
   return {{"data", data}, {"beam", options.beam}, {"models", std::move(models)}};
 }
 
-// What fill(i, row) makes of row i, each in one process.
+// The rows that fill(i, row) makes, each in one process.
 std::vector<Comparison> shared_rows(std::size_t count,
                                     FunctionRef<void(std::size_t, Comparison&)> fill) {
   const auto filled = shared_work(Processes::world(), static_cast<Index>(count), [&](Index i) {
@@ -242,7 +242,7 @@ Command compare_command() {
     if (o.name == "out") o.help = "folder of the models, one folder each";
     o.hidden = std::ranges::none_of(kinds.choices, [&](const auto& k) { return t.is_of(k); });
     o.kinds = "";
-    // What is not given is each kind's own, but for the budget, the data and the folder.
+    // Options that are not given are each kind's own, but for the budget, the data and the folder.
     if (!lists("task, epochs, batch-tokens, batch-sentences, out", o.name)) o.default_text = "";
   }
   for (const char* name : {"kinds", "models", "test-source", "test-target", "task", "source",

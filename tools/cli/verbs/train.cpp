@@ -148,7 +148,7 @@ class ProgressPrinter final : public TrainObserver {
   double seconds_ = 0, steps_ = 0;
 };
 
-// What ended a finished run, and the options with which it goes on.
+// Why a finished run ended, and the options with which it goes on.
 std::string why_complete(const TrainOptions& o, const TrainState& s) {
   std::string more;
   if (s.epoch >= o.epochs) more += fmt::format(" --epochs {}", 2 * std::max(o.epochs, s.epoch));
@@ -196,7 +196,7 @@ void resume_gemm_engine(const Command& command, const Checkpoint& from,
         name_of(gemm_engine()), name_of(before)));
 }
 
-// What there is before the first step.
+// A run before its first step.
 struct Prepared {
   TrainOptions options;
   std::string last;                          // the checkpoint to resume from
@@ -207,7 +207,7 @@ struct Prepared {
   std::unique_ptr<Trainer> trainer;
 };
 
-// What is run, and whether its folder is free for it.
+// Sets the options of the run, and checks that its folder is free.
 void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
   namespace fs = std::filesystem;
   const Processes& world = Processes::world();
@@ -219,7 +219,7 @@ void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
     run.from = std::make_unique<Checkpoint>(load_checkpoint(last));
     TrainOptions saved = run.from->options;
     saved.out = o.out;
-    // What the command line says must be what the run was started with, or be free to change.
+    // An option of the command line must be as the run was started with, or be free to change.
     for (const TrainOption& t : train_options()) {
       if (!command.given(t.name) || t.same(o, saved)) continue;
       if (!t.resumes)
@@ -249,8 +249,8 @@ void prepare_learner(Command& command, TrainArguments& a, Prepared& run) {
   if (a.start) load(run.learner->model(), a.start->weights, a.start->file);
   if (!a.resume) fit_warmup(command, o, *run.learner, a.notes);
   if (world.first()) make_folder(o.out);
-  // What an earlier run left would be taken for this one's; it goes when this one has a checkpoint.
-  // (Those to return to go with their recording, in Trainer::record.)
+  // Checkpoints of an earlier run would be taken for this one's; they go when this one has a checkpoint.
+  // (Checkpoints to return to go with their recording, in Trainer::record.)
   if (world.first() && !a.resume)
     for (const fs::path& path : entries_of(o.out))
       if (path.extension() == ".safetensors" && !path.stem().string().starts_with("step-"))

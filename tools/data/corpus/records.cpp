@@ -193,7 +193,7 @@ class TableReader {
           opened = at_;
         } else if (c == '"') {
           fail(at_,
-               "a quotation mark within a field: such a field stands in quotation marks, and "
+               "a quotation mark within a field: such a field is put in quotation marks, and "
                "this one is written twice");
         } else {
           fields.back() += c;

@@ -23,7 +23,7 @@ TokenizerPtr of_lines(const TokenizerOptions& o) {
     if (std::ranges::find(kSpecialNames, token) != std::end(kSpecialNames)) continue;
     auto [at, fresh] = first.emplace(token, i + 1);
     if (!fresh)
-      throw FileError(where, fmt::format("'{}' stands in line {} already", token, at->second));
+      throw FileError(where, fmt::format("'{}' is in line {} already", token, at->second));
     tokens.push_back(token);
     try {
       VocabularyTokenizer(o.kind, Vocabulary({token}));

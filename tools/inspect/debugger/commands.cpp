@@ -1,4 +1,4 @@
-// What the debugger's commands do.
+// The debugger's commands.
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>

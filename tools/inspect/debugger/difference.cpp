@@ -20,7 +20,7 @@ double largest(const Tensor& x) {
   return most;
 }
 
-// What may be moved: a float64 copy, or one of its own dtype. Other tensors as they are.
+// A copy that may be moved: in float64, or of x's own dtype. Tensors that are not floating stay as they are.
 Tensor movable(const Tensor& x, bool in_float64 = true) {
   if (!x.defined() || !is_floating(x.dtype())) return x;
   return (in_float64 ? x.to(DType::Float64) : x).contiguous().clone();

@@ -17,7 +17,7 @@ std::string tensor_text(const Tensor& x);
 
 std::string stats_text(const Session& session, int node);
 
-// What input k is called in the op's equations: "a", "W"; "input 3" where they have no name.
+// The name of input k in the op's equations: "a", "W"; "input 3" where they have no name.
 std::string input_name(std::string_view op, std::size_t k);
 std::string formula_text(const Session& session, int node);
 std::string saved_text(const Session& session, int node);

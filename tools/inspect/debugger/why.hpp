@@ -7,7 +7,7 @@
 //   ∂L/∂x = Σ over ways of (the part of ∂L/∂x that the beginning's own gradient alone gives)
 //
 // Each part is a backward from that beginning, its gradient as in the pass (masked to one head), in which the other
-// beginnings pass nothing on. What was set on nodes between holds there too.
+// beginnings pass nothing on. Changes set on nodes between hold there too.
 //
 // Errors: StateError for a node that the pass has not reached, or that has no gradient.
 #pragma once

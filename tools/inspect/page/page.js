@@ -1,4 +1,4 @@
-// What the pages share. Colours are those of the pictures (tools/render/color.hpp), which colour-blind
+// Shared by the pages. Colours are those of the pictures (tools/render/color.hpp), which colour-blind
 // readers can tell apart: viridis for amounts; blue below 0, white at 0 and orange above for signed values.
 // Of D3 the scripts use what its versions 5 to 7 share: lines take .x() and .y(), and there is no d3.group.
 "use strict";

@@ -37,7 +37,7 @@ double median_before(const std::vector<double>& values, std::size_t at) {
 
 using Values = std::vector<double>;
 
-// What a record is compared with beside its own row.
+// The values that a record is compared with beside its own row.
 struct RunContext {
   std::vector<double> rate,
       middle;       // by record; middle: the median gradient norm of the modules that have one

@@ -1,4 +1,4 @@
-// What a reader should notice in a run, found by the rules of the table in events.cpp, which the page shows.
+// Events of a run that a reader should notice, found by the rules of the table in events.cpp, which the page shows.
 //
 // An event begins at the step where its rule first holds and lasts while it does; a pause of up to 3
 // records does not end it. Events of one rule that begin within 3 records of each other in several

@@ -6,7 +6,7 @@ const several = runs.length > 1;
 for (const run of runs)
   if (run.color === "#000000") run.color = "currentColor";  // black or white, as the page is dark or not
 
-// What is recorded: how it is called, said and coloured. Amounts that go over powers of ten are shown
+// The recorded quantities: their names, texts and colours. Amounts that go over powers of ten are shown
 // on a logarithmic scale.
 const quantities = {
   gradient_norm: {title: "gradient norm", log: true,

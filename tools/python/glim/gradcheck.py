@@ -5,7 +5,7 @@ from . import _glim
 
 
 class Report:
-    """What `gradcheck` found: true if the gradients are right.
+    """The findings of `gradcheck`: true if the gradients are right.
 
     print(report) shows all of it, and a notebook shows it with the errors as a picture.
 
@@ -84,7 +84,7 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
     seed     of the random directions
     name     for the report; else f's own
 
-    Returns a Report, which is true if the gradients are right. What f and backward raise passes through.
+    Returns a Report, which is true if the gradients are right. Exceptions of f and backward pass through.
     Raises glim.DTypeError and glim.ValueError (a TypeError and a ValueError) for inputs and results that cannot be
     checked.
     """

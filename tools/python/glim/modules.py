@@ -1,4 +1,4 @@
-"""What is written in Python on top of the module: chains of layers, and ops of one's own."""
+"""Written in Python on top of the module: chains of layers, and ops of one's own."""
 from . import _glim
 
 

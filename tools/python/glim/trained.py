@@ -37,7 +37,7 @@ def study(name, **options):
 
 
 class Model:
-    """A trained model. What its kind does not do is a FileError that says which kinds do.
+    """A trained model. A method that its kind does not have raises a FileError that says which kinds have it.
 
     Several threads may use one Model at once.
     """
@@ -107,7 +107,7 @@ class Model:
         return Inspection(["--model", self.path, *words_of(options)])
 
     def step(self, commands, **options):
-        """What the debugger of the backward pass prints for these commands, one a line."""
+        """The output of the backward pass's debugger for these commands, one a line."""
         return run(["step", "--model", self.path, *words_of(options)], show=False, stdin=commands + "\nquit\n")
 
 

@@ -16,7 +16,7 @@
 
 namespace glim {
 
-// What is asked of the options of encoder-only models.
+// Checks the options of encoder-only models.
 void check_encoder(const TrainOptions& o);
 BertConfig bert_config(const TrainOptions& o, Index tokens);
 

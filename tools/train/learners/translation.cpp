@@ -15,7 +15,7 @@ namespace glim {
 
 namespace {
 
-// What the options mean for this kind alone.
+// The meaning of options for this kind alone.
 template <class Config>
 void finish(const TrainOptions&, Config& c) {
   if (c.decoder_layers == 0) c.decoder_layers = c.encoder_layers;

@@ -155,7 +155,7 @@ TEST_CASE("an own vocabulary: a token a line, or the line that is none") {
   };
   CHECK(of("<unk>\nder\ndie\n</s>\n", "word").find("[\"der\",\"die\"]") != std::string::npos);
   CHECK(of("a\n \n", "char").find("[\"a\",\" \"]") != std::string::npos);
-  CHECK(of("der\ndie\nder\n", "word") == ":3: 'der' stands in line 1 already");
+  CHECK(of("der\ndie\nder\n", "word") == ":3: 'der' is in line 1 already");
   CHECK(of("der\n\ndie\n", "word") == ":2: an empty line: each line must be a token");
   CHECK(of("der\nder die\n", "word").starts_with(":2: \"der die\" contains white space, so"));
   CHECK(of("<s>\n", "word") == ": has no token");

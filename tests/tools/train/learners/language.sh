@@ -51,7 +51,7 @@ report "a reader may go away" "$([ "${PIPESTATUS[0]}" = 0 ] || echo "status ${PI
 report "temperature 0 is greedy" "$(diff <("${generate[@]}" --greedy) <("${generate[@]}" --temperature 0 2>&1))"
 refuse "temperature below 0" '--temperature: must be 0 or more, not -1' "${generate[@]}" --temperature -1
 refuse "top-k 0" '--top-k' "${generate[@]}" --top-k 0
-refuse "top-k above the vocabulary" '--top-k: 999 lies outside .*vocabulary' "${generate[@]}" --top-k 999
+refuse "top-k above the vocabulary" '--top-k: 999 is outside .*vocabulary' "${generate[@]}" --top-k 999
 refuse "top-p 0" '--top-p: must be above 0, at most 1, not 0' "${generate[@]}" --top-p 0
 refuse "top-p above 1" '--top-p: must be above 0, at most 1, not 1\.5' "${generate[@]}" --top-p 1.5
 refuse "greedy and top-k" '--top-k: contradicts --greedy' "${generate[@]}" --greedy --top-k 2

@@ -78,7 +78,7 @@ def argument_names(function: Any, count: int) -> list[str]:
 
 
 def leaves(tree: Any) -> Iterator[Any]:
-    """What the lists, tuples and dicts of `tree` hold, in order."""
+    """The leaves of the lists, tuples and dicts of `tree`, in order."""
     if isinstance(tree, dict):
         tree = tuple(tree.values())
     if isinstance(tree, (list, tuple)):
