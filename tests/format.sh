@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every source lies as clang-format 14 lays it out; other versions would differ.
+# Every source is as clang-format 14 lays it out; other versions would differ.
 set -euo pipefail
 cd "$1"
 if ! clang-format --version 2>/dev/null | grep -q 'version 14\.'; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What of the tests a pattern means.
+"""The tests that a pattern means.
 
     matching.py BUILD PATTERN
 

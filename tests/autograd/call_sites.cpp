@@ -63,7 +63,7 @@ TEST_CASE("a function of ops records them all at its caller's line", "[call_site
   }
 }
 
-TEST_CASE("numbers and tensors stand on either side of an operator", "[call_sites]") {
+TEST_CASE("an operator takes numbers and tensors on either side", "[call_sites]") {
   Var x = leaf_of({1, 2, 4});
   Tensor t = tensor({2, 4, 8}, DType::Float64);
   auto is = [](const Var& v, std::vector<double> wanted) { return list(v.value()) == wanted; };

@@ -1,4 +1,4 @@
-// What the tests of autograd/ share.
+// Shared by the tests of autograd/.
 #pragma once
 
 #include <string>

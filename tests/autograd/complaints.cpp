@@ -1,4 +1,4 @@
-// What users of such software run into again and again, each as a test. The threads are those of
+// Troubles that users of such software meet again and again, each as a test. The threads are those of
 // the public projects named.
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-// What an exception leaves behind, in forward, in backward, in a hook: nothing.
+// An exception leaves nothing behind, in forward, in backward or in a hook.
 
 #include "tests/autograd/common.hpp"
 
@@ -77,7 +77,7 @@ TEST_CASE("an exception in a hook or in grad leaves nothing behind", "[tape]") {
   CHECK_THROWS_AS(tape.grad(loss, {x, h}, {}, {.create_graph = true}), ValueError);
   CHECK(Tape::current() == &tape);
   tape.remove_hook(id);
-  // What grad() had set up to read its results is gone: the next backward writes to nobody's stack.
+  // The place where grad() reads its results is gone: the next backward writes to nobody's stack.
   auto d = tape.grad(loss, {x, h}, {}, {.retain = true});
   CHECK(list(d[0].value()) == list(h.value()));
   tape.backward(loss);

@@ -1,4 +1,4 @@
-// What must hold exactly of gradients, whatever the numbers.
+// Facts that hold exactly of gradients, whatever the numbers.
 #include <cmath>
 #include <limits>
 

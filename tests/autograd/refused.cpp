@@ -139,7 +139,7 @@ TEST_CASE("a matrix shared by all rows gets its gradient in one product", "[tape
   }
 }
 
-TEST_CASE("what is stacked may lie along a new last axis", "[tape]") {
+TEST_CASE("tensors may be stacked along a new last axis", "[tape]") {
   Var a = leaf_of({1, 2}), b = leaf_of({3, 4});
   for (Index axis : {1, -1})
     CHECK(list(stack({a, b}, axis).value()) == std::vector<double>{1, 3, 2, 4});

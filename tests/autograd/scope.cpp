@@ -22,7 +22,7 @@ TEST_CASE("an error says where", "[tape]") {
   }
 }
 
-TEST_CASE("the recorded backward lies on the tape under its own scope", "[tape]") {
+TEST_CASE("the recorded backward is on the tape under its own scope", "[tape]") {
   Var x = leaf_of({1, 2}, "w");
   Tape tape;
   Scope scope("encoder");

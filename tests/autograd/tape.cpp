@@ -1,4 +1,4 @@
-// What a tape records, and the gradients that backward and grad give.
+// The records of a tape, and the gradients that backward and grad give.
 #include "autograd/tape.hpp"
 
 #include <optional>

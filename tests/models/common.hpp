@@ -1,4 +1,4 @@
-// What the tests of models share.
+// Shared by the tests of models.
 #pragma once
 
 #include <string>
@@ -55,7 +55,7 @@ inline std::vector<Tensor> gradients_of(const Module& model) {
   return gradients;
 }
 
-// What f computes has the same bits with 1, 2 and 5 threads.
+// The results of f have the same bits with 1, 2 and 5 threads.
 inline void check_threads(const std::function<std::vector<Tensor>()>& f) {
   int before = num_threads();
   std::vector<Tensor> first;

@@ -25,7 +25,7 @@ double furthest(const Tensor& a, const Tensor& b) { return largest(sub(a, b)); }
 
 }  // namespace
 
-TEST_CASE("1: the scale 1/√d_k stands before the softmax", "[seeds]") {
+TEST_CASE("1: the scale 1/√d_k is before the softmax", "[seeds]") {
   seed(1);
   SelfAttention attention(2, 4, 5);
   attention.to(DType::Float64);

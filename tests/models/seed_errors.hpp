@@ -1,4 +1,4 @@
-// What the slips and the page about them compute both.
+// Shared by the slips and the page about them.
 #pragma once
 
 #include <algorithm>

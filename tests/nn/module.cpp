@@ -86,7 +86,7 @@ TEST_CASE("parameters are named by their place in the tree", "[module]") {
   CHECK(state.count("blocks.1.count") == 1);
 }
 
-TEST_CASE("the tape and errors bear the names of the parameters", "[module]") {
+TEST_CASE("the tape and errors have the names of the parameters", "[module]") {
   Net net(false);
   net.eval();
   Tape tape;
@@ -265,7 +265,7 @@ TEST_CASE("a state dictionary gives the same model back", "[module]") {
     CHECK(same_bits(from(kIds).value(), to(kIds).value()));
     CHECK(to.blocks[1].count.item() == 3);
     for (auto& [name, tensor] : to.state_dict()) CHECK(same_bits(tensor, state.at(name)));
-    // What was loaded is a copy.
+    // The loaded values are copies.
     state.at("embed.weight").fill_(9);
     CHECK(same_bits(from.embed.weight.value(), to.embed.weight.value()));
   }

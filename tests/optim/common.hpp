@@ -1,4 +1,4 @@
-// What the tests of optimizers share: the reference's parameters, gradients and optimizers.
+// Shared by the tests of optimizers: the reference's parameters, gradients and optimizers.
 #pragma once
 
 #include <memory>

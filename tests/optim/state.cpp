@@ -37,7 +37,7 @@ TEST_CASE("an optimizer continues from its state bit by bit", "[optim]") {
     }
     CHECK(same_bits(second.w.value(), straight.w.value()));
     CHECK(same_bits(second.b.value(), straight.b.value()));
-    // What was loaded is a copy: the first optimizer stands where it stood.
+    // The loaded state is a copy: the first optimizer is as it was.
     CHECK(before->steps() == 5);
   }
 }

@@ -3,10 +3,10 @@
 
 pages.py ROOT --links   looks at the links alone, in an installed tree
 
-- A code block opened by ```cpp FOLDER/FILE stands in that file; white space does not count.
+- A code block opened by ```cpp FOLDER/FILE is in that file; white space does not count.
 - A path of a source folder exists, and so does what a link leads to: in pages, and in comments of sources.
 - A link's #heading is a heading of that page.
-- A name after a path, as in `nn/module.hpp`: `Param`, stands in that file.
+- A name after a path, as in `nn/module.hpp`: `Param`, is in that file.
 - `FILE:LINE` | `TEXT` in a table: that line of that file has this text. pages.py ROOT --mend corrects the line.
 - A verb of `glim VERB` exists, and so does each option after it, by tools/cli/options.md; an `--option` alone is one of
   some verb or script.
@@ -139,7 +139,7 @@ def wrong_in_page(root, page, options):
     text = page.read_text()
     for name, code in BLOCK.findall(text):
         if not (root / name).is_file() or squeezed(code) not in squeezed((root / name).read_text()):
-            yield f"the block of {name} does not stand there:\n{code.rstrip()}"
+            yield f"the block of {name} is not there:\n{code.rstrip()}"
     prose = FENCED.sub("", text)
     for path in PATH.findall(prose):
         if path not in BUILT and not (root / path).exists():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a page says that a command prints, beside what it prints. Run as a program, tries itself."""
+"""A command's output in a page, beside its output today. Run as a program, tries itself."""
 import difflib
 import doctest
 import itertools

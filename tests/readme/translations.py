@@ -48,7 +48,7 @@ def plain(block):
 
 
 def contents(page, prose):
-    """What has to be in the other page's section, too."""
+    """The parts that the other page's section must have, too."""
     found, prose = {}, OTHER.sub("", prose)
     for kind, pattern in KINDS.items():
         found[kind] = set(pattern.findall(prose))
@@ -80,7 +80,7 @@ def wrong_in_translation(page):
 
 
 def differences(page, text, english, english_text):
-    """What only one of the two has.
+    """The parts that only one of the two has.
 
     >>> en = "# A\\n\\nSee [b](b.md), `c` and 4 %. <!-- d -->\\n\\n    e = f\\n\\n```sh\\ng 5    # h\\ni  # j\\n```\\n"
     >>> zh = "# 甲\\n\\n4 % 的 `c`，见[乙](b.md)。<!-- d -->\\n\\n    e = f\\n\\n```sh\\ng 5    # 辛\\ni # 壬\\n```\\n"

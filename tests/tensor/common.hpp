@@ -1,4 +1,4 @@
-// What the tests of tensor/ share.
+// Shared by the tests of tensor/.
 #pragma once
 
 #include <algorithm>
@@ -189,7 +189,7 @@ class Scratch {
   std::filesystem::path folder_;
 };
 
-// While it lives, no file grows beyond `most` bytes: the system's limit stands for the disk's end.
+// While it lives, no file grows beyond `most` bytes: the system's limit takes the place of the disk's end.
 class FullDisk {
  public:
   explicit FullDisk(rlim_t most) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -1,4 +1,4 @@
-# What the scripts below this folder share: a scratch folder, which is entered and removed at the end, counted
+# Shared by the scripts below this folder: a scratch folder, which is entered and removed at the end, counted
 # reports, and refusals. Sourced; the caller has `set -uo pipefail` and reads its arguments before.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -19,7 +19,7 @@ wait_until() {
   return 1
 }
 half_written() { find . -name '*.tmp.*'; }
-# What a report says of a failure, also where the files are empty: ... || show log err
+# The text of a report on a failure, also where the files are empty: ... || show log err
 show() { echo "found in $*:"; tail -n 20 "$@" 2>&1; }
 # refuse NAME PATTERN COMMAND...: the command ends with a status of its own, says one line that begins
 # with "glim: error: " and matches the pattern, and leaves no half-written file. Standard input is the

@@ -1,4 +1,4 @@
-// What the tests of the checker share: random inputs, and a square whose gradient may be wrong.
+// Shared by the tests of the checker: random inputs, and a square whose gradient may be wrong.
 #pragma once
 
 #include "autograd/ops.hpp"

@@ -1,4 +1,4 @@
-// What the checker may be given: views, shared storage, integers, parameters, several outputs.
+// The inputs that the checker takes: views, shared storage, integers, parameters, several outputs.
 #include <cmath>
 
 #include "tests/autograd/gradcheck/common.hpp"

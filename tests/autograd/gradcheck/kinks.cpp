@@ -71,7 +71,7 @@ TEST_CASE("a projection across several kinks at once is undecidable, not wrong",
                                  {tensor({0.3, 0.3, -1, 0.3}, DType::Float64)});
   CHECK(static_cast<bool>(in_full));
   CHECK(in_full.undecidable() > 0);
-  // What is wrong elsewhere, or at the kinks by more than they explain, is still found.
+  // A mistake elsewhere, or at the kinks by more than they explain, is still found.
   for (double wrong : {2.5, 40.0})
     for (std::uint64_t seed = 0; seed < 8; ++seed) {
       auto f = [&](const Vars& v) { return relu(v[0]) + squared(v[0], wrong); };

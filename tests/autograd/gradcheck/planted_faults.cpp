@@ -145,7 +145,7 @@ TEST_CASE("a plain sum as the loss decides nothing about softmax", "[faults]") {
   }
 }
 
-TEST_CASE("how many derivatives say so stands beside the name", "[faults]") {
+TEST_CASE("the number of derivatives that say so is beside the name", "[faults]") {
   const WrongOp& op = named("cube");
   GradcheckReport report = gradcheck(checked_op(op, &op.wrong[0]), inputs_of(op));
   INFO(report);

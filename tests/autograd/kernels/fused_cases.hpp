@@ -1,4 +1,4 @@
-// What fused.cpp holds every fused op against its composition on.
+// The cases on which fused.cpp compares every fused op with its composition.
 #pragma once
 
 #include <functional>

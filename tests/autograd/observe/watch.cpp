@@ -118,7 +118,7 @@ TEST_CASE("the first output that is not finite is named with op and path", "[wat
   INFO(text);
   CHECK(contains(text, "log: its output is not finite"));
   CHECK(contains(text, "in encoder.norm.log, at watch.cpp:"));
-  // What no gradient flows into is watched as well.
+  // A value that no gradient flows into is watched as well.
   CHECK(contains(error_of<NonFiniteError>([&] { sqrt(Var(tensor({-1}))); }), "sqrt"));
   CHECK(tape.nodes().empty());
 }

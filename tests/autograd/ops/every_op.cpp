@@ -1,4 +1,4 @@
-// What holds of every op that can be recorded: it can be run again, and it has its equations.
+// Every op that can be recorded can be run again, and it has its equations.
 #include <algorithm>
 #include <map>
 

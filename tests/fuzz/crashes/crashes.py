@@ -41,7 +41,7 @@ TINY = ('--layers 1 --d-model 8 --heads 2 --d-ff 8 --batch-sentences 8 --max-ste
         '--valid-every 2 --log-every 1 --dropout 0.1')
 COPY = f'--task copy --examples 24 --average 2 {TINY}'
 TEXT = f'--kind gpt --text ../../text --block 8 {TINY} --batch-sentences 16'
-# What has been done in the folder before, and the run that is recorded in it.
+# The runs in the folder before, and the run that is recorded in it.
 RUNS = {
     'new': ([], COPY),
     'long': ([], f'{COPY} --max-steps 0 --epochs 9 --save-every 2'),
@@ -96,7 +96,7 @@ class Program:
 
 
 def results(files):
-    """What a run must give to the bit."""
+    """The result that a run must give to the bit."""
     return {n: hashlib.sha256(d).hexdigest() for n, d in files.items()
             if n in RESULTS}
 
@@ -179,7 +179,7 @@ class Run:
             seen.add(key)
 
     def check(self, state, folder):
-        """What is wrong with a state, and whether it had to be tried."""
+        """The fault of a state, and whether it had to be tried."""
         _, files, folders, safe, _ = state
         tried = self.tried[safe, frozenset(files), frozenset(folders)]
         for seen, problem in tried:

@@ -2,13 +2,13 @@
 //
 //   RECORD_ROOT   the folder, an absolute path; the program runs in it
 //   RECORD_LOG    the record: a line "NAME DESCRIPTOR NUMBER PATH BYTES", then so many bytes, for each call that
-//                 succeeded; "-" stands where a call has no path
+//                 succeeded; "-" is written where a call has no path
 //
 //   open D FLAGS PATH    write D OFFSET + bytes    truncate D SIZE    sync D    close D
 //   rename - - FROM + TO    unlink - - PATH    mkdir - - PATH    rmdir - - PATH
 //   look D or PATH: the program asks for a file's bytes, its size or its times
 //
-// What stdio writes to a file it opened itself passes by; crashes.py sees that by what is missing in the end.
+// Writes of stdio to a file it opened itself are not seen; crashes.py finds them by the bytes missing in the end.
 #undef _FILE_OFFSET_BITS  // it would give open and open64 one name; both are wanted
 #include <cerrno>
 #include <cstdarg>

@@ -1,4 +1,4 @@
-"""A run that stands still before one of its calls, while a signal, a second run or a change of its model comes."""
+"""A run that waits before one of its calls, while a signal, a second run or a change of its model comes."""
 import os
 import shutil
 import signal

@@ -1,4 +1,4 @@
-"""What a program does when nothing fails, in folders of its own, and what is right after something did."""
+"""The work of a program when nothing fails, in folders of its own, and the right outcomes after a failure."""
 import hashlib
 import os
 import pathlib
@@ -13,7 +13,7 @@ TINY = ('--task copy --examples 24 --layers 1 --d-model 8 --heads 2 --d-ff 8 --b
         '--save-every 1 --valid-every 2 --log-every 1 --dropout 0.1 --average 2 --record --record-every 1')
 TRAIN = f'train {TINY} --out model --progress none --quiet'
 WIDE = '--task copy --examples 8 --layers 1 --d-model 128 --heads 2 --d-ff 1024 --max-steps 2'
-# What is done, in a folder that begins as a copy of another; whether it changes the model in it.
+# Each work, in a folder that begins as a copy of another; whether it changes the model in it.
 WORKS = {
     'train': ('empty', TRAIN, True),
     'resume': ('interrupted', 'train --resume --max-steps 0 --out model --progress none --quiet', True),
@@ -105,7 +105,7 @@ class Works:
         return right
 
     def said(self, folder, status, allowed=()):
-        """What is wrong with how a program ended that came to nothing."""
+        """The fault in the end of a program that came to nothing."""
         if status is None:
             return 'hangs'
         if -status in allowed:
@@ -127,7 +127,7 @@ class Works:
         return f'left {names}' if names else None
 
     def continued(self, folder, name):
-        """What is wrong with a folder after a run: it must go on to the right bits."""
+        """The fault of a folder after a run: it must go on to the right bits."""
         words = WORKS[name][1]
         resumable = (folder / 'model/last.safetensors').exists()
         more = '--max-steps 0' if name == 'resume' else ''
@@ -143,7 +143,7 @@ class Works:
         return f'{"resumed" if resumable else "begun again"}, it ends in other bits'
 
     def continued_once(self, folder, name):
-        """The same, tried once for all folders of the same names and bytes. (A temporary file bears a process's number.)"""
+        """The same, tried once for all folders of the same names and bytes. (A temporary file has a process's number.)"""
         files = sorted(p for p in folder.glob('model/**/*') if p.is_file())
         state = name, *((re.sub(r'\d+', '', p.name), digest(p)) for p in files)
         if state not in self.known:

@@ -1,4 +1,4 @@
-// What random graphs are made of: ops (ops.cpp) and modules (modules.cpp), each an expression that is run and printed.
+// The parts of random graphs: ops (ops.cpp) and modules (modules.cpp), each an expression that is run and printed.
 //
 //   {"softmax", 1, softmax(x, c.axis)}
 //

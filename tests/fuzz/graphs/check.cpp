@@ -115,7 +115,7 @@ std::string by_threads(const Graph& g) {
   return differs(g, "three threads", three, one, 0);
 }
 
-// What float32 may make: 64 times what moving each leaf by its last bit makes in float64.
+// The error that float32 may make: 64 times that of moving each leaf by its last bit in float64.
 std::string in_float32(const Graph& g, const Tensors& plain) {
   g.to(DType::Float32);
   const Tensors kernels = pass(g), rules = pass(g, {.recorded = true});

@@ -1,4 +1,4 @@
-// What must hold of a graph's gradients:
+// The conditions on a graph's gradients:
 //
 //   kernel = rule = derivative of the explicit ops           to 1e-10 of the largest element
 //   gradients = central differences, the gradient's, too     gradcheck; where a graph has no kink, to 1e-10
@@ -26,7 +26,7 @@ struct Compared {
 };
 const Compared& compared();
 
-// What is wrong, in one line or a gradient check's report; empty if nothing is.
+// The fault, in one line or a gradient check's report; empty if there is none.
 std::string check(const Graph& graph, const Checks& checks);
 
 // Value and gradients of Σ u y, u fixed, by kernels.

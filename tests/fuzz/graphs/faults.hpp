@@ -9,7 +9,7 @@
 
 namespace glim::fuzz {
 
-// What some faults need to show themselves: what this thread is doing with the graph.
+// Some faults show only in a situation: the work of this thread on the graph.
 class Situation {
  public:
   struct Now {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# program.sh GRAPHS BUILD: a graph of all kinds, printed as a program, compiles as it stands and computes the same.
+# program.sh GRAPHS BUILD: a graph of all kinds, printed as a program, compiles as it is and computes the same.
 set -uo pipefail
 graphs=$(realpath "$1") build=$(realpath "$2") root=$(realpath "$(dirname "$0")/../../..")
 source "$root/tests/tools/common.sh"

@@ -1,7 +1,7 @@
-"""A tree of sources in which every mutant stands, to be chosen when the program runs, and its build.
+"""A tree of sources that has every mutant, to be chosen when the program runs, and its build.
 
 Each point becomes a choice, `(glim_mutant(17) ? a - b : (a + b))`, so the tree is compiled once for all mutants.
-What does not compile (a constant, another type) is taken out, by the line of the compiler's error.
+A mutant that does not compile (a constant, another type) is taken out, by the line of the compiler's error.
 """
 import json
 import os
@@ -103,7 +103,7 @@ def write_if_changed(path, text):
 
 
 def copy_tree(root, tree):
-    """What the build reads, but for what was mutated before and has not changed since."""
+    """The files that the build reads, but for those mutated before and not changed since."""
     for folder, folders, files in os.walk(root):
         folders[:] = [f for f in folders if f not in LEFT_OUT and not f.startswith('build') and
                       not os.path.exists(os.path.join(folder, f, 'build.ninja'))]
@@ -195,7 +195,7 @@ def compile_all(root, folder, files, programs, choose, dropped, say):
         if not new:
             with open(os.path.join(folder, 'errors'), 'w', encoding='utf-8') as file:
                 file.write(run.stdout)
-            raise SystemExit('mutants: the tree does not compile, and no mutant stands at the errors:\n' +
+            raise SystemExit('mutants: the tree does not compile, and no mutant is at the errors:\n' +
                              '\n'.join(lost[:5] or run.stdout.split('\n')[-8:]))
         dropped |= new
         with open(os.path.join(folder, 'dropped.json'), 'w', encoding='utf-8') as file:

@@ -1,6 +1,6 @@
 """equivalent.txt: mutants that change nothing that a test could see, and why.
 
-A block is a reason and the mutants that it holds for; blocks stand apart by an empty line:
+A block is a reason and the mutants that it holds for; an empty line divides blocks:
 
     # One element more is read, and not used.
     FILE | FUNCTION | BEFORE => AFTER

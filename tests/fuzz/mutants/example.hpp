@@ -1,4 +1,4 @@
-// What the tool is tested on: check.py mutates it, and knows what must survive.
+// The tool is tested on this: check.py mutates it, and knows which mutants must survive.
 #pragma once
 
 namespace example {

@@ -5,13 +5,13 @@
     mutants.py FOLDER STEP...         of build, reach, run, report; `list` prints the mutants, `names` measures
                                       how the gradient checker names those in rules
     --only TEXT                       mutants whose file, function, kind or text holds TEXT (again and again)
-    --sample N --seed S               N of them at random; with `build` no others stand in the tree: it compiles faster
+    --sample N --seed S               N of them at random; with `build` the tree has no others: it compiles faster
     --again                           runs survivors again, as after a test was added
     --seconds S                       no more than S seconds of tests a mutant; who passes these only is listed
                                       as a survivor of so many tests, for a run with --again
     --jobs N
 
-All mutants stand in one tree and one build (build.py); a run chooses one. What reaches a point is measured
+All mutants are in one tree and one build (build.py); a run chooses one. The tests that reach a point are found
 once. Then each mutant runs the tests that reach it, fast ones first, until one fails. A crash is a failure; so
 is ten times the time on the CPU and 3 s more. A mutant that passes all is a survivor, unless
 equivalent.txt says why it changes nothing. FOLDER holds the tree, the build and what was found; a run that was
@@ -48,7 +48,7 @@ FILES = ['tensor/ops/*.hpp',  # first: their numbers change rarely, and many fil
 PROGRAMS = {name: f'tests/{name}/test_{name}' for name in ('autograd', 'nn', 'optim', 'tensor')}
 PROGRAMS['op_specs'] = 'tests/autograd/test_op_specs'
 CASES = 'tests/fuzz/cases'
-# What `cases` runs one by one.
+# The tests that `cases` runs one by one.
 IN_CASES = ('every op passes its gradient checks', 'a whole small Transformer passes')
 
 
@@ -156,7 +156,7 @@ class Work:
                  'points': [int(i) for i in points.split()]} for number, seconds, ok, points in lines]
 
     def ask(self, mutant, limit, verb, numbers, scratch):
-        """What `cases` prints of these, and the status of its process."""
+        """The output of `cases` for these, and the status of its process."""
         listed = os.path.join(scratch, 'numbers')
         with open(listed, 'w', encoding='utf-8') as file:
             file.write('\n'.join(numbers))

@@ -1,4 +1,4 @@
-"""What may be wrong in a source: each way to change one expression or statement of its functions.
+"""Mistakes that a source may have: each way to change one expression or statement of its functions.
 
 A mutant is one plausible slip: another sign or factor, operands swapped, a term or a sum forgotten, a transpose
 too many or too few, another axis, an index by one, a mask ignored, a comparison exchanged, = for +=, a statement
@@ -78,7 +78,7 @@ class Finder:
                 kept.append(m)
         return kept
 
-    # ---- what stands at a token ----
+    # ---- a token and its neighbours ----
 
     def at(self, i):
         s = self.s
@@ -276,7 +276,7 @@ class Finder:
                         self.add(a, b, 'index by one', f'{words[k]} + 1', False)
 
     def statement(self, i):
-        """An assignment or a call that stands alone, left out."""
+        """A statement that is an assignment or a call, left out."""
         s = self.s
         before = s.token[i - 1] if i else ''
         if before not in (';', '{', '}', 'else', ')') or s.kind[i] != 'name' and s.token[i] != '*':

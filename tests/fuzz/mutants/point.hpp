@@ -1,4 +1,4 @@
-// What a mutated source calls at each point (build.py): is this the mutant to be?
+// A mutated source calls this at each point (build.py): is this the mutant to be?
 //
 // GLIM_MUTANT in the environment names one. Every point that is passed leaves a mark.
 #pragma once

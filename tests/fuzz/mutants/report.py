@@ -1,4 +1,4 @@
-"""What became of the mutants, in a table; and how the gradient checker names those in rules."""
+"""The fates of the mutants, in a table; and how the gradient checker names those in rules."""
 import os
 import re
 import subprocess
@@ -66,7 +66,7 @@ def ops_of(root, m):
 
 
 def names(work, mutants, results, root):
-    """What the checker says of each gradient that is wrong, in full checks of its op in float64: names.tsv."""
+    """The checker's name for each gradient that is wrong, in full checks of its op in float64: names.tsv."""
     listed = subprocess.run([work.program('cases'), 'list'], env=work.env, capture_output=True, text=True, check=True)
     op_of, seen = {}, set()
     for line in listed.stdout.split('\n'):

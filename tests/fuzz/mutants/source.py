@@ -1,8 +1,8 @@
 """A C++ source as tokens: brackets, function bodies, and how far an operand reaches.
 
-It is no parser. The source lies as clang-format leaves it, so white space tells what a sign means: an operator
-of two operands stands between spaces, `<` of a template, a pointer's `*` and a sign do not. What is taken
-wrongly does not compile and is dropped (build.py).
+It is no parser. The source is as clang-format leaves it, so white space tells what a sign means: an operator
+of two operands is between spaces, `<` of a template, a pointer's `*` and a sign are not. A wrong guess
+does not compile and is dropped (build.py).
 """
 import re
 from bisect import bisect
@@ -76,7 +76,7 @@ class Source:
         return match
 
     def _bodies(self):
-        """Braces that follow a list of parameters are a function's; its name stands before the list. The
+        """Braces that follow a list of parameters are a function's; its name is before the list. The
         initialisers of a constructor belong to it."""
         body = [''] * len(self)
         i, first, structs = 0, 0, []  # first: of this declaration

@@ -1,4 +1,4 @@
-"""What of a source stays as it is: refusals with their texts and conditions, constants, declarations without a value,
+"""The parts of a source that stay as they are: refusals with their texts and conditions, constants, declarations without a value,
 catch blocks, how work is cut for threads, and what only asks for memory ahead.
 """
 import re

@@ -1,9 +1,9 @@
-// For clang's libFuzzer. The program takes libFuzzer's options, and fuzzes the reader whose name it bears: the script
+// For clang's libFuzzer. The program takes libFuzzer's options, and fuzzes the reader whose name it has: the script
 // `fuzz` builds it, and a link to it for each reader.
 //
 // A safetensors file begins with the length of its header, and a checkpoint's header has JSON within its strings. Bytes
 // that are changed anywhere seldom get beyond the first: so a change is also made within the header, or within one of
-// its strings, and what stands around it is made to fit.
+// its strings, and the bytes around it are made to fit.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -50,7 +50,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char*** argv) {
   name.remove_prefix(name.rfind('/') + 1);
   reader = reader_named(name);
   if (!reader) {
-    std::fputs("this program must bear the name of a reader:", stderr);
+    std::fputs("this program must have the name of a reader:", stderr);
     for (const auto& r : glim::fuzz::readers()) std::fprintf(stderr, " %s", r.name.c_str());
     std::fputc('\n', stderr);
     std::exit(2);

@@ -1,6 +1,6 @@
 // Everything in Glim that reads a file, each behind one function that takes the file's bytes. Whatever the bytes are,
 // a reader gives a value or throws an Error whose message is one line. It never crashes, hangs or leaks, and takes at
-// most four times the file plus 16 MB of memory. What it has read and Glim can write is written, and reads the same.
+// most four times the file plus 16 MB of memory. Data that Glim can write are written, and read the same.
 //
 //   fuzz (script)   builds a libFuzzer program of these readers with clang, and runs one of them
 //   replay.cpp      reads the kept corpus again, and simple mutations of it, in the suite
@@ -16,7 +16,7 @@ namespace glim::fuzz {
 struct Reader {
   std::string name;
   void (*read)(std::string_view bytes);  // Error: the bytes are refused
-  // What memory is compared with: the file's size, or what it unpacks to.
+  // The size that memory is compared with: the file's, or that of its unpacked bytes.
   std::size_t (*size)(std::string_view bytes) = [](std::string_view bytes) { return bytes.size(); };
 };
 

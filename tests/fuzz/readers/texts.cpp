@@ -24,7 +24,7 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
-// What has been read, a line an entry.
+// The entries that were read, one a line.
 std::string as_toml(const std::vector<TomlEntry>& entries) {
   std::string text;
   for (const TomlEntry& e : entries) {

@@ -59,7 +59,7 @@ TEST_CASE("masking follows the 80/10/10 rule", "[bert][masking]") {
       chi += (d - expected) * (d - expected) / expected;
   }
   CHECK(chi < 66.6);
-  // What was not chosen stays.
+  // Tokens that were not chosen stay.
   for (Index at = 0; at < ids.numel(); ++at)
     if (!where.count(at) && ids.data<Index>()[at] != m.ids.data<Index>()[at])
       FAIL("a token that was not chosen changed");

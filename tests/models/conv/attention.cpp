@@ -111,7 +111,7 @@ TEST_CASE("convolutions that no attention equals are refused", "[conv_attention]
 
 TEST_CASE("path lengths: layers until the last position depends on the first", "[conv_attention]") {
   // Vaswani et al. 2017, table 1: attention O(1), convolutions O(n/k) or, dilated, O(log_k n),
-  // recurrence O(n) steps. What reaches x[0] from y[n-1] through a stack is either something or
+  // recurrence O(n) steps. The gradient that reaches x[0] from y[n-1] through a stack is either not 0 or
   // exactly 0.
   constexpr Index n = 17;
   auto reaches = [](const std::function<Var(const Var&)>& stack) {

@@ -1,4 +1,4 @@
-// What every search does with a decoder's logits, greedy or with a beam.
+// Every search uses a decoder's logits so, greedy or with a beam.
 #include <cmath>
 #include <limits>
 

@@ -99,7 +99,7 @@ TEST_CASE("GPT: cached decoding equals computing the whole context", "[gpt][cach
       INFO("slide " << slide << " prefix " << prefix);
       Tensor start = text(2, prefix, 4);
       auto cached = model.decoder_for(start, slide);
-      // What the context must be, by the rule in the header.
+      // The right context, by the rule in the header.
       std::vector<std::vector<Index>> rows(2);
       for (Index r : {0, 1})
         for (Index t = 0; t < prefix; ++t)

@@ -26,7 +26,7 @@ TokenizerPtr trained(const std::string& kind) {
       o, std::vector<std::string>{"the  cat äöü sat", "  on the mat", "猫在垫子上"});
 }
 
-// What each token prints.
+// The text that each token prints.
 std::vector<std::string> streamed(const TokenizerPtr& t, const Ids& ids) {
   TextStream stream(t);
   std::vector<std::string> pieces;

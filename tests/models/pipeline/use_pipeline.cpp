@@ -97,7 +97,7 @@ std::string scored(const glim::Scorer& scorer, const Strings& lines) {
                  -all.log_prob / static_cast<double>(all.tokens), all.tokens);
 }
 
-// What `work` gives of a Model, alone and in eight threads at once, which begin together.
+// The results of `work` with a Model, alone and in eight threads at once, which begin together.
 template <class Model>
 int same_in_all(const std::string& path, double seconds,
                 const std::function<std::string(const Model&, std::size_t thread)>& work) {

@@ -50,7 +50,7 @@ TokenizerOptions pieces(const std::string& model, std::int64_t size) {
   return o;
 }
 
-// What `act` writes to standard error, which SentencePiece logs to.
+// The text that `act` writes to standard error, which SentencePiece logs to.
 template <class Act>
 std::string standard_error_of(Act act) {
   std::fflush(stderr);

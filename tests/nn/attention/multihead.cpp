@@ -136,7 +136,7 @@ TEST_CASE("separate heads, then concat, is the same attention", "[attention]") {
   }
 }
 
-TEST_CASE("a row's length is what stands before its padding", "[attention]") {
+TEST_CASE("a row's length is the number of tokens before its padding", "[attention]") {
   Tensor ids = from_vector<Index>({0, 5, 0, 0, 0, 0, 7, 8, 9}, {3, 3});
   CHECK(row_lengths(ids, 0) == std::vector<Index>{2, 0, 3});
   CHECK(row_lengths(ids, 9) == std::vector<Index>{3, 3, 2});

@@ -226,7 +226,7 @@ TEST_CASE("a sequence in two halves, the state handed on, equals the whole", "[n
   }
 }
 
-TEST_CASE("recurrent layers start as torch's and bear its names", "[nn][recurrent]") {
+TEST_CASE("recurrent layers start as torch's and have its names", "[nn][recurrent]") {
   seed(8);
   Recurrent layer(CellKind::Lstm, 30, 64, {.layers = 2, .bidirectional = true});
   std::vector<std::string> names;

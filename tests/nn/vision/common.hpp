@@ -1,4 +1,4 @@
-// What the tests of convolutions, pooling and relative positions share.
+// Shared by the tests of convolutions, pooling and relative positions.
 #pragma once
 
 #include <cmath>

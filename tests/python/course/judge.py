@@ -31,7 +31,7 @@ def wrong_of(function, looks, name, text):
 
 
 def judge(wrong):
-    """As the corpus has it. What NumPy raises is a name if it is one that was written down."""
+    """As the corpus has it. An exception of NumPy is a name if it was written down as one."""
     try:
         return corpus_judge.judge(wrong)
     except Exception as error:

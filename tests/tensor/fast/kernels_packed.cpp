@@ -124,7 +124,7 @@ TEST_CASE("rows read in place give the bits of packed ones", "[kernels]") {
     for (Index n : {1, 16, 32, 33, 80, 100}) {
       check.operator()<float>(false, true, m, n, 70);
       check.operator()<double>(false, true, m, n, 70);
-      for (bool ta : {false, true})  // both matrices lie in a first cache
+      for (bool ta : {false, true})  // both matrices are in a first cache
         for (bool tb : {false, true}) {
           check.operator()<float>(ta, tb, m, n, 21);
           check.operator()<double>(ta, tb, m, n, 10);

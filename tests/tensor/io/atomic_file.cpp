@@ -13,7 +13,7 @@ using namespace glim;
 namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
 
-TEST_CASE("a written file holds the bytes, and nothing lies beside it", "[atomic_file]") {
+TEST_CASE("a written file has the bytes, and nothing is beside it", "[atomic_file]") {
   Scratch scratch;
   std::string path = scratch / "f";
   write_file_atomically(path, "first");

@@ -71,7 +71,7 @@ TEST_CASE("tensors and metadata come back bit for bit", "[safetensors]") {
   CHECK(scratch.names() == std::vector<std::string>{"f"});
 }
 
-TEST_CASE("elements lie at multiples of their size, in an order of names", "[safetensors]") {
+TEST_CASE("elements are at multiples of their size, in an order of names", "[safetensors]") {
   Scratch scratch;
   write_safetensors(scratch / "f", {{"d", ones({3}, DType::Bool)},
                                     {"c", ones({3})},

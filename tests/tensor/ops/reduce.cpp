@@ -150,7 +150,7 @@ TEST_CASE("NaN wins in max and min, and is found first", "[reduce]") {
     CHECK(std::isnan(sum(x).item()));
     CHECK(max(slice(x, 0, 4, 6)).item() == kInf);
     CHECK(max(tensor({-kInf, -kInf}, t)).item() == -kInf);
-    for (Index at : {0, 5, 40, 99}) {  // wherever it stands in a longer row
+    for (Index at : {0, 5, 40, 99}) {  // wherever it is in a longer row
       Tensor row = random_tensor({100}, t, 3);
       slice(row, 0, at, at + 1).fill_(kNaN);
       CHECK(std::isnan(max(row).item()));

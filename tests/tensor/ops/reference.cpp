@@ -166,7 +166,7 @@ TEST_CASE("tensor functions agree with torch and NumPy", "[reference]") {
       else
         unknown.insert(config["op"].get<std::string>());
     CHECK(checked >= 200);
-    // What torch has and this library does not, or not in that form.
+    // Ops that torch has and this library does not, or not in that form.
     for (const std::string& op : unknown)
       CHECK(std::set<std::string>{"expm1", "log1p", "rsqrt", "reciprocal", "square", "floor",
                                   "ceil", "isnan", "isinf", "logsumexp", "slice", "topk", "var"}

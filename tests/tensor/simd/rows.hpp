@@ -1,4 +1,4 @@
-// What the tests of row kernels share: numbers in [-2, 2), how near a kernel is to a plain loop, and that it
+// Shared by the tests of row kernels: numbers in [-2, 2), how near a kernel is to a plain loop, and that it
 // gives the same bits with every instruction set.
 #pragma once
 

@@ -75,7 +75,7 @@ done
 printf 'layers = "2"\n' >quoted.toml
 refuse "a number in quotation marks" 'quoted\.toml:1: layers: leave out the quotation marks' limited train --config quoted.toml --out fresh
 refuse "a file of /proc as configuration" '/proc/self/status: does not say how long it is' limited train --config /proc/self/status --out fresh
-# What float32 makes of a number counts.
+# A number counts as float32 has it.
 refuse "an epsilon of 0" 'epsilon: 1e-50 is 0 in float32; --precision float64' limited train --task copy --epsilon 1e-50 --out fresh
 refuse "a rate of 0" 'rate: 1e-60 is 0 in float32' limited train --task copy --rate 1e-60 --out fresh
 refuse "an infinite rate" 'rate: 1e\+39 is inf in float32' limited train --task copy --rate 1e39 --out fresh
@@ -128,7 +128,7 @@ report "no folder is left by refused options" "$([ -e fresh ] && ls fresh)"
   { cat err; exit 1; }
 sum() { cat model/*.safetensors | sha256sum; }
 before=$(sum)
-refuse "a model lies there" 'holds a model' limited train --task copy "${small[@]}" --out model
+refuse "a model is there" 'holds a model' limited train --task copy "${small[@]}" --out model
 refuse "other data on resume" 'examples' limited train --task copy --examples 41 --resume --out model
 
 # --- copying, distillation, guidance, sampling, outputs at once ---

@@ -14,7 +14,7 @@ TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool,
 
 
 def wrong(schema, value, place="$"):
-    """What of the value is not as the schema says: those words of JSON Schema that the page uses."""
+    """The parts of the value that are not as the schema says: those words of JSON Schema that the page uses."""
     unknown = set(schema) - {"type", "properties", "required", "additionalProperties", "items"}
     assert not unknown, unknown
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]

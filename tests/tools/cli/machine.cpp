@@ -1,4 +1,4 @@
-// What `glim doctor` reads of a machine, and what it advises. The machines are folders of files like
+// `glim doctor`: the machine that it reads, and its advice. The machines are folders of files like
 // those of /proc and /sys.
 #include "tools/common/machine.hpp"
 

@@ -1,4 +1,4 @@
-// What the program says: of numbers out of their range, of bytes that no terminal should see, of memory
+// Messages of the program: of numbers out of their range, of bytes that no terminal should see, of memory
 // that there is not.
 #include <limits>
 
@@ -34,7 +34,7 @@ TEST_CASE("a range says what it takes and refuses the rest", "[range]") {
     for (const Range& r : {Range{}, kShare, kNotNegative}) CHECK(r.refuse(x) == "must be finite");
 }
 
-TEST_CASE("every number option says its range, and its default lies within", "[range]") {
+TEST_CASE("every number option says its range, and its default is within", "[range]") {
   TrainOptions o;
   each_option(o, [&](const TrainOption& t, auto& field) {
     using Value = std::remove_cvref_t<decltype(field)>;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""models/pytorch.md as it stands: pytorch_page.py GLIM PAGE runs its scripts and commands, in order, with a checkpoint
+"""models/pytorch.md as it is: pytorch_page.py GLIM PAGE runs its scripts and commands, in order, with a checkpoint
 of nanoGPT made here. Needs torch and safetensors; the commands of GPT-2 and Marian also transformers and
 sentencepiece."""
 import importlib.util

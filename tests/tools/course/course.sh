@@ -118,7 +118,7 @@ refuse "an empty class" 'has no folder' "$glim" course class stubs
 refuse "a class that is not there" 'no such folder' "$glim" course class nowhere
 refuse "a class in XML" 'text or json' "$glim" course class class --format junit
 
-# What others read.
+# Formats that other programs read.
 "$glim" course check --folder class/eve --format gradescope --out results.json >out 2>err
 report "Gradescope" "$(python3 - 2>&1 <<'PY'
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """examples.py ROOT GLIM MAKE_IMAGES PROGRAM...: each program of tools/examples is on their page, short, and says in
-one line what is wrong with its arguments. What the page says that they print, tests/readme/commands.py compares. The
+one line what is wrong with its arguments. tests/readme/commands.py compares their output with the page. The
 server translates for eight clients at once as glim translate does."""
 import os
 import pathlib
@@ -64,7 +64,7 @@ with tempfile.TemporaryDirectory() as work:
               else f"status {done.returncode}: {done.stderr}")
 
 def asked(lines, answers):
-    """What the server answers, line by line."""
+    """The answers of the server, line by line."""
     with socket.socket(socket.AF_UNIX) as client:
         for _ in range(6000):  # until it listens
             if client.connect_ex("socket") == 0:

@@ -43,7 +43,7 @@ report "which writes nothing" "$([ ! -e look2 ] || ls look2)"
 refuse "a head that is not there" "no picture is named '$map/head2/dS'" \
   "${inspect[@]}" --out look2 --svg "$map/head2/dS"
 
-cp_alone() { cp -f "$glim" alone; ./alone "$@"; }  # without what may lie beside the program
+cp_alone() { cp -f "$glim" alone; ./alone "$@"; }  # without files beside the program
 # Changes of the pass: 1/√8 is the factor as it is.
 rm -f look/*
 losses() { "${inspect[@]}" --out look --overwrite --no-tensors "$@" | grep -o 'loss [0-9.]*'; }

@@ -1,4 +1,4 @@
-// What a look finds adds up to what the tape holds.
+// The findings of an inspection add up to the tape's.
 #include "tools/inspect/inspection.hpp"
 
 #include <cmath>

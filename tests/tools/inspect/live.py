@@ -203,7 +203,7 @@ with tempfile.TemporaryDirectory() as folder:
                 for text in chromium.faint(page)[1] + page.errors:
                     check(False, f"{width} px: {text}")
                 continue
-            # What Glim refuses is said, and the state stays.
+            # The page says what Glim refuses, and the state stays.
             for knob, part in (("set('live-sentence', ' ')", "empty"), ("set('live-sentence', 'a '.repeat(400))", "256"),
                                ("set('live-smoothing', 1)", "below 1"), ("Glim.live.change({zero: ['nothing']})", "no node")):
                 before = page.evaluate("document.getElementById('live-command').textContent")

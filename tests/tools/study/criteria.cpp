@@ -115,7 +115,7 @@ TEST_CASE("rank-collapse: a collapse that is merely exponential is refused, and 
   CHECK(step_growth(doubly, 1e-13) == Approx(3));
   CHECK_FALSE(growth.holds(step_growth(exponential, 1e-13)));
   CHECK(growth.holds(step_growth(doubly, 1e-13)));
-  // What is below the floor is rounding, and does not count.
+  // Numbers below the floor are rounding, and do not count.
   CHECK(step_growth({1, 1e-2, 1e-8, 1e-16, 1e-16}, 1e-13) == Approx(3));
   Measurement m = study_of("rank-collapse").measure(1, true);
   auto holds = [](const char* key, double value) {

@@ -1,4 +1,4 @@
-// What studies measure with, on cases whose answer is known; and each study at small sizes.
+// The measurements of studies, on cases whose answer is known; and each study at small sizes.
 #include "tools/study/study.hpp"
 
 #include <cmath>

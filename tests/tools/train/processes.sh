@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # processes.sh GLIM [KILLS]: with --shards 4, one, two and four processes with one and two threads train to the same
-# bits; so does a run in which a random process is killed, resumed with another number of them. What cannot be
+# bits; so does a run in which a random process is killed, resumed with another number of them. A run that cannot be
 # shared is refused in one line.
 set -uo pipefail
 glim=$(realpath "$1") kills=${2:-1}

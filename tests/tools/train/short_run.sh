@@ -40,7 +40,7 @@ complete three 'step 32 of 3\. To go on: .* --epochs 8 --max-steps 64$' --max-st
 report "as advised it goes on" "$([[ $(steps three) = *" 64 " ]] || show log)"
 "${train[@]}" --examples 64 --epochs 9 --warmup 4 --rate 1e-12 --patience 1 --out early >log 2>&1 || cat log
 complete early 'validations? without improvement\. To go on: .* --patience 2$'
-# What a run tries, it tries again after it was resumed.
+# A trial of a run is made again after it was resumed.
 "$glim" train --task copy --batch-sentences 8 --layers 1 --d-model 16 --heads 2 --d-ff 32 --examples 64 --epochs 4 \
   --max-steps 16 --warmup 4 --try-every 1 --enough 0.9 --progress lines --out tried >log 2>&1
 report "trials" "$([ "$(grep -c ' validation sentences' log)" = 2 ] || show log)"

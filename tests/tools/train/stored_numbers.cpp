@@ -1,4 +1,4 @@
-// Every number in a checkpoint may have been written by someone else: whatever stands there, a model is
+// Every number in a checkpoint may have been written by someone else: whatever it is, a model is
 // loaded and a training resumed, or one error names the file.
 #include <nlohmann/json.hpp>
 
@@ -161,7 +161,7 @@ TEST_CASE("a number of a checkpoint that cannot be is refused, and indexes nothi
   CHECK(taken > 0);
 }
 
-TEST_CASE("a checkpoint's place in an epoch lies within the epoch", "[checkpoint]") {
+TEST_CASE("a checkpoint's place in an epoch is within the epoch", "[checkpoint]") {
   Folder folder;
   TrainOptions o = tiny("transformer", folder);
   auto learner = make_learner(o);

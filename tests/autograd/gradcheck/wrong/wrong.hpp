@@ -7,7 +7,7 @@ namespace glim::wrongs {
 
 using Vars = std::vector<Var>;
 
-// What a rule may read: dy, the inputs and the output.
+// The values that a rule may read: dy, the inputs and the output.
 struct At {
   Var dy;
   Vars x;
@@ -46,7 +46,7 @@ Var planted(const Forward& forward, const Rule& rule, const Vars& x);
 // The op with its right gradients, but for that of `wrong`, if given.
 Var planted(const WrongOp& op, const WrongGradient* wrong, const Vars& x);
 
-// What the checker says.
+// The checker's names of mistakes.
 inline constexpr const char* kPassed = "dy passed on";
 inline constexpr const char* kOnes = "dy used as ones";
 inline constexpr const char* kFactor = "a constant factor";
@@ -62,7 +62,7 @@ inline constexpr const char* kTerm = "a term along axis 1";
 inline constexpr const char* kOtherAxis = "instead of axis 1";
 inline constexpr const char* kColumn = "belongs to the input's element";
 
-// What the rules below are written with.
+// Functions that the rules below use.
 inline Var like(const Var& x, double value) { return Var(full(x.shape(), value, x.dtype())); }
 // dy where keep, else 0
 inline Var only(const Tensor& keep, const Var& dy) { return where(keep, dy, like(dy, 0)); }

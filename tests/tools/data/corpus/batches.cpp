@@ -136,7 +136,7 @@ TEST_CASE("batches by sentences, and pairs beyond the limit", "[batches]") {
   for (const auto& batch : epoch) sizes.insert(batch.size());
   CHECK(sizes == std::multiset<std::size_t>{4, 16, 16, 16, 16, 16, 16});
 
-  o.max_tokens = 30;  // both limits hold, and a longer pair stands alone
+  o.max_tokens = 30;  // both limits hold, and a longer pair is alone
   for (const auto& index : epoch_batches(pairs, o, 1, 1)) {
     const Batch b = make_batch(pairs, index);
     REQUIRE((index.size() == 1 || std::max(b.source.numel(), b.target_in.numel()) <= 30));

@@ -26,7 +26,7 @@ const std::vector<std::string> kSides = {"source", "target"};
 Table table(const TemporaryFile& file, const std::string& columns = {}) {
   return read_table(file.path(), columns, kSides);
 }
-// What is wrong with a file, without its name.
+// The fault of a file, without its name.
 std::string problem(std::string_view content, const std::string& columns = {}) {
   const TemporaryFile file(content);
   std::string message = message_of<Error>([&] { table(file, columns); });

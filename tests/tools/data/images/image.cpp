@@ -201,7 +201,7 @@ TEST_CASE("a PNG's chunk that reaches beyond the file is refused", "[image]") {
     CHECK(contains(message_of<FileError>([&] { read_png_header(file); }),
                    "x.png: cannot be read as a PNG image: "));
   }
-  // What follows the image does not count.
+  // Bytes behind the image do not count.
   write_png(file, PNG_FORMAT_GRAY, 1, 2, {10, 200});
   std::ofstream(file, std::ios::binary | std::ios::app) << "a note of a camera";
   CHECK(read_png_header(file).width == 2);

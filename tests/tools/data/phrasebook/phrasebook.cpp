@@ -286,7 +286,7 @@ TEST_CASE("sentences whose translation anybody can check", "[phrasebook][slow]")
       {"What is she drawing", "她正在画什么"},
       {"When will they go to school", "他们什么时候去学校"},
   };
-  // Those that are not in the book are drawn from its grammar until they come.
+  // Sentences that are not in the book are drawn from its grammar until they come.
   std::map<std::string, std::string> found;
   for (const auto& [english, chinese] : examples) found[english] = "";
   std::size_t missing = found.size();

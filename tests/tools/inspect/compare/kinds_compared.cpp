@@ -1,4 +1,4 @@
-// What glim compare measures, on models that need no training.
+// The measurements of glim compare, on models that need no training.
 #include "tools/inspect/compare/kinds_compared.hpp"
 
 #include "models/non_autoregressive/non_autoregressive.hpp"

@@ -1,4 +1,4 @@
-// What the debugger does to gradients: nothing by itself, and what it is told to.
+// The debugger changes no gradient by itself, and those that it is told to.
 #include "tensor/io/safetensors.hpp"
 #include "tests/tools/inspect/debugger/common.hpp"
 #include "tests/tools/temporary_file.hpp"

@@ -46,7 +46,7 @@ class Terminal:
                             "2", "--d-ff", "32"])
 
     def wait_for(self, text, seconds=600):
-        """What comes, up to the text or to the end; what follows is left for the next time."""
+        """The output up to the text or to the end; the rest is left for the next time."""
         end = time.time() + seconds
         while text not in self.seen and time.time() < end:
             if select.select([self.master], [], [], 0.2)[0]:

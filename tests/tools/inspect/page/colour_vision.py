@@ -4,7 +4,7 @@ a junction and the lines of a chart stay apart.
 
     colour_vision.py GLIM
 
-Colours are read from a page that the program writes, those of lines from tools/render/color.cpp. What is seen of a
+Colours are read from a page that the program writes, those of lines from tools/render/color.cpp. The colour seen of a
 linear RGB colour without one kind of cone is a matrix times it (Machado, Oliveira & Fernandes 2009, severity 1).
 How far apart two colours look is CIEDE2000 (Sharma, Wu & Dalal 2005): about 1 is just seen side by side.
 """

@@ -3,7 +3,7 @@
     glim, answers = without_module.program(GLIM, LIVE_ANSWERS, folder)
 
 The page asks synchronously, as it asks its module. prompt() is the one call of a browser that waits for an answer from
-outside: chromium.Page gives it that of `answers`. Where live.wasm lies beside GLIM, the module itself answers.
+outside: chromium.Page gives it that of `answers`. Where live.wasm is beside GLIM, the module itself answers.
 """
 import os
 import shutil

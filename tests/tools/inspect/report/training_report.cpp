@@ -57,7 +57,7 @@ TEST_CASE("a recording's distances are a track as its entropies are") {
         std::vector<std::vector<double>>{{1.5, 0.25}});
 }
 
-TEST_CASE("a recording is read as it stands, and its page has the same numbers") {
+TEST_CASE("a recording is read as it is, and its page has the same numbers") {
   Folder folder;
   folder.write("a/recording.jsonl", kHead + line_of(1) + line_of(5));
   folder.write("a/config.toml", "# options\nkind = \"rnn\"\nlayers = 7\nrate = 0.001\n");
@@ -155,7 +155,7 @@ TEST_CASE("a last line cut short is left out and noted; other damage is named by
             "its step must be a whole number");
   refused("{\"glim_recording\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}\n",
           "1", "is not a JSON object");
-  // What a few bytes ask for: a name for each head, in two tracks.
+  // A few bytes may ask for much: a name for each head, in two tracks.
   auto attention = [](const std::string& list) {
     return std::string(R"({"glim_recording":1,"kind":"x","every":1,"modules":[],"layers":[],)") +
            "\"attention\":[" + list + "]}\n";

@@ -5,7 +5,7 @@
 set -uo pipefail
 glim=$(realpath "$1") make=$(realpath "$2")
 source "$(dirname "$0")/../../common.sh"
-# 240 images of 8 x 8 whose class says where a bright square lies: images.idx labels.idx, gzipped too,
+# 240 images of 8 x 8 whose class says where a bright square is: images.idx labels.idx, gzipped too,
 # folders/{0,1,2,3}/N.png, and single files.
 "$make" . || { echo "0 passed, 1 failed"; exit 1; }
 vit=(train --kind vit --patch 4 --layers 1 --d-model 16 --heads 2 --d-ff 32 --batch-sentences 16

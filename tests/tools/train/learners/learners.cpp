@@ -1,4 +1,4 @@
-// What the language models learn from: parts of a text, crops, blocks, masks, labels.
+// The data that language models learn from: parts of a text, crops, blocks, masks, labels.
 #include <cmath>
 #include <limits>
 #include <set>
@@ -40,7 +40,7 @@ Seen read_all(Learner& learner, Split split, Index epoch) {
   return seen;
 }
 
-// Characters that say where they stand: no two neighbours occur twice.
+// Characters that say where they are: no two neighbours occur twice.
 std::string unique_pairs(std::size_t length) {
   std::string text;
   for (std::size_t i = 0; text.size() < length; ++i) text += static_cast<char>('a' + i % 26);
