@@ -44,7 +44,7 @@ struct SavedValue {
   std::uint64_t version;  // of the value's storage when it was saved
 };
 
-using InputList = std::span<const Var* const>;  // of an op
+using InputList = std::span<const Var* const>;  // the inputs of an op
 
 class Op {
  public:

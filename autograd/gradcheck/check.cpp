@@ -174,7 +174,7 @@ class Check {
     count(e, found, whole);
   }
 
-  // Along the elements [begin, end) of v. A range that is not right is halved until one element is left: it is wrong, or at a
+  // Along the elements [begin, end) of v. A wrong range is halved until one element is left: it is wrong, or at a
   // kink, and the others have to be right without it. Kinks of several elements may cancel along a direction, and hide
   // what is wrong elsewhere.
   Verdict along(const GradcheckEntry& e, const std::vector<double>& v, Index begin, Index end,

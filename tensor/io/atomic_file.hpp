@@ -51,7 +51,7 @@ void remove_temporary_files(const std::string& folder);
 // The folder that holds a file: "." for a name alone.
 std::filesystem::path folder_of(const std::filesystem::path& file);
 
-// The entries of a folder, in order of their names. FileError if it cannot be read. (A directory_iterator that finds no memory
+// A folder's entries, in order of their names. FileError if it cannot be read. (A directory_iterator that finds no memory
 // ends the program: libstdc++'s is noexcept.)
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder);
 

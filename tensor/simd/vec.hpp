@@ -7,7 +7,7 @@
 //
 // Every instruction set gives the same bits (tensor/numerics.md): sums run over 64 bytes of lanes, in one or
 // more registers (Sum), and an expression is rounded as it is written, a fused multiply-add where
-// multiply_add is.
+// the source calls multiply_add.
 //
 // Kernel files include nothing that defines inline functions of its own (no tensor.hpp, no
 // <algorithm>): the linker keeps one copy of an inline function, and it could be the one that was

@@ -161,8 +161,9 @@ Command* parse_command_line(const About& about, std::vector<Command>& commands, 
   }
   for (Option* o : line.given) {
     store(*o);
+    // Where a configuration may name a file, an empty name takes that back.
     if (o->placeholder().starts_with("F") && o->typed.back().empty() && !command.find("config"))
-      throw UsageError("--" + o->name + ": the name is empty");
+      throw UsageError((o->argument ? "" : "--") + o->name + ": the name is empty");
   }
   for (const Option& o : command.options)
     if (o.required && !o.given)

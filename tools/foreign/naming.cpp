@@ -1,4 +1,4 @@
-// The name of the mistake in a wrong gradient. The checker names what it can tell from the two Jacobians (autograd/gradcheck/mistakes).
+// Names of mistakes. The checker has those that the two Jacobians tell (autograd/gradcheck/mistakes).
 // These guesses call f and backward again, at another point or with other arguments.
 #include <algorithm>
 #include <cmath>

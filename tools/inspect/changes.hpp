@@ -82,7 +82,7 @@ class ChangedForward : public Observer {
   Shape scores_;                                 // the same
 };
 
-// Sets the changes of gradients on a pass that is at its beginning, then runs the pass to its end. take(step) sees each step.
+// Sets the changes of gradients on a pass at its beginning, then runs it to its end. take(step) sees each step.
 void walk_changed(step::Session& session, const Changes& changes,
                   const std::function<void(const WalkStep&)>& take);
 

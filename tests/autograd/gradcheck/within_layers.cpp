@@ -85,12 +85,10 @@ TEST_CASE("within a layer the op at fault is named, and its mistake", "[faults][
   const char* kinds[] = {"linear", "attention", "LSTM"};
   Index planted_ones = 0, found = 0, other = 0, missed = 0, mistakes = 0, named = 0, wrongly = 0;
   for (int kind : {0, 1, 2}) {
-    int number = 0;
     for (const WrongOp& op : wrong_ops()) {
       INFO(kinds[kind] << ", " << op.name);
-      if (number % 3 == kind) CHECK(decided(check(op, nullptr, kind)));
+      CHECK(decided(check(op, nullptr, kind)));
       for (const WrongGradient& w : op.wrong) {
-        if (number++ % 3 != kind) continue;  // each wrong gradient in one of the layers
         const GradcheckReport report = check(op, &w, kind);
         INFO(w.mistake << "\n" << report);
         ++planted_ones;

@@ -3,7 +3,7 @@
 // Rounds of what a long day with Glim is made of: a training run with validation, checkpoints and recording, its
 // resumption, decoding by beam search, a session of the debugger, a tape of a million nodes, a tape in a thread of its
 // own. After the first rounds, in which caches fill, resident memory may not grow by more than 1 MB, and no file may be
-// left open. Ends after M minutes or N rounds, 5 unless told. A run that ends before two rounds could be compared has failed.
+// left open. Ends after M minutes or N rounds, 5 unless told. A run that ends before two rounds are compared has failed.
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>

@@ -26,7 +26,7 @@ struct Compared {
 };
 const Compared& compared();
 
-// The fault, in one line or a gradient check's report; empty if there is none.
+// Returns the fault in one line, or a gradient check's report; empty for a right graph.
 std::string check(const Graph& graph, const Checks& checks);
 
 // Value and gradients of Σ u y, u fixed, by kernels.

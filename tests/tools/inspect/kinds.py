@@ -139,12 +139,11 @@ with tempfile.TemporaryDirectory() as folder:
                     check(same(page.evaluate(NUMBERS), command, folder), f"{kind}, {change}: other numbers than {command}")
                 said = page.evaluate(PATH)
                 check(len({title for title, *_ in said}) == STOPS[kind], f"{kind}: {[title for title, *_ in said]}")
-                for i, (title, step, answer, wrong, command, numbers, in_chinese) in enumerate(said):
+                for title, step, answer, wrong, command, numbers, in_chinese in said:
                     two_languages.same_in_both(check, f"{kind}, {title}, {step}", answer, in_chinese)
                     check(len(answer) > 80 and not wrong and not re.search("NaN|undefined|null", answer),
                           f"{kind}, {title}, {step}: {answer} {wrong}")
-                    if i % 3 == 0:  # a run of the program for each
-                        check(same(numbers, command, folder), f"{kind}, {title}, {step}: other numbers than {command}")
+                    check(same(numbers, command, folder), f"{kind}, {title}, {step}: other numbers than {command}")
                 page.evaluate("document.getElementById('live-reset').click()")
                 check(not page.evaluate("document.querySelector('#live-status.warning')"), f"{kind}: no way back")
                 for error in page.errors:

@@ -1,6 +1,6 @@
 // glim gradcheck: every op, layer and model that has a specification (tools/gradient_cases), as a table.
 //
-// Undecidable derivatives are at kinks. Derivatives of low precision are right to five digits, and the table is followed by
+// Undecidable derivatives are at kinks. Some of low precision are right to five digits, and the table is followed by
 // the reason why they cannot be held to more (gradcheck.hpp). A case fails on a wrong derivative or an exception. It is
 // undecided if it has no derivative other than 0 that was found right, which is not a pass.
 #include <algorithm>

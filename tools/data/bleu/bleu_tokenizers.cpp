@@ -82,7 +82,7 @@ std::string tokenize_western(const std::string& line) {
   return normalize_spaces(spaced);
 }
 
-// The characters that sacreBLEU's list of ranges takes for Chinese. Its first line here, punctuation and symbols, comes of
+// Is it Chinese by sacreBLEU's list of ranges? Its first line here, punctuation and symbols, comes of
 // "\u20000" in Python, which is U+2000 and a zero.
 bool is_chinese(std::uint32_t c) {
   constexpr std::pair<std::uint32_t, std::uint32_t> kRanges[] = {

@@ -170,7 +170,7 @@ std::string comparison_table(const std::vector<Comparison>& rows, const std::str
         "- non-autoregressive: all tokens in one pass, which is why it is fast. It is worse in "
         "BLEU and exact match because its tokens are chosen without knowing each other: "
         "where several wordings are likely, or where it is not sure at which position a "
-        "word is, parts of each are said, and words come twice or not at all. Its "
+        "word is, parts of each come out, and words come twice or not at all. Its "
         "perplexity is that of tokens given the true length.\n";
   return text;
 }

@@ -1,4 +1,4 @@
-"""Written in Python on top of the module: chains of layers, and ops of one's own."""
+"""Chains of layers, and ops that a user writes in Python."""
 from . import _glim
 
 

@@ -1,4 +1,4 @@
-// Shared by the learners of labels: of sentences (classification.cpp) and of tokens (tagging.hpp), from scratch or from a
+// Shared by the learners of labels, of sentences (classification.cpp) and of tokens (tagging.hpp), from scratch or a
 // pre-trained encoder.
 //
 //   loss = Σ KL(q ‖ p) over the sentences or tokens, q the label, smoothed
