@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "tools/common/escape.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/train/option_list.hpp"
 
@@ -30,9 +31,9 @@ std::string set_number(const Option& o, T& field, const std::string& text) {
   return {};
 }
 
-// A text of TOML is written as one of JSON.
 std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return in_toml(
+      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 // A field's value as the help shows it, or as a configuration has it.

@@ -7,6 +7,7 @@
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/help.hpp"
 #include "tools/cli/suggest.hpp"
+#include "tools/common/escape.hpp"
 #include "tools/common/toml.hpp"
 
 namespace glim {
@@ -80,9 +81,8 @@ std::string effective_config(const About& about, const Command& command) {
     for (const Option* o : group.options) {
       std::string value = toml_value(*o);
       if (!o->in_config || (!o->given && (value == "\"\"" || value == "[]"))) continue;
-      std::string origin = o->origin.empty() ? "default" : o->origin;
-      std::replace(origin.begin(), origin.end(), '\n', ' ');
-      lines += fmt::format("{:<40} # {}\n", o->name + " = " + value, origin);
+      lines += fmt::format("{:<40} # {}\n", o->name + " = " + value,
+                           o->origin.empty() ? "default" : visible(o->origin));
     }
     if (!lines.empty()) text += "\n# " + group.name + "\n" + lines;
   }

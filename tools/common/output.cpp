@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
+#include "tools/common/escape.hpp"
 #include "tools/common/terminal.hpp"
 
 namespace glim {
@@ -25,32 +25,14 @@ void require(bool written) {
   throw FileError("standard output", std::string("cannot be written: ") + std::strerror(reason));
 }
 
-// Neither a control character nor one that turns the direction of writing.
-bool harmless(std::uint32_t c) {
-  return c >= 0x20 && !(c >= 0x7F && c <= 0x9F) && c != 0x61C && c != 0x200E && c != 0x200F &&
-         !(c >= 0x202A && c <= 0x202E) && !(c >= 0x2066 && c <= 0x2069);
-}
-
-std::string escaped(std::string_view text, bool one_line) {
-  std::string line;
-  for (const CodePoint& c : code_points(text)) {
-    const std::string_view bytes = text.substr(c.offset, c.length);
-    if (harmless(c.value) && !first_invalid_utf8(bytes))
-      line += bytes;
-    else if (c.value == '\n' || c.value == '\t')
-      line += one_line ? ' ' : bytes[0];
-    else
-      for (char byte : bytes) line += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
-  }
-  return line;
-}
-
 }  // namespace
 
-std::string for_terminal(std::string_view text) { return escaped(text, false); }
+std::string for_terminal(std::string_view text) { return visible(text, "\n\t"); }
 
 std::string printable(std::string_view text) {
-  std::string line = escaped(text, true);
+  std::string line = for_terminal(text);
+  std::ranges::replace_if(
+      line, [](char c) { return c == '\n' || c == '\t'; }, ' ');
   if (line.size() <= kLongestMessage) return line;
   // The problem is at the end or at the beginning, what was typed between them.
   auto start_of_character = [&](std::size_t at) {
@@ -73,15 +55,6 @@ void print_flush() { require(std::fflush(stdout) == 0); }
 
 void print_json(const nlohmann::ordered_json& json) {
   print_line(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-}
-
-std::string shell_word(const std::string& text) {
-  constexpr std::string_view kPlain =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+,:@";
-  if (!text.empty() && text.find_first_not_of(kPlain) == text.npos) return text;
-  std::string quoted = "'";
-  for (char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
 }
 
 void go_on_without_reader() { reader_needed = false; }

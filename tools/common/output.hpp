@@ -30,9 +30,6 @@ void print_flush();
 // As one line; numbers that are not finite are null, and what is not UTF-8 is U+FFFD.
 void print_json(const nlohmann::ordered_json& json);
 
-// As a shell reads it: in quotation marks where it needs them.
-std::string shell_word(const std::string& text);
-
 // For a verb that writes files besides.
 void go_on_without_reader();
 

@@ -6,9 +6,9 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
+#include "tools/common/escape.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/common/nearest.hpp"
-#include "tools/common/output.hpp"
 #include "tools/course/runner_process.hpp"
 #include "tools/data/corpus/files.hpp"
 #include "tools/data/corpus/records.hpp"
@@ -64,20 +64,22 @@ std::vector<std::string> pictures_of(const std::string& inspect) {
 }  // namespace
 
 void write_handout(const Handout& h) {
-  const fs::path folder = h.folder;
+  const fs::path folder = fs::absolute(h.folder);  // begins with no "-"
   for (const char* name : {"handout.tex", "handout.html", "page", "deck.html"})
     if (fs::exists(folder / name))
       throw ValueError("--out", (folder / name).string() + " exists: name another folder");
   make_folder(h.folder);
-  std::string example = " --model " + shell_word(h.model) + " --sentence " + shell_word(h.sentence);
-  if (!h.translation.empty()) example += " --translation " + shell_word(h.translation);
+  std::string example =
+      " " + shell_option("model", h.model) + " " + shell_option("sentence", h.sentence);
+  if (!h.translation.empty()) example += " " + shell_option("translation", h.translation);
   const std::string glim = this_program(), inspect = glim + " inspect" + example;
   const bool pdf = std::system("pdflatex --version >/dev/null 2>&1") == 0;
   const std::string sheet = pdf ? "handout.tex" : "handout.html";
   printed_by(fmt::format("{} derive{} --format {} --out {}", glim, example, pdf ? "latex" : "html",
                          shell_word((folder / sheet).string())));
   if (pdf)
-    printed_by("cd " + shell_word(h.folder) + " && pdflatex -interaction=batchmode handout.tex");
+    printed_by("cd " + shell_word(folder.string()) +
+               " && pdflatex -interaction=batchmode handout.tex");
   const std::vector<std::string> names = pictures_of(inspect);
   std::string wanted = names.empty() ? "" : " --svg", slides;
   for (const std::string& name : names) wanted += " " + shell_word(name);
@@ -85,7 +87,7 @@ void write_handout(const Handout& h) {
   for (const std::string& name : names) {
     const std::string svg =
         read_file((folder / "page" / (file_stem(name) + ".svg")).string(), "course handout");
-    slides += fmt::format("<section><h1>{}</h1>\n{}</section>\n", name,
+    slides += fmt::format("<section><h1>{}</h1>\n{}</section>\n", in_xml(name),
                           svg.substr(std::min(svg.find("<svg"), svg.size())));
   }
   write_file_atomically((folder / "deck.html").string(), fmt::format(kDeck, "Pictures", slides));

@@ -11,7 +11,7 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/print.hpp"
 #include "tensor/random.hpp"
-#include "tools/common/output.hpp"
+#include "tools/common/escape.hpp"
 #include "tools/course/adam_check.hpp"
 #include "tools/course/runner_process.hpp"
 #include "tools/foreign/program.hpp"

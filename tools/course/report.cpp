@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "tools/common/escape.hpp"
+
 namespace glim::course {
 namespace {
 
@@ -29,17 +31,6 @@ Json json_of(const Verdict& v) {
           {"mistake", v.mistake},
           {"worst", v.worst},
           {"seconds", v.seconds}};
-}
-
-std::string in_xml(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '<' || c == '>' || c == '&' || c == '"')
-      safe += fmt::format("&#{};", static_cast<int>(c));
-    else
-      safe += static_cast<unsigned char>(c) < 32 ? ' ' : c;
-  }
-  return safe;
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "tensor/error.hpp"
-#include "tools/common/output.hpp"
+#include "tools/common/escape.hpp"
 
 namespace glim::course {
 
@@ -81,16 +81,15 @@ Runner::Runner(const Exercise& e, const std::string& path, const std::string& pa
         "{x.begin() + 1, x.end()})}; }, [](const Tensors& x) { return "
         "::copy_task_backward(x[0], x[1], {x.begin() + 2, x.end()}); }}}";
   std::ofstream(folder_->path / "course.hpp") << cpp_header();
-  std::ofstream(main) << fmt::format(
-      "#define WITHOUT_MAIN\n{}#include \"{}\"\n#define COURSE_FILE \"{}\"\n#define FUNCTIONS "
-      "{}\n{}",
-      whole ? "#define COURSE_WHOLE\n" : "", path_, file, functions, course_file("runner.cpp"));
+  std::ofstream(main) << fmt::format("#define COURSE_FILE \"{}\"\n#define FUNCTIONS {}\n{}",
+                                     in_cpp(file), functions, course_file("runner.cpp"));
   const char* compiler = std::getenv("CXX");
   const auto [text, status] = output_of(fmt::format(
-      "ulimit -v 3000000; timeout -k 1 60 {} -std=c++20 -O1 -o {} -I{} -I{} {} {} "
-      "-fopenmp -fmax-errors=1",
+      "ulimit -v 3000000; timeout -k 1 60 {} -std=c++20 -O1 -o {} -I{} -I{} -DWITHOUT_MAIN {} "
+      "-include {} {} {} -fopenmp -fmax-errors=1",
       compiler ? compiler : "c++", shell_word((folder_->path / "program").string()),
-      shell_word(folder_->path.string()), shell_word(parts), shell_word(main), glim_flags()));
+      shell_word(folder_->path.string()), shell_word(parts), whole ? "-DCOURSE_WHOLE" : "",
+      shell_word(path_), shell_word(main), glim_flags()));
   constexpr int kTooLong = 124, kNoProgram = 127;
   if (WEXITSTATUS(status) == kNoProgram)
     throw ValueError("course", "exercises in C++ need a compiler: apt-get install g++");

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tools/common/escape.hpp"
 #include "tools/derive/fill.hpp"
 #include "tools/derive/sheet.hpp"
 
@@ -42,18 +43,17 @@ std::string padded(const std::string& text, std::size_t columns) {
   return text + std::string(columns > width ? columns - width : 0, ' ');
 }
 
-// Prose: with the signs of the format, which LaTeX has in formulas alone.
+// Prose. LaTeX has the signs in formulas alone.
 std::string escaped(std::string_view text, Format format) {
+  if (format == kHtml) return in_xml(text);
+  if (format == kMarkdown) return in_markdown(text);
   std::string out;
-  for (std::size_t i = 0, end; i < text.size(); i = end) {
-    for (end = i + 1; end < text.size() && (text[end] & 0xC0) == 0x80;) ++end;
-    const std::string_view sign = text.substr(i, end - i), spelled = spelling(sign, format);
-    if (format == kMarkdown || (spelled.empty() && sign != "_"))
-      out += sign;
-    else if (format == kHtml)
-      out += sign == "_" ? sign : spelled;
-    else
-      out += sign == "_" ? "\\_" : fill_in(sign.size() > 1 ? "${}$" : "{}", spelled);
+  const std::string prose = in_latex(text);
+  for (std::size_t i = 0, end; i < prose.size(); i = end) {
+    for (end = i + 1; end < prose.size() && (prose[end] & 0xC0) == 0x80;) ++end;
+    const std::string_view sign = std::string_view(prose).substr(i, end - i);
+    const std::string_view spelled = end > i + 1 ? spelling(sign, format) : "";
+    out += spelled.empty() ? std::string(sign) : fill_in("${}$", spelled);
   }
   return out;
 }

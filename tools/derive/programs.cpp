@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tools/common/escape.hpp"
 #include "tools/derive/fill.hpp"
 #include "tools/derive/program.hpp"
 
@@ -73,13 +74,16 @@ class Program : public Expressions {
     const std::string& path = at(v).path;
     const Home h = home_of(path);
     const bool gradient = std::string_view(of) == "d";
-    std::string key = '"' + path + '"';
+    std::string key = '"' + in_language(path) + '"';
     if (part_->loop() && h.stack == part_->stack && h.number == part_->layers[0] &&
         (part_->own.contains(v) || gradient))
-      key = "p + \"" + h.local + '"';
+      key = "p + \"" + in_language(h.local) + '"';
     return fill_in(cpp_ && !gradient ? "{}.at({})" : "{}[{}]", of, key);
   }
 
+  std::string in_language(const std::string& text) const {
+    return cpp_ ? in_cpp(text) : in_python(text);
+  }
   void heading(const char* text) {
     out_ += fill_in("\n{}{} ---- {} ----\n", indent_, cpp_ ? "//" : "#", text);
   }
@@ -134,11 +138,12 @@ class Program : public Expressions {
                   n));
       indent_ += "  ";
       put(fill_in("auto& s = {}[i]", layers));
-      put(fill_in("const std::string p = \"{}.\" + std::to_string(i) + \".\"", p.stack));
+      put(fill_in("const std::string p = \"{}.\" + std::to_string(i) + \".\"",
+                  in_language(p.stack)));
     } else {
       put(fill_in(p.backward ? "for i in reversed(range({})):" : "for i in range({}):", n));
       indent_ += "    ";
-      put(fill_in("s, p = {}[i], f\"{}.{i}.\"", layers, p.stack));
+      put(fill_in("s, p = {}[i], \"{}.\" + str(i) + \".\"", layers, in_language(p.stack)));
     }
     for (const Carry& c : p.carries)
       if (!c.port.empty()) put("s." + c.port + " = " + c.name);
@@ -234,7 +239,7 @@ std::string numpy_program(const Listing& listing, const Letters& letters, const 
              "batch, its masks and the weights, WEIGHTS other weights. Prints the loss, the norm "
              "of each gradient, and how far\n"
              "each is from Glim's.\n\"\"\"\n",
-             text.title, text.command, text.file) +
+             in_python(text.title), in_python(text.command), text.file) +
          text_part("head") + program.helpers() + "\n\n" + load + body + "\n\n" +
          text_part("report");
 }
@@ -245,7 +250,7 @@ std::string cpp_program(const Listing& listing, const Letters& letters, const Pr
   return fill_in(
              "// {}: forward, loss and backward on Glim's tensors, without autograd.\n// Written "
              "by `{}`.\n",
-             text.title, text.command) +
+             in_cpp_comment(text.title), in_cpp_comment(text.command)) +
          text_part("cpp_head") + body + text_part("cpp_main");
 }
 

@@ -73,11 +73,13 @@ function model_words() {
     ["glim", "inspect", "--fresh"];
   return [...kept, ...given.flatMap(([name, value]) => ["--" + name, String(value)])];
 }
+// A value that begins with -- would be the next option behind a blank.
+const option = (name, value) => value.startsWith("--") ? [`--${name}=${value}`] : ["--" + name, value];
 function command_line() {
-  const words = [...model_words(), ...(!images ? ["--sentence", state.sentence] : state.image ? ["--image", state.image] : [])];
-  if (pairs) words.push("--translation", state.translation);
+  const words = [...model_words(), ...(!images ? option("sentence", state.sentence) : state.image ? ["--image", state.image] : [])];
+  if (pairs) words.push(...option("translation", state.translation));
   if (state.hide.length) words.push("--hide", ...state.hide);
-  if (state.label) words.push("--label", state.label);
+  if (state.label) words.push(...option("label", state.label));
   if (state.scale !== null) words.push("--scale", String(state.scale));
   if (state["label-smoothing"] !== null) words.push("--label-smoothing", String(state["label-smoothing"]));
   if (state.dropout) words.push("--dropout");

@@ -8,6 +8,7 @@
 #include "tensor/error.hpp"
 #include "tensor/matmul/plan.hpp"
 #include "tensor/random.hpp"
+#include "tools/common/escape.hpp"
 #include "tools/common/output.hpp"
 #include "tools/inspect/report/training_run.hpp"
 #include "tools/measure/attention_statistics.hpp"
@@ -113,7 +114,7 @@ ReplayedStep replay_step(const std::string& folder, Index step) {
 }
 
 std::string replay_command(const std::string& folder, Index step) {
-  return fmt::format("glim inspect --run {} --step {}", shell_word(folder), step);
+  return fmt::format("glim inspect {} --step {}", shell_option("run", folder), step);
 }
 
 }  // namespace glim

@@ -43,7 +43,7 @@ void save_picture(const std::string& svg, const std::string& path) {
       stderr,
       "glim: warning: {}: no font on this machine has {}, so they are boxes; Debian's package "
       "fonts-wqy-microhei has Chinese, Japanese and Korean\n",
-      path, missing);
+      printable(path), missing);
 }
 
 }  // namespace glim

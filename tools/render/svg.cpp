@@ -5,28 +5,13 @@
 #include <fmt/format.h>
 
 #include "models/tokenizers/utf8.hpp"
+#include "tools/common/escape.hpp"
 
 namespace glim {
 namespace {
 constexpr double kColumn = 0.6;  // of the font's size: the mean width of DejaVu Sans's letters
 constexpr const char* kFonts = "'DejaVu Sans', 'Noto Sans CJK SC', sans-serif";
 }  // namespace
-
-std::string xml_escaped(std::string_view text) {
-  constexpr std::string_view kSpecial = "&<>\"'";
-  constexpr std::string_view kEntities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
-  std::string out;
-  for (const CodePoint& c : code_points(text)) {
-    std::uint32_t v = c.value;
-    bool forbidden = (v < 0x20 && v != '\t' && v != '\n' && v != '\r') || v == 0xfffe ||
-                     v == 0xffff || (v >= 0xd800 && v < 0xe000);
-    if (const auto at = kSpecial.find(static_cast<char>(v)); v < 0x80 && at != kSpecial.npos)
-      out += kEntities[at];
-    else
-      append_utf8(out, forbidden ? 0xfffd : v);
-  }
-  return out;
-}
 
 std::string coordinate(double v) {
   if (!std::isfinite(v)) return "0";
@@ -49,7 +34,7 @@ Svg::Svg(double width, double height, std::string_view title) {
   body_ = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" viewBox=\"0 0 {} {}\" "
       "font-family=\"{}\" role=\"img\">\n<title>{}</title>\n",
-      w, h, w, h, kFonts, xml_escaped(title));
+      w, h, w, h, kFonts, in_xml(title));
   rect(0, 0, width, height, "#ffffff");
 }
 
@@ -77,7 +62,7 @@ void Svg::text(double x, double y, std::string_view text, double size, Anchor an
   body_ +=
       fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"{}\" text-anchor=\"{}\"{}{}{}>{}</text>\n",
                   coordinate(x), coordinate(y), coordinate(size), where, turned,
-                  more.empty() ? "" : " ", more, xml_escaped(text));
+                  more.empty() ? "" : " ", more, in_xml(text));
 }
 
 }  // namespace glim

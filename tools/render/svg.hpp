@@ -12,8 +12,6 @@ inline constexpr const char* kInk = "#333333";
 
 enum class Anchor { Start, Middle, End };
 
-// & < > " ' as entities; control characters that XML forbids and bytes that are not UTF-8 as U+FFFD.
-std::string xml_escaped(std::string_view text);
 // "12.5": two decimals at most; 0 for a number that is not finite, so that the picture stays readable.
 std::string coordinate(double v);
 // The approximate width of a line of text.

@@ -12,6 +12,7 @@
 #include "tensor/io/stored_json.hpp"
 #include "tensor/matmul/plan.hpp"
 #include "tensor/simd/isa.hpp"
+#include "tools/common/escape.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/train/option_list.hpp"
 
@@ -76,7 +77,8 @@ std::string TrainOptions::to_toml() const {
   std::string toml =
       "# The effective options of this run: glim train --config FILE takes them again.\n";
   toml += "# Kernels " + std::string(name_of(best_isa())) + " (GLIM_ISA).\n";
-  for (const TrainOption& t : train_options()) toml += t.name + " = " + t.json(*this).dump() + "\n";
+  for (const TrainOption& t : train_options())
+    toml += t.name + " = " + in_toml(t.json(*this).dump()) + "\n";
   toml += "gemm = \"" + std::string(name_of(gemm_engine())) + "\"\n";
   return toml;
 }

@@ -7,6 +7,7 @@
 #include "tensor/io/safetensors.hpp"
 #include "tools/cli/example_options.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/escape.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/derive/sheet.hpp"
 #include "tools/train/checkpoint.hpp"
@@ -91,7 +92,7 @@ std::string command_of(const Command& command) {
   for (const Option& o : command.options) {
     if (!o.given || o.name == "out" || o.name == "overwrite") continue;
     for (const std::string& value : o.typed)
-      text += " --" + o.name + (o.is_flag() ? "" : " " + shell_word(value));
+      text += " " + (o.is_flag() ? "--" + o.name : shell_option(o.name, value));
   }
   return text;
 }

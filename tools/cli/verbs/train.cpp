@@ -16,6 +16,7 @@
 #include "tools/cli/progress.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/counted.hpp"
+#include "tools/common/escape.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/train/distil.hpp"
 #include "tools/train/fingerprint.hpp"
@@ -164,8 +165,8 @@ std::string why_complete(const TrainOptions& o, const TrainState& s) {
     why += fmt::format(", {} of the validation sentences right", o.enough);
     more = " --enough 0";
   }
-  return fmt::format("The run in {0} is complete: {1}. To go on: glim train --resume --out {0}{2}",
-                     o.out, why, more);
+  return fmt::format("The run in {0} is complete: {1}. To go on: glim train --resume {2}{3}", o.out,
+                     why, shell_option("out", o.out), more);
 }
 
 // A warm-up as long as the run leaves nothing to learn at the full rate: it is shorter unless it was given.
@@ -313,7 +314,8 @@ void run_train(Command& command, TrainArguments& a) {
   std::signal(SIGINT, SIG_DFL);  // everything is saved
   std::signal(SIGTERM, SIG_DFL);
   if (!done) {
-    say("interrupted: saved to " + last + "; to go on: glim train --resume --out " + o.out);
+    say("interrupted: saved to " + last + "; to go on: glim train --resume " +
+        shell_option("out", o.out));
     throw Exit(130);
   }
   if (quiet()) return;
@@ -334,7 +336,7 @@ void run_train(Command& command, TrainArguments& a) {
   print_line("Model saved to " + model_file(o.out));
   // The weights after the last step, not the best ones: a run on another machine is held against these.
   print_line(fmt::format("weights after {} updates: {}", state.step, hash));
-  if (o.record) print_line("To see what happened inside: glim report " + o.out);
+  if (o.record) print_line("To see what happened inside: glim report " + shell_word(o.out));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "models/pipeline/described.hpp"
 #include "models/tokenizers/by_vocabulary.hpp"
 #include "tensor/clock.hpp"
+#include "tools/common/escape.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/common/output.hpp"
 #include "tools/common/processor_time.hpp"
@@ -122,14 +123,14 @@ void measure_images_for_comparison(const TrainOptions& o, Comparison& row) {
 
 std::string image_comparison_table(const std::vector<Comparison>& rows, const std::string& data) {
   std::string text =
-      data +
+      in_markdown(data) +
       "; the images that are held out also chose the checkpoint.\n\n"
       "| model | parameters | training | processor time | accuracy | time an image |\n"
       "|---|---|---|---|---|---|\n";
   for (const Comparison& r : rows)
-    text += fmt::format("| {} | {} | {} | {} | {:.2f} % | {:.2f} ms |\n", r.name, r.parameters,
-                        seconds(r.train_seconds), seconds(r.processor_seconds), 100 * r.accuracy,
-                        r.milliseconds);
+    text += fmt::format("| {} | {} | {} | {} | {:.2f} % | {:.2f} ms |\n", in_markdown(r.name),
+                        r.parameters, seconds(r.train_seconds), seconds(r.processor_seconds),
+                        100 * r.accuracy, r.milliseconds);
   return text +
          "\n- vit: any two patches are a few ops apart; that an image has neighbours is learned.\n"
          "- cnn: a layer sees a few neighbours, and has one set of weights for all places.\n";
@@ -142,12 +143,13 @@ std::string comparison_table(const std::vector<Comparison>& rows, const std::str
       "| model | parameters | training | processor time | test perplexity | BLEU | exact | time a "
       "sentence | path at {} / {} tokens | decoder passes |\n"
       "|---|---|---|---|---|---|---|---|---|---|\n",
-      data, o.beam == 1 ? "greedy" : fmt::format("beam {}", o.beam), kShort, kLong);
+      in_markdown(data), o.beam == 1 ? "greedy" : fmt::format("beam {}", o.beam), kShort, kLong);
   for (const Comparison& r : rows)
     text += fmt::format(
-        "| {} | {} | {} | {} | {:.3f} | {:.1f} | {:.1f} % | {:.1f} ms | {} / {} | {} |\n", r.name,
-        r.parameters, seconds(r.train_seconds), seconds(r.processor_seconds), r.perplexity, r.bleu,
-        r.exact, r.milliseconds, r.path_short, r.path_long, r.one_pass ? "1" : "n");
+        "| {} | {} | {} | {} | {:.3f} | {:.1f} | {:.1f} % | {:.1f} ms | {} / {} | {} |\n",
+        in_markdown(r.name), r.parameters, seconds(r.train_seconds), seconds(r.processor_seconds),
+        r.perplexity, r.bleu, r.exact, r.milliseconds, r.path_short, r.path_long,
+        r.one_pass ? "1" : "n");
   auto has = [&](const char* kind) {
     return std::any_of(rows.begin(), rows.end(),
                        [&](const Comparison& r) { return r.kind == kind; });

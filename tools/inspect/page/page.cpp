@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
+#include "tools/common/escape.hpp"
 #include "tools/render/color.hpp"
-#include "tools/render/svg.hpp"
 
 namespace glim {
 
@@ -28,10 +28,8 @@ std::string palette_script() {
 }  // namespace
 
 std::string html_page(const PageParts& parts) {
-  // Within a script element only "<" can end it: JSON may write it as an escape.
-  std::string styles(kPageStyle), data, scripts;
+  std::string styles(kPageStyle), scripts;
   for (std::string_view style : parts.styles) styles += style;
-  for (char c : parts.data) c == '<' ? data += "\\u003c" : data += c;
   auto add = [&](std::string_view text) {
     scripts.append("<script>\n").append(text).append("</script>\n");
   };
@@ -39,11 +37,12 @@ std::string html_page(const PageParts& parts) {
   add(palette_script());
   add(kPageScript);
   for (std::string_view text : parts.scripts) add(text);
-  const std::string page = fmt::format(
-      fmt::runtime(kPageFrame),
-      fmt::arg("webassembly", parts.webassembly ? " 'wasm-unsafe-eval'" : ""),
-      fmt::arg("title", xml_escaped(parts.title)), fmt::arg("styles", styles),
-      fmt::arg("body", parts.body), fmt::arg("data", data), fmt::arg("scripts", scripts));
+  const std::string page =
+      fmt::format(fmt::runtime(kPageFrame),
+                  fmt::arg("webassembly", parts.webassembly ? " 'wasm-unsafe-eval'" : ""),
+                  fmt::arg("title", in_xml(parts.title)), fmt::arg("styles", styles),
+                  fmt::arg("body", parts.body), fmt::arg("data", in_script(parts.data)),
+                  fmt::arg("scripts", scripts));
   if (parts.most_bytes > 0 && page.size() > parts.most_bytes)
     throw ValueError("page",
                      fmt::format("the page would have {:.1f} MB, more than the {:.1f} MB "

@@ -3,12 +3,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "tools/common/escape.hpp"
 #include "tools/common/toml.hpp"
 #include "tools/inspect/page/page.hpp"
 #include "tools/inspect/replay.hpp"
 #include "tools/inspect/report/events.hpp"
 #include "tools/render/color.hpp"
-#include "tools/render/svg.hpp"
 #include "tools/train/options.hpp"
 
 namespace glim {
@@ -79,7 +79,7 @@ std::string report_page(const std::vector<TrainingRun>& runs, std::uint64_t most
   parts.data = report_json(runs);
   parts.styles = {kReportStyle};
   parts.scripts = {kChartsScript, kReportScript};
-  parts.body = "<h1>" + xml_escaped(parts.title) + "</h1>\n";
+  parts.body = "<h1>" + in_xml(parts.title) + "</h1>\n";
   parts.most_bytes = most_bytes;
   parts.advice = "a larger --max-mb, fewer runs, or glim train with a larger --record-every";
   return html_page(parts);
