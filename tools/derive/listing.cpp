@@ -70,17 +70,23 @@ Listing::Listing(Trace trace, bool each_op) : trace_(std::move(trace)), each_op_
   std::vector<Part> apart = std::move(parts_);
   parts_.clear();
   for (std::size_t k = 0; k < apart.size();) {
-    std::size_t end = k + 1;
-    Part all = apart[k];
-    for (; end < apart.size() && !all.stack.empty() && apart[end].stack == all.stack &&
-           apart[end].backward == all.backward;
-         ++end) {
-      all.layers.push_back(apart[end].layers[0]);
-      all.values.push_back(apart[end].values[0]);
+    // As many layers as are equal to this one.
+    Part run = apart[k];
+    for (++k; k < apart.size() && !run.stack.empty() && apart[k].stack == run.stack &&
+              apart[k].backward == run.backward;
+         ++k) {
+      Part longer;
+      longer.stack = run.stack;
+      longer.backward = run.backward;
+      longer.layers = run.layers;
+      longer.values = run.values;
+      longer.layers.push_back(apart[k].layers[0]);
+      longer.values.push_back(apart[k].values[0]);
+      if (!fold(longer)) break;
+      run = std::move(longer);
     }
-    const bool loop = end > k + 1 && fold(all);
-    parts_.push_back(loop ? std::move(all) : apart[k]);
-    k = loop ? end : k + 1;
+    keep_ports(run);
+    parts_.push_back(std::move(run));
     const Part& added = parts_.back();
     for (std::size_t j = 0; j < added.values.size(); ++j)
       for (std::size_t l = 0; l < added.values[j].size(); ++l) {
@@ -233,17 +239,15 @@ void Listing::signature(int v, bool root, std::string& text, std::vector<int>& r
 // Whether the layers of `all` are equal; then it is a loop.
 bool Listing::fold(Part& all) {
   const std::size_t count = all.layers.size(), lines = all.values[0].size();
-  for (std::size_t j = 0; j < count; ++j) {
-    if (all.values[j].size() != lines) return false;
-    if (j > 0 && std::abs(all.layers[j] - all.layers[j - 1]) != 1) return false;
-  }
+  for (std::size_t j = 1; j < count; ++j)
+    if (all.values[j].size() != lines ||
+        all.layers[j] != all.layers[j - 1] + (all.backward ? -1 : 1))
+      return false;
   std::map<int, std::pair<std::size_t, std::size_t>> own;  // value -> layer, line
   for (std::size_t j = 0; j < count; ++j)
     for (std::size_t l = 0; l < lines; ++l) own[all.values[j][l]] = {j, l};
-  Part* before = nullptr;  // the forward loop of this stack
-  for (Part& p : parts_)
-    if (!p.backward && p.stack == all.stack && p.loop()) before = &p;
-  if (all.backward && (!before || before->layers.size() != count)) return false;
+  const Part* before = all.backward ? forward_of(all) : nullptr;
+  if (all.backward && !before) return false;
   auto forward_place = [&](int v) -> std::pair<int, std::size_t> {  // number of the layer, line
     const auto part = part_of_.find(v);
     if (!before || part == part_of_.end() ||
@@ -255,7 +259,12 @@ bool Listing::fold(Part& all) {
     const Home h = home_of(trace_[v].path);
     return h.stack == all.stack && h.number == all.layers[j] ? h.local : std::string();
   };
-  std::set<int> outside;
+  // One text for one value: how the first layer's lines read it.
+  enum Read { Outside, Own, Line, Kept, Port, Carried };
+  std::map<int, std::pair<Read, std::size_t>> reads;
+  auto reads_as = [&](int v, Read how, std::size_t which = 0) {
+    return reads.emplace(v, std::pair(how, which)).first->second == std::pair(how, which);
+  };
   for (std::size_t l = 0; l < lines; ++l) {
     std::vector<std::vector<int>> refs(count);
     std::string first;
@@ -274,20 +283,22 @@ bool Listing::fold(Part& all) {
           if (!is(refs[j][r], j)) return false;
         return true;
       };
-      if (each([&](int x, std::size_t) { return x == v; })) {
-        outside.insert(v);
+      if (!own.contains(v) && each([&](int x, std::size_t) { return x == v; })) {
+        if (!reads_as(v, Outside)) return false;
       } else if (is_given(trace_[v].op) && !local(v, 0).empty() && each([&](int x, std::size_t j) {
                    return is_given(trace_[x].op) && local(x, j) == local(v, 0);
                  })) {
+        if (!reads_as(v, Own)) return false;
         all.own.insert(v);
       } else if (own.contains(v) && own[v].first == 0 && each([&](int x, std::size_t j) {
                    return own.contains(x) && own[x] == std::pair(j, own[v].second);
                  })) {
-        continue;
+        if (!reads_as(v, Line)) return false;
       } else if (all.backward && forward_place(v).first == all.layers[0] &&
                  each([&](int x, std::size_t j) {
                    return forward_place(x) == std::pair(all.layers[j], forward_place(v).second);
                  })) {
+        if (!reads_as(v, Kept)) return false;
         all.kept.insert(v);
       } else if (auto handed =
                      [&](const Carry& c) {
@@ -297,9 +308,9 @@ bool Listing::fold(Part& all) {
                        });
                      };
                  all.backward && std::ranges::any_of(before->carries, handed)) {
-        Carry& c = *std::ranges::find_if(before->carries, handed);
-        all.ports[v] = c.name;
-        c.port = c.name.substr(c.name.rfind('_') + 1);
+        const auto c = std::ranges::find_if(before->carries, handed);
+        if (!reads_as(v, Port, static_cast<std::size_t>(c - before->carries.begin()))) return false;
+        all.ports[v] = c->name;
       } else {
         const int next = refs[1][r];
         if (!own.contains(next) || own[next].first != 0) return false;
@@ -312,21 +323,40 @@ bool Listing::fold(Part& all) {
         while (k < all.carries.size() &&
                !(all.carries[k].line == line && all.carries[k].before == v))
           ++k;
-        if (k == all.carries.size())
-          all.carries.push_back(
-              {identifier(all.stack) + (all.backward ? "_dx" : "_x"), line, v, ""});
-        if (k > 0)
-          all.carries[k].name =
-              identifier(all.stack) + fill_in("_{}x{}", all.backward ? "d" : "", k + 1);
+        if (!reads_as(v, Carried, k)) return false;
+        if (k == all.carries.size()) {
+          // A second loop of the stack has variables of its own: backward reads those of the first.
+          const bool second = std::ranges::any_of(parts_, [&](const Part& p) {
+            return p.loop() && p.stack == all.stack && p.backward == all.backward;
+          });
+          const std::string number = k > 0 ? std::to_string(k + 1) : "";
+          all.carries.push_back({identifier(all.stack) +
+                                     (second ? fill_in("_{}", all.layers[0]) : "") +
+                                     (all.backward ? "_dx" : "_x") + number,
+                                 line, v, ""});
+        }
         all.carried[v] = k;
       }
     }
   }
-  // One text for one value.
-  for (const auto& [v, k] : all.carried)
-    if (outside.contains(v) || all.own.contains(v) || all.kept.contains(v) || all.ports.contains(v))
-      return false;
   return true;
+}
+
+// The forward loop that has the layers of a backward part, or null.
+const Part* Listing::forward_of(const Part& backward) const {
+  for (const Part& p : parts_)
+    if (!p.backward && p.loop() && p.stack == backward.stack &&
+        p.layers.front() <= backward.layers.back() && backward.layers.front() <= p.layers.back())
+      return &p;
+  return nullptr;
+}
+
+// The layers of a forward loop keep what they were handed, where this backward loop reads it.
+void Listing::keep_ports(const Part& backward) {
+  for (const auto& [v, name] : backward.ports)
+    for (Part& p : parts_)
+      for (Carry& c : p.carries)
+        if (c.name == name) c.port = name.substr(name.rfind('_') + 1);
 }
 
 // Several of a module have the same path: the second is "matmul_2", also if the first has no line.
@@ -396,7 +426,10 @@ void Listing::name_all() {
     }
   };
   for (const Part& part : parts_)
-    for (const Carry& c : part.carries) used[""].insert(c.name);
+    for (const Carry& c : part.carries) {
+      used[""].insert(c.name);
+      if (!c.port.empty()) used[part.stack].insert(c.port);
+    }
   for (const Part& part : parts_)
     if (part.loop())
       name_part(part, [&](const std::string& n) { return used[part.stack].contains(n); });

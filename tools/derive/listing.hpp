@@ -83,6 +83,8 @@ class Listing {
   void choose_lines();
   void make_parts();
   bool fold(Part& all);
+  const Part* forward_of(const Part& backward) const;
+  void keep_ports(const Part& backward);
   void name_all();
   Home home(int v) const;
   void name_gradients();

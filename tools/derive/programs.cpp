@@ -106,42 +106,56 @@ class Program : public Expressions {
     put(left + expression(v).text, letters_.shape(at(v).shape(), at(v).batch));
   }
 
-  // Values that each layer keeps for backward.
-  void write_layers() {
-    std::string names;
+  // What each layer of this part's stack keeps for other parts: names with commas.
+  std::string kept_names() const {
+    std::vector<std::string> names;
+    auto add = [&](const std::string& name) {
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    };
     for (const Part& p : listing_.parts()) {
       if (!p.loop() || p.stack != part_->stack) continue;
       for (const Carry& c : p.carries)
-        if (!c.port.empty()) names += ", " + c.port;
+        if (!c.port.empty()) add(c.port);
       for (int v : p.values[0])
-        if (listing_.stored(v)) names += ", " + identifier(listing_.name(v));
+        if (listing_.stored(v)) add(identifier(listing_.name(v)));
     }
-    const std::string layers = identifier(part_->stack);
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+    return text;
+  }
+  void write_layers() {
+    int count = 0;  // a layer's number is its place
+    for (const Part& p : listing_.parts())
+      if (p.loop() && p.stack == part_->stack)
+        count = std::max({count, p.layers.front() + 1, p.layers.back() + 1});
+    const std::string layers = identifier(part_->stack), names = kept_names();
     out_ += "\n";
-    if (cpp_)
-      put(fill_in("struct { Tensor {}; } {}[{}]", names.substr(2), layers, part_->layers.size()));
-    else
-      put(fill_in("{} = [SimpleNamespace() for _ in range({})]", layers, part_->layers.size()));
+    if (cpp_ && names.empty()) return;
+    put(cpp_ ? fill_in("struct { Tensor {}; } {}[{}]", names, layers, count)
+             : fill_in("{} = [SimpleNamespace() for _ in range({})]", layers, count));
   }
 
   void write_loop() {
     const Part& p = *part_;
     const std::string layers = identifier(p.stack), indent = indent_;
-    const std::size_t n = p.layers.size();
+    const int first = std::min(p.layers.front(), p.layers.back()),
+              end = std::max(p.layers.front(), p.layers.back()) + 1;
     for (const Carry& c : p.carries) {
       part_ = &outside_;
       put((cpp_ ? "Tensor " : "") + c.name + " = " + ref(c.before));
       part_ = &p;
     }
     if (cpp_) {
-      put(fill_in(p.backward ? "for (int i = {}; i-- > 0;) {" : "for (int i = 0; i < {}; ++i) {",
-                  n));
+      put(p.backward ? fill_in("for (int i = {}; i-- > {};) {", end, first)
+                     : fill_in("for (int i = {}; i < {}; ++i) {", first, end));
       indent_ += "  ";
-      put(fill_in("auto& s = {}[i]", layers));
+      if (!kept_names().empty()) put(fill_in("auto& s = {}[i]", layers));
       put(fill_in("const std::string p = \"{}.\" + std::to_string(i) + \".\"",
                   in_language(p.stack)));
     } else {
-      put(fill_in(p.backward ? "for i in reversed(range({})):" : "for i in range({}):", n));
+      const std::string range =
+          first > 0 ? fill_in("range({}, {})", first, end) : fill_in("range({})", end);
+      put(fill_in(p.backward ? "for i in reversed({}):" : "for i in {}:", range));
       indent_ += "    ";
       put(fill_in("s, p = {}[i], \"{}.\" + str(i) + \".\"", layers, in_language(p.stack)));
     }
