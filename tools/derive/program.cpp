@@ -156,8 +156,9 @@ std::string Expressions::argument(const Value& v, const std::string& name,
 
 Text Expressions::operand(int v) const {
   const Value& x = at(v);
-  if (x.is_number())
-    return {x.shape().rank() == 0 && language_ != kCpp ? number(x.number()) : full(x)};
+  if (x.is_number() && x.shape().rank() == 0 && language_ != kCpp)
+    return {number(x.number()), language_ == kNumpy ? 4 : 5};  // (1).reshape
+  if (x.is_number()) return {full(x)};
   if (listing_.has_line(v) || x.op == "leaf" || x.op == "constant" || x.op == "zero")
     return {ref(v)};
   return expression(v);
