@@ -35,7 +35,7 @@ busy, ticks = None, 0  # the function that runs, and for how many seconds
 
 
 def fail(text):
-    os.write(errors, f"{text}\n".encode())
+    os.write(errors, f"{text}\n".encode(errors="backslashreplace"))
     os._exit(1)
 
 
