@@ -3,6 +3,7 @@
 #include <cctype>
 #include <cstdint>
 #include <cstdio>
+#include <utility>
 
 namespace glim {
 namespace {
@@ -71,6 +72,22 @@ std::string bytes_as(const char* form, std::string_view bytes) {
   return out;
 }
 
+using Spelling = std::pair<std::uint32_t, const char*>;
+
+template <std::size_t N>
+const char* spelled(const Character& c, const Spelling (&known)[N]) {
+  for (const auto& [code, as] : known)
+    if (code == c.code) return as;
+  return nullptr;
+}
+
+// With each `sign` spelled so.
+std::string with(std::string_view text, char sign, std::string_view as) {
+  std::string out;
+  for (const char c : text) c == sign ? out += as : out += c;
+  return out;
+}
+
 }  // namespace
 
 std::string visible(std::string_view text, std::string_view kept) {
@@ -112,35 +129,17 @@ std::string in_cpp_comment(std::string_view text) {
 
 std::string in_xml(std::string_view text) {
   return each(text, [](const Character& c, auto) {
-    switch (c.code) {
-      case '&':
-        return std::string("&amp;");
-      case '<':
-        return std::string("&lt;");
-      case '>':
-        return std::string("&gt;");
-      case '"':
-        return std::string("&quot;");
-    }
+    const Spelling known[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
+    if (const char* entity = spelled(c, known)) return std::string(entity);
     // As they are, a reader would make spaces of these in an attribute.
     if (c.is_one_of("'\t\n\r")) return number("&#%u;", c.code);
-    const bool forbidden =
-        c.code == kInvalid || c.code < 0x20 || c.code == 0xFFFE || c.code == 0xFFFF;
+    const bool forbidden = c.code == kInvalid || c.code < 0x20 || (c.code >> 1) == 0x7FFF;
     return forbidden ? std::string("\uFFFD") : std::string(c.bytes);
   });
 }
 
-std::string in_script(std::string_view json) {
-  return each(json, [](const Character& c, auto) {
-    return c.code == '<' ? std::string("\\u003c") : std::string(c.bytes);
-  });
-}
-
-std::string in_toml(std::string_view json) {
-  return each(json, [](const Character& c, auto) {
-    return c.code == 0x7F ? std::string("\\u007f") : std::string(c.bytes);
-  });
-}
+std::string in_script(std::string_view json) { return with(json, '<', "\\u003c"); }
+std::string in_toml(std::string_view json) { return with(json, '\x7F', "\\u007f"); }
 
 std::string in_markdown(std::string_view text) {
   const std::string line = visible(text);
@@ -161,21 +160,11 @@ std::string in_markdown(std::string_view text) {
 
 std::string in_latex(std::string_view text) {
   const std::string line = visible(text);
-  return each(line, [](const Character& c, std::string_view rest) -> std::string {
-    switch (c.code) {
-      case '\\':
-        return "\\textbackslash{}";
-      case '^':
-        return "\\textasciicircum{}";
-      case '~':
-        return "\\textasciitilde{}";
-      case '<':
-        return "\\textless{}";
-      case '>':
-        return "\\textgreater{}";
-      case '|':
-        return "\\textbar{}";
-    }
+  return each(line, [](const Character& c, std::string_view rest) {
+    const Spelling known[] = {{'\\', "\\textbackslash{}"}, {'^', "\\textasciicircum{}"},
+                              {'~', "\\textasciitilde{}"}, {'<', "\\textless{}"},
+                              {'>', "\\textgreater{}"},    {'|', "\\textbar{}"}};
+    if (const char* command = spelled(c, known)) return std::string(command);
     if (c.is_one_of("{}$&#_%")) return "\\" + std::string(c.bytes);
     // Two of these would be one sign.
     const bool joined = c.is_one_of("-'`,?!") && !rest.empty() && Character(rest).is_one_of("-'`,");

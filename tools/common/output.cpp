@@ -1,6 +1,5 @@
 #include "tools/common/output.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -31,8 +30,8 @@ std::string for_terminal(std::string_view text) { return visible(text, "\n\t"); 
 
 std::string printable(std::string_view text) {
   std::string line = for_terminal(text);
-  std::ranges::replace_if(
-      line, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  for (char& c : line)
+    if (c == '\n' || c == '\t') c = ' ';
   if (line.size() <= kLongestMessage) return line;
   // The problem is at the end or at the beginning, what was typed between them.
   auto start_of_character = [&](std::size_t at) {

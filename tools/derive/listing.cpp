@@ -39,7 +39,7 @@ Home home_of(const std::string& path) {
   for (std::size_t begin = 0; begin < path.size();) {
     const std::size_t end = std::min(path.find('.', begin), path.size());
     const std::string_view part = std::string_view(path).substr(begin, end - begin);
-    if (begin > 0 && !part.empty() &&
+    if (begin > 0 && !part.empty() && part.size() < 10 &&
         std::ranges::all_of(part, [](unsigned char c) { return std::isdigit(c); }))
       return {path.substr(0, begin - 1), end < path.size() ? path.substr(end + 1) : "",
               std::stoi(std::string(part))};
@@ -75,11 +75,7 @@ Listing::Listing(Trace trace, bool each_op) : trace_(std::move(trace)), each_op_
     for (++k; k < apart.size() && !run.stack.empty() && apart[k].stack == run.stack &&
               apart[k].backward == run.backward;
          ++k) {
-      Part longer;
-      longer.stack = run.stack;
-      longer.backward = run.backward;
-      longer.layers = run.layers;
-      longer.values = run.values;
+      Part longer{run.stack, run.layers, run.backward, run.values};
       longer.layers.push_back(apart[k].layers[0]);
       longer.values.push_back(apart[k].values[0]);
       if (!fold(longer)) break;

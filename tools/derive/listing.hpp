@@ -41,12 +41,12 @@ struct Part {
   std::vector<int> layers;  // in the order in which they run
   bool backward = false;
   std::vector<std::vector<int>> values;  // of each layer: those with a line
-  std::vector<Carry> carries;
+  std::vector<Carry> carries = {};
   // Values that the first layer reads from elsewhere, whose text follows the layer's number.
-  std::set<int> own;                   // parameters and constants of the layer
-  std::set<int> kept;                  // values of the forward pass's layer
-  std::map<int, std::size_t> carried;  // -> number of the carry
-  std::map<int, std::string> ports;    // -> carry of the forward pass
+  std::set<int> own = {};                   // parameters and constants of the layer
+  std::set<int> kept = {};                  // values of the forward pass's layer
+  std::map<int, std::size_t> carried = {};  // -> number of the carry
+  std::map<int, std::string> ports = {};    // -> carry of the forward pass
   bool loop() const { return layers.size() > 1; }
 };
 
