@@ -24,6 +24,7 @@ import language
 import layers
 import optimisers
 import recurrent
+import stacks
 import tensor_ops
 import transformer
 import variants
@@ -46,6 +47,7 @@ def write(folder):
         vision_models,
         recurrent,
         variants,
+        stacks,
     ):
         for ref in module.make():
             path = ref.save(folder)
