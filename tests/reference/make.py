@@ -22,6 +22,7 @@ import files
 import imported
 import language
 import layers
+import module_db
 import optimisers
 import recurrent
 import stacks
@@ -48,6 +49,7 @@ def write(folder):
         recurrent,
         variants,
         stacks,
+        module_db,
     ):
         for ref in module.make():
             path = ref.save(folder)
