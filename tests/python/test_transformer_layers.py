@@ -109,6 +109,8 @@ def test_what_layers_refuse():
         with pytest.raises(TypeError, match="unknown argument '(src_mask|is_causal|key_padding_mask|attn_mask|tgt_mask|"
                                             "memory_key_padding_mask|mask)'.*true = may attend.*keep=~mask"):
             call()
+    with pytest.raises(TypeError, match="^TransformerDecoderLayer: .* and causal, with tgt_ or memory_ before it"):
+        decoder(x, x, keep=~hidden)
     with pytest.raises(glim.ShapeError, match="keep"):
         layer(x, keep=hidden[:2])
     with pytest.raises(glim.DTypeError, match="keep-mask must be bool"):

@@ -26,8 +26,9 @@ Extent2 extent_of(const char* what, const DimsArg& d);
 inline Var of_keys(const Var& mask) {
   return mask.defined() && mask.rank() == 1 ? unsqueeze(mask, 0) : mask;
 }
-// TypeError for arguments that a layer of attention does not have, with what to give for torch's masks.
-void refuse_unknown(const char* layer, nb::kwargs unknown);
+// TypeError for arguments that a layer of attention does not have, with what to give for torch's masks. `before` says
+// what comes before the name of a mask.
+void refuse_unknown(const std::string& layer, nb::kwargs unknown, const std::string& before = "");
 
 void bind_modules(nb::module_& m);  // Module, Layer, and what Python derives from
 void bind_layers(nb::module_& m);

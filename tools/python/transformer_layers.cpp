@@ -60,13 +60,15 @@ void bind_layer(nb::class_<InLayout<L>, Module> layer) {
 
 }  // namespace
 
-void refuse_unknown(const char* layer, nb::kwargs unknown) {
+void refuse_unknown(const std::string& layer, nb::kwargs unknown, const std::string& before) {
   for (auto [name, value] : unknown)
     throw nb::type_error(
-        (std::string(layer) + ": unknown argument '" + nb::cast<std::string>(name) +
-         "'. Masks are called keep, key_keep (bool, true = may attend), bias, key_bias "
-         "(added to the scores) and causal. A boolean mask of torch's is true where Glim's "
-         "is false: keep=~mask; one of numbers is bias=mask")
+        (layer + ": unknown argument '" + nb::cast<std::string>(name) +
+         "'. Masks are called keep, key_keep (bool, true = may attend), bias, key_bias (added to "
+         "the scores) and causal" +
+         before +
+         ". A boolean mask of torch's is true where Glim's is false: keep=~mask; one of numbers "
+         "is bias=mask")
             .c_str());
 }
 
@@ -105,8 +107,7 @@ void bind_transformer_layers(nb::module_& m) {
          const Arg& key_keep, const Arg& bias, const Arg& key_bias, bool causal,
          const Arg& memory_keep, const Arg& memory_key_keep, const Arg& memory_bias,
          const Arg& memory_key_bias, bool memory_causal, nb::kwargs unknown) {
-        refuse_unknown("TransformerDecoderLayer, with tgt_ and memory_ before a mask's name",
-                       unknown);
+        refuse_unknown("TransformerDecoderLayer", unknown, ", with tgt_ or memory_ before it");
         const Var& x = tgt("tgt");
         const AttentionRequest of_self{of_keys(key_keep("tgt_key_keep")).value(),
                                        keep("tgt_keep").value(), of_keys(key_bias("tgt_key_bias")),
