@@ -89,6 +89,15 @@ def test_a_stack_has_copies_of_its_layer():
         assert "layers.2.self_attn.linear" in [node.path for node in tape.nodes]
 
 
+@pytest.mark.parametrize("norm, options, last", [("pre", {}, True), ("pre", {"final_norm": False}, False), ("post", {}, False),
+                                                 ("post", {"final_norm": True}, True)])
+def test_the_last_norm_of_a_model(norm, options, last):
+    model = glim.Transformer(src_vocab=9, tgt_vocab=9, d_model=8, heads=2, d_ff=16, encoder_layers=1, decoder_layers=1,
+                             norm=norm, **options)
+    names = {name for name, _ in model.named_parameters()}
+    assert {"encoder.norm.weight", "decoder.norm.bias"}.issubset(names) == ("encoder.norm.bias" in names) == last
+
+
 def test_training_drops_and_learns():
     glim.seed(2)
     stack = glim.TransformerDecoder(glim.TransformerDecoderLayer(8, 2, 16, dropout=0.5, norm_first=True), 2)
