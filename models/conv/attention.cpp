@@ -86,6 +86,7 @@ std::unique_ptr<QuadraticAttention> attention_from(const Conv2d& conv, double al
       fail("the padding must be " + std::to_string((w->span() - 1) / 2) + ", not " +
            std::to_string(w->before));
   }
+  if (conv.groups() != 1) fail("a convolution in groups has a kernel for a part of the channels");
   if (!(alpha > 0)) fail("α must be above 0");
   Index out = conv.weight.size(0), in = conv.weight.size(1), width = std::min(in, out);
   Index heads = rows.kernel * columns.kernel;

@@ -52,7 +52,7 @@ class QuadraticAttention : public Layer {
 inline constexpr double kSaturation = 46;  // α: e^-46 is 1e-20
 
 // The attention layer that computes what `conv` computes, of its dtype. ValueError unless conv has
-// an odd kernel, stride 1, and as much padding as keeps the size of the image.
+// an odd kernel, stride 1, one group, and as much padding as keeps the size of the image.
 std::unique_ptr<QuadraticAttention> attention_from(const Conv2d& conv, double alpha = kSaturation);
 
 }  // namespace glim

@@ -26,13 +26,15 @@ struct Size {
 };
 inline constexpr bool kSince = true;
 
-// A field as options and files have it: the name of a choice, and below 0 for "as dropout".
+// A field as options and files have it: the name of a choice, and below 0 for one that is not given.
 template <class Field>
 auto stored(const Field& field) {
   if constexpr (std::is_enum_v<Field>)
     return kNames<Field>.print(field);
   else if constexpr (std::is_same_v<Field, std::optional<double>>)
     return field.value_or(-1);
+  else if constexpr (std::is_same_v<Field, std::optional<bool>>)
+    return field ? static_cast<double>(*field) : -1.0;
   else
     return field;
 }
@@ -46,6 +48,8 @@ void restore(const Size& size, Field& field, const Stored<Field>& value) {
     field = kNames<Field>.parse(size.name, value);
   else if constexpr (std::is_same_v<Field, std::optional<double>>)
     field = value < 0 ? std::nullopt : std::optional<double>(value);
+  else if constexpr (std::is_same_v<Field, std::optional<bool>>)
+    field = value < 0 ? std::nullopt : std::optional<bool>(value != 0);
   else
     field = value;
 }
@@ -86,7 +90,7 @@ void each_size(C& c, const F& f) {
   GLIM_SIZE(activation_dropout, kSince);
   GLIM_SIZE(norm);
   GLIM_SIZE(norm_eps);
-  GLIM_SIZE(final_norm, kSince);
+  if constexpr (requires { c.final_norm; }) f({"last_norm", kSince}, c.final_norm);
   // of attention
   GLIM_SIZE(heads);
   GLIM_SIZE(attention);
@@ -119,6 +123,8 @@ Config sizes_from_json(const std::string& text, const std::string& where) {
     Config c;
     if constexpr (std::is_same_v<Config, BertConfig>)  // of older programs
       if (!j.value("learned_positions", true)) c.positions = Positions::Sinusoidal;
+    if constexpr (requires { c.final_norm; })
+      if (j.value("final_norm", false)) c.final_norm = true;  // "and behind post-norm"
     each_size(c, [&](const Size& size, auto& field) {
       if (size.since && !j.contains(size.name)) return;
       using Kept = Stored<std::remove_cvref_t<decltype(field)>>;

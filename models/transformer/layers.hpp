@@ -5,8 +5,8 @@
 //   decoder layer   x ← residual(causal self-attention), x ← residual(attention to the memory),
 //                   x ← residual(feed-forward)
 //
-// x (B, T, D), memory (B, S, D). Each residual is pre- or post-norm (nn/residual.hpp); with
-// pre-norm a final norm follows the stack. Keep-masks broadcast to (B, H, queries, keys).
+// x (B, T, D), memory (B, S, D). Each residual is pre- or post-norm (nn/residual.hpp); a final norm
+// follows a stack of pre-norm layers unless final_norm says otherwise. Keep-masks broadcast to (B, H, queries, keys).
 // A request that needs weights gets the probabilities of the attention to the memory.
 //
 // A layer or stack computes a whole sequence. With a cache it computes new positions x (B, n, D), which attend to those
@@ -34,7 +34,7 @@ struct LayerSizes {
   std::optional<double> attention_dropout = {}, activation_dropout = {};
   Positions positions = Positions::Sinusoidal;  // Rotary and Alibi are self-attention's
   bool share_qk = false;                        // one projection for queries and keys
-  bool final_norm = false;  // behind post-norm stacks, too, as torch.nn.Transformer has it
+  std::optional<bool> final_norm = {};          // behind a stack; pre-norm ones alone unless given
 
   AttentionOptions attention(Positions relative = Positions::None) const;
   double hidden_dropout() const { return activation_dropout.value_or(dropout); }
@@ -96,13 +96,13 @@ class DecoderLayer : public Callable<DecoderLayer> {
                           DecoderLayerCache* cache = nullptr);
 };
 
-// Layers under the names "layers.0", ..., and with pre-norm (or final_norm) a last norm.
+// Layers under the names "layers.0", ..., and a last norm where final_norm says so.
 template <class L>
 class LayerStack : public Module {
  public:
   LayerStack(Index count, const LayerSizes& s, bool recompute = false) : recompute_(recompute) {
     for (Index i = 0; i < count; ++i) layers.append(s);
-    if (s.norm == NormPlacement::Post && !s.final_norm) return;
+    if (!s.final_norm.value_or(s.norm == NormPlacement::Pre)) return;
     norm = {*this, "norm", std::make_unique<LayerNorm>(s.d_model, s.norm_eps, true, s.bias)};
   }
   Child<ModuleList<L>> GLIM_NAMED(layers);

@@ -54,6 +54,7 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
  public:
   MultiheadAttention(Index d_model, Index heads, AttentionOptions options = {});
   Index d_model() const { return d_; }
+  bool batch_first() const { return options_.batch_first; }
   Child<Linear> out_proj;
   Param in_proj_weight;  // of query, key and value (3 D, D), where they read the same width
 

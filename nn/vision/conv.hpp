@@ -3,16 +3,22 @@
 //   Conv1d: y[b, o, t]    = bias[o] + Σ_{c, j}    weight[o, c, j]    x[b, c, t·s + j·d - p]
 //   Conv2d: y[b, o, h, w] = bias[o] + Σ_{c, i, j} weight[o, c, i, j] x[b, c, h·s + i·d - p, ...]
 //
-//   x: (B, C, T) or (B, C, H, W)   weight: (O, C, k) or (O, C, kh, kw)   bias: (O,)
+//   x: (B, C, T) or (B, C, H, W)   weight: (O, C/G, k) or (O, C/G, kh, kw)   bias: (O,)
 //   y: (B, O, T') or (B, O, H', W')   T' = ⌊(T + 2p - d (k - 1) - 1)/s⌋ + 1; x is 0 outside
 //
-// It is unfold (every window as a row), then linear; the gradients are in autograd/ops/windows.cpp
-// and linear.cpp. In memory y has its channels last, which the next convolution reads fastest.
+// With G groups the channels are cut into G parts, each with a convolution of its own: the sum over c
+// runs over the C/G channels of o's group (Krizhevsky et al. 2012, section 3.5). With G = C a filter
+// reads a single channel ("depthwise").
 //
-// Initial values are torch's: weight and bias uniform on ±1/√(C · k) (kaiming_uniform with
+// It is unfold (every window as a row), then linear, or with groups a product for each; the gradients
+// are in autograd/ops/windows.cpp, linear.cpp and matmul.cpp. In memory y has its channels last, which
+// the next convolution reads fastest.
+//
+// Initial values are torch's: weight and bias uniform on ±1/√(C/G · k) (kaiming_uniform with
 // slope √5).
 //
-// Errors: ValueError for sizes that make no convolution (a stride below 1, Same with a stride); ShapeError
+// Errors: ValueError for sizes that make no convolution (a stride below 1, Same with a stride, groups
+// that do not divide the channels); ShapeError
 // for other ranks or channels, and where no window fits into x.
 #pragma once
 
@@ -35,13 +41,16 @@ struct Conv1dOptions {
   Index stride = 1, padding = 0, dilation = 1;
   bool bias = true;
   ConvPadding mode = ConvPadding::Given;
+  Index groups = 1;
 };
 struct Conv2dOptions {
   Extent2 stride = 1, padding = 0, dilation = 1;
   bool bias = true;
+  Index groups = 1;
 };
 
 class Conv1d : public Layer {
+  Index in_;
   Window window_;
 
  public:
@@ -58,12 +67,14 @@ class Conv1d : public Layer {
 };
 
 class Conv2d : public Layer {
+  Index in_;
   Window rows_, columns_;
 
  public:
   Conv2d(Index in, Index out, Extent2 kernel, const Conv2dOptions& options = {});
   const Window& rows() const { return rows_; }
   const Window& columns() const { return columns_; }
+  Index groups() const { return in_ / weight.size(1); }
 
   Param weight, bias;
 

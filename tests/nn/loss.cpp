@@ -2,6 +2,7 @@
 #include "nn/loss.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "nn/linear.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -24,7 +25,7 @@ Reduction reduction_named(const std::string& name) {
 
 // Value and gradient of every case whose name begins with `prefix`; returns how many there were.
 int check_losses(const std::string& prefix, double wider,
-                 const std::function<Var(const Var& x, const Tensor& target,
+                 const std::function<Var(const Var& x, const Var& target, const Var& weight,
                                          const nlohmann::json& config)>& loss) {
   Reference ref("layers");
   int cases = 0;
@@ -32,13 +33,17 @@ int check_losses(const std::string& prefix, double wider,
     ++cases;
     in_every_form([&](DType dtype) {
       INFO(name << " " << name_of(dtype));
-      Var x = Var::leaf(ref.get(name + ".x", dtype));
+      Var x = Var::leaf(ref.get(name + ".x", dtype)), target(ref.get(name + ".target", dtype));
+      Var weight = ref.has(name + ".weight") ? Var(ref.get(name + ".weight", dtype)) : Var();
+      const bool both = ref.has(name + ".dtarget");
+      if (both) target = Var::leaf(target.value());
       Tape tape;
-      Var y = loss(x, ref.get(name + ".target", dtype), ref.config(name));
+      Var y = loss(x, target, weight, ref.config(name));
       double tolerance = wider * tolerance_of(dtype);
       CHECK(distance(y.value(), ref.get(name + ".y")) <= tolerance);
       tape.backward(y, ref.get(name + ".dy", dtype));
       CHECK(distance(x.grad(), ref.get(name + ".dx")) <= tolerance);
+      if (both) CHECK(distance(target.grad(), ref.get(name + ".dtarget")) <= tolerance);
     });
   }
   return cases;
@@ -56,16 +61,50 @@ Tensor smoothed_target(const Tensor& target, Index classes, double smoothing, In
 }  // namespace
 
 TEST_CASE("losses equal torch's", "[loss][reference]") {
-  CHECK(check_losses(
-            "cross_entropy_", 1, [](const Var& x, const Tensor& target, const nlohmann::json& c) {
-              return cross_entropy(x, target,
-                                   {.ignore_index = c.value("ignore_index", kIgnoreNothing),
-                                    .label_smoothing = c.value("label_smoothing", 0.0),
-                                    .reduction = reduction_named(c["reduction"])});
-            }) == 13);
-  CHECK(check_losses("mse_", 1, [](const Var& x, const Tensor& target, const nlohmann::json& c) {
-          return mse_loss(x, Var(target), reduction_named(c["reduction"]));
+  CHECK(check_losses("cross_entropy_", 1,
+                     [](const Var& x, const Var& target, const Var& weight, const auto& c) {
+                       return cross_entropy(
+                           x, target,
+                           {.ignore_index = c.value("ignore_index", kIgnoreNothing),
+                            .label_smoothing = c.value("label_smoothing", 0.0),
+                            .reduction = reduction_named(c["reduction"]),
+                            .weight = weight});
+                     }) == 37);
+  CHECK(check_losses("mse_", 1, [](const Var& x, const Var& target, const Var&, const auto& c) {
+          return mse_loss(x, target, reduction_named(c["reduction"]));
         }) == 3);
+}
+
+TEST_CASE("a distribution on one class is that class", "[loss]") {
+  Var logits(normal({2, 3, 5}, 0, 2, {3, 1}, kDouble)),
+      weight(uniform({5}, 0.5, 2, {3, 2}, kDouble));
+  Tensor target = from_vector<Index>({3, 0, 1, 4, 0, 2}, {2, 3});
+  for (double smoothing : {0.0, 0.2, 1.0})
+    for (Reduction r : {Reduction::None, Reduction::Sum}) {
+      CrossEntropyOptions o{.label_smoothing = smoothing, .reduction = r, .weight = weight};
+      Tensor classes = cross_entropy(logits, target, o).value();
+      CHECK(close(cross_entropy(logits, one_hot(target, 5, kDouble), o).value(), classes, 1e-13));
+    }
+}
+
+// A class with no logit (-∞) takes no part where its share or its weight is 0.
+TEST_CASE("0 ln 0 is 0 in a cross-entropy", "[loss]") {
+  const double none = -std::numeric_limits<double>::infinity();
+  Var logits = Var::leaf(from_vector<double>({1, none, 2, 0.5, 1, none}, {2, 3}));
+  Var q = Var::leaf(from_vector<double>({0.25, 0, 0.75, 0, 1, 0}, {2, 3}));
+  Var weight(from_vector<double>({1, 1, 0}, {3}));
+  Tape tape;
+  Var loss = cross_entropy(logits, q, {.reduction = Reduction::Sum});
+  const double p = std::exp(-1.0) / (1 + std::exp(-1.0)), r = 1 / (1 + std::exp(-0.5));
+  CHECK(loss.item() == Approx(-0.25 * std::log(p) - 0.75 * std::log(1 - p) - std::log(r)));
+  Tensor zero_weight = from_vector<Index>({0, 2}, {2});
+  loss = loss + cross_entropy(logits, zero_weight, {.reduction = Reduction::Sum, .weight = weight});
+  tape.backward(loss);
+  CHECK(all_finite(logits.grad()));
+  CHECK(all_finite(q.grad()));
+  CHECK(logits.grad().at<double>({0, 1}) == 0);
+  // ∂L/∂q = -ln p where q is 0, too.
+  CHECK(q.grad().at<double>({1, 0}) == Approx(-std::log(1 - r)));
 }
 
 TEST_CASE("mean squared error has a gradient for both", "[loss][reference]") {
@@ -103,6 +142,16 @@ TEST_CASE("a mean over nothing is zero, with zero gradient", "[loss]") {
   CHECK(same_bits(abs(logits.grad()), zeros({2, 5})));
   Var empty_logits(zeros({0, 5}));
   CHECK(cross_entropy(empty_logits, zeros({0}, DType::Int64)).item() == 0);
+  CHECK(cross_entropy(empty_logits, zeros({0, 5})).item() == 0);
+  for (double smoothing : {0.0, 0.1}) {  // Σ w[t] is 0
+    CrossEntropyOptions o{.label_smoothing = smoothing, .weight = Var(tensor({0, 1, 1, 1, 1}))};
+    Var x = Var::leaf(normal({2, 5}, 0, 2, {1, 1}));
+    Tape again;
+    Var of_zero_weights = cross_entropy(x, target, o);
+    CHECK(of_zero_weights.item() == 0);
+    again.backward(of_zero_weights);
+    CHECK(same_bits(abs(x.grad()), zeros({2, 5})));
+  }
   CHECK(smooth(empty_logits, zeros({0}, DType::Int64)).item() == 0);
 }
 
@@ -260,6 +309,14 @@ TEST_CASE("what losses refuse, and where", "[loss]") {
   CHECK_THROWS_AS(cross_entropy(logits, from_vector<Index>({1, -2, 3}, {3})), IndexError);
   CHECK_THROWS_AS(cross_entropy(logits, target.to(DType::Float32)), DTypeError);
   CHECK_THROWS_AS(cross_entropy(logits, target, {.label_smoothing = 1.5}), ValueError);
+  text = error_of<ShapeError>([&] { cross_entropy(logits, target, {.weight = Var(ones({3}))}); });
+  CHECK(contains(text, "weight must have one element for each of 5 classes"));
+  CHECK_THROWS_AS(cross_entropy(logits, target, {.weight = Var(ones({5}, kDouble))}), DTypeError);
+  Var q(full({3, 5}, 0.2));
+  CHECK_THROWS_AS(cross_entropy(logits, q.value().to(kDouble)), DTypeError);
+  CHECK_THROWS_AS(cross_entropy(logits, zeros({3, 5}, DType::Int64)), ShapeError);
+  text = error_of<ValueError>([&] { cross_entropy(logits, q, {.ignore_index = 0}); });
+  CHECK(contains(text, "ignore_index 0 needs classes as targets"));
   CHECK_THROWS_AS(mse_loss(logits, Var(zeros({5}))), ShapeError);
   Var x(zeros({3, 2})), weight(zeros({5, 2}));
   auto fused = [&](const Tensor& bias) {

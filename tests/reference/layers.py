@@ -174,6 +174,26 @@ def losses(ref, draw):
            dict(ignore_index=0, reduction="mean", note="x (B, T, V), target (B, T)"), frozen)
 
 
+def weighted_losses(ref, draw):
+    """Class weights, and distributions over the classes as targets."""
+    logits, target = draw.normal(6, 5, scale=2.0), torch.tensor([3, 0, 1, 4, 0, 1])
+    weight, q = draw.uniform(5, low=0.2, high=2.0), draw.normal(6, 5).softmax(-1)
+    for reduction in ("mean", "sum", "none"):
+        for smoothing in (0.0, 0.1):
+            for weights in (None, weight):
+                def case(tag, target, frozen, **more):
+                    options = dict(reduction=reduction, label_smoothing=smoothing) | more
+                    name = f"cross_entropy_{tag}_{reduction}" + ("_smooth" if smoothing else "")
+                    inputs = {"x": logits, "target": target} | ({} if weights is None else {"weight": weights})
+                    record(ref, draw, name, lambda x, target, weight=None: F.cross_entropy(x, target, weight, **options),
+                           inputs, None, options, (*frozen, "weight"))
+
+                if weights is not None:
+                    case("weight", target, ("target",))
+                    case("weight_ignore0", target, ("target",), ignore_index=0)
+                case("distribution" + ("" if weights is None else "_weight"), q, ())
+
+
 def position_tables(ref):
     """No gradients here: PE tables for several widths and bases; see transformer.positions."""
     for length, d, base in ((6, 16, 10000.0), (4, 4, 100.0), (4, 4, 10000.0), (5, 6, 10000.0)):
@@ -197,5 +217,6 @@ def make():
     for part in (linear, embedding, norms, activations, attention, feed_forward, losses):
         part(ref, draw)
     position_tables(ref)
+    weighted_losses(ref, Draw(53))
     assert math.isclose(ref.tensors["positions_4x4_base100.y"][1, 0], math.sin(1))
     return [ref]

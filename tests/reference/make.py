@@ -22,8 +22,10 @@ import files
 import imported
 import language
 import layers
+import module_db
 import optimisers
 import recurrent
+import stacks
 import tensor_ops
 import transformer
 import variants
@@ -46,6 +48,8 @@ def write(folder):
         vision_models,
         recurrent,
         variants,
+        stacks,
+        module_db,
     ):
         for ref in module.make():
             path = ref.save(folder)

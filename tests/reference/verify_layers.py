@@ -65,14 +65,21 @@ def reduce(values, weights, reduction):
     return {"none": values, "sum": total, "mean": total / weights.sum()}[reduction]
 
 
-def classification(log_probs, target, c):
-    """Cross-entropy from log-probabilities (N, V), with ignore_index and label smoothing ε / V."""
-    log_probs, target = log_probs.reshape(-1, log_probs.shape[-1]), target.reshape(-1)
-    real = (target != c.get("ignore_index", -100)).astype(float)
-    smoothing = c.get("label_smoothing", 0.0)
-    own = -log_probs[np.arange(len(target)), target]
-    value = (1 - smoothing) * own - smoothing * log_probs.mean(-1)
-    return reduce(value * real, real, c["reduction"])
+def classification(log_probs, target, weight, c):
+    """Cross-entropy from log-probabilities (..., V), with class weights, ignore_index and label smoothing ε / V.
+
+    target has classes, or a distribution (..., V)."""
+    classes = log_probs.shape[-1]
+    log_probs = log_probs.reshape(-1, classes)
+    smoothing, weight = c.get("label_smoothing", 0.0), np.ones(classes) if weight is None else weight
+    if target.dtype == np.int64:
+        target = target.reshape(-1)
+        real = (target != c.get("ignore_index", -100)).astype(float)
+        q, share = np.eye(classes)[target], weight[target] * real
+    else:
+        q, real, share = target, np.ones(len(target)), np.ones(len(target))
+    value = -(((1 - smoothing) * q + smoothing / classes) * weight * log_probs).sum(-1)
+    return reduce(value * real, share, c["reduction"])
 
 
 def layer(name, t, w, c):
@@ -99,7 +106,7 @@ def layer(name, t, w, c):
     if name == "feed_forward":
         return linear(np.maximum(linear(t["x"], w, "linear1."), 0.0), w, "linear2.")
     if name.startswith("cross_entropy"):
-        return classification(log_softmax(t["x"]), t["target"], c)
+        return classification(log_softmax(t["x"]), t["target"], t.get("weight"), c)
     if name.startswith("mse"):
         return reduce((t["x"] - t["target"]) ** 2, np.ones_like(t["x"]), c["reduction"])
     return None

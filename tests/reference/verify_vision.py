@@ -38,7 +38,8 @@ def convolve(x, w, c):
     if flat:
         x, c = as_image(x, c)
         weight = weight[:, :, None, :]
-    y = np.einsum("bchwij,ocij->bohw", windows(x, weight.shape[2:], c, 0.0), weight)
+    groups = zip(np.split(x, c.get("groups", 1), 1), np.split(weight, c.get("groups", 1)))
+    y = np.concatenate([np.einsum("bchwij,ocij->bohw", windows(part, k.shape[2:], c, 0.0), k) for part, k in groups], 1)
     y = y + w.get("bias", np.zeros(len(weight)))[:, None, None]
     return y[:, :, 0] if flat else y
 

@@ -23,16 +23,28 @@ def glu(ref, draw):
         record(ref, draw, f"glu_axis{axis}", lambda x: F.glu(x, axis), {"x": x}, None, dict(axis=axis))
 
 
+def convolution(ref, draw, name, x, weight, bias=True, **options):
+    call = F.conv1d if len(x) == 3 else F.conv2d
+    params = {"weight": draw.normal(*weight)}
+    if bias:
+        params["bias"] = draw.normal(weight[0])
+    record(ref, draw, name, lambda x, weight, bias=None: call(x, weight, bias, **options),
+           {"x": draw.normal(*x)}, params, options)
+
+
+def grouped_convolutions(ref, draw):
+    case = lambda *given, **options: convolution(ref, draw, *given, **options)
+    case("conv1d_groups", (2, 4, 6), (6, 2, 3), groups=2)
+    case("conv1d_depthwise", (2, 3, 7), (6, 1, 3), groups=3, stride=2, padding=2, dilation=2, bias=False)
+    case("conv1d_groups_same", (1, 4, 5), (4, 1, 4), groups=4, padding="same")
+    case("conv2d_groups", (2, 4, 5, 4), (2, 2, 3, 2), groups=2, stride=(2, 1), padding=(1, 0), dilation=(1, 2))
+    case("conv2d_depthwise", (2, 3, 4, 5), (3, 1, 3, 3), groups=3, padding=1)
+    case("conv2d_groups_kernel1", (2, 4, 3, 2), (6, 2, 1, 1), groups=2, bias=False)
+
+
 def convolutions(ref, draw):
     """Keys of config are torch's arguments; kernel is that of the weight."""
-    def case(name, x, weight, bias=True, **options):
-        call = F.conv1d if len(x) == 3 else F.conv2d
-        params = {"weight": draw.normal(*weight)}
-        if bias:
-            params["bias"] = draw.normal(weight[0])
-        record(ref, draw, name, lambda x, weight, bias=None: call(x, weight, bias, **options),
-               {"x": draw.normal(*x)}, params, options)
-
+    case = lambda *given, **options: convolution(ref, draw, *given, **options)
     case("conv1d", (2, 3, 7), (4, 3, 3))
     case("conv1d_stride", (2, 3, 9), (4, 3, 3), stride=2, padding=1)
     case("conv1d_dilation", (2, 3, 9), (2, 3, 3), dilation=2, padding=3)
@@ -122,4 +134,5 @@ def make():
     )
     for part in (rms_norm, convolutions, pooling, positions, glu):
         part(ref, draw)
+    grouped_convolutions(ref, Draw(97))
     return [ref]

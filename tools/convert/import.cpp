@@ -265,7 +265,7 @@ TransformerConfig Importer::transformer_sizes() {
   if (o_.norm.empty() && !first) assumed("--norm post, torch's default (pre: norm_first=True)");
   std::string norm = !o_.norm.empty() ? o_.norm : first.value_or(false) ? "pre" : "post";
   t.norm = parse_choice<NormPlacement>("norm", norm);
-  t.final_norm = t.norm == NormPlacement::Post && w_.find("encoder.norm.weight");
+  t.final_norm = w_.find("encoder.norm.weight") != nullptr;
   auto activation = settings_.text("activation");
   if (o_.activation.empty() && !activation) assumed("--activation relu, torch's default");
   t.activation = activation_of(o_.activation.empty() ? activation.value_or("relu") : o_.activation,
@@ -325,12 +325,16 @@ void Importer::transformer() {
   c.options.tokenizer = tokenizer_option(*source);
   if (target->kind() != source->kind()) c.options.target_tokenizer = tokenizer_option(*target);
   c.options.shared_vocabulary = target == source || marian();  // whose pieces share their numbers
+  const bool pre = t.norm == NormPlacement::Pre, last = t.final_norm.value_or(pre);
   found_.summary.insert(
       found_.summary.begin(),
       fmt::format(
           "transformer: {} and {} layers, {} heads, width {}, {} and {} tokens, {}-norm{}, {}",
           t.encoder_layers, t.decoder_layers, t.heads, t.d_model, t.src_vocab, t.tgt_vocab,
-          kNames<NormPlacement>.print(t.norm), t.final_norm ? " and a last norm" : "",
+          kNames<NormPlacement>.print(t.norm),
+          last == pre ? ""
+          : last      ? " and a last norm"
+                      : " without a last norm",
           kNames<Activation>.print(t.activation)));
 }
 

@@ -149,6 +149,25 @@ void add_losses(std::vector<Case>& c) {
     loss("cross_entropy", name + ", smoothed", [=](const Var& x) {
       return cross_entropy(x, target, {.ignore_index = 0, .label_smoothing = 0.2, .reduction = r});
     });
+    // Weights and distributions that depend on x have gradients, too.
+    for (double smoothing : {0.0, 0.2}) {
+      const std::string tag = name + (smoothing > 0 ? ", smoothed" : "");
+      loss("cross_entropy", tag + ", class weights", [=](const Var& x) {
+        return cross_entropy(x, target,
+                             {.ignore_index = 0,
+                              .label_smoothing = smoothing,
+                              .reduction = r,
+                              .weight = sigmoid(select(x, 0, 1))});
+      });
+      loss("cross_entropy", tag + ", a distribution", [=](const Var& x) {
+        return cross_entropy(x, softmax(sin(x)), {.label_smoothing = smoothing, .reduction = r});
+      });
+      loss("cross_entropy", tag + ", a distribution, class weights", [=](const Var& x) {
+        return cross_entropy(
+            x, Var(probs),
+            {.label_smoothing = smoothing, .reduction = r, .weight = sigmoid(select(x, 0, 1))});
+      });
+    }
     loss("mse_loss", name, [=](const Var& x) { return mse_loss(x, Var(probs), r); });
   }
   loss("mse_loss", "both sides", [](const Var& x) { return mse_loss(x, tanh(x)); });

@@ -33,6 +33,33 @@ void add(std::vector<Case>& cases, const std::string& name, NormPlacement norm, 
       c);
 }
 
+void add_stacks(std::vector<Case>& cases) {
+  const Tensor drawn = uniform({2, 1, 4}, -1, 1, {6, 3}, DType::Float64);
+  AttentionRequest causal;
+  causal.causal = true;
+  for (NormPlacement norm : {NormPlacement::Pre, NormPlacement::Post})
+    for (bool last : {false, true}) {
+      const LayerSizes sizes{.d_model = 4,
+                             .heads = 2,
+                             .d_ff = 6,
+                             .dropout = 0.2,
+                             .norm = norm,
+                             .activation = Activation::Gelu,
+                             .final_norm = last};
+      const std::string name = std::string(norm == NormPlacement::Pre ? "pre" : "post") +
+                               "-norm, " + (last ? "a last norm" : "no last norm");
+      specs::add_module<Encoder>(
+          cases, specs::of_layer("Encoder", name, {2, 3, 4}),
+          [=](Encoder& stack, const Var& x) { return stack(x, causal); }, 1, sizes);
+      specs::add_module<Decoder>(
+          cases, specs::of_layer("Decoder", name, {2, 3, 4}),
+          [=](Decoder& stack, const Var& x) {
+            return stack(x, x + Var(drawn), causal, AttentionRequest{}).hidden;
+          },
+          1, sizes);
+    }
+}
+
 }  // namespace
 
 std::vector<Case> model_cases() {
@@ -59,6 +86,7 @@ std::vector<Case> model_cases() {
   for (bool share_qk : {false, true})
     add(cases, share_qk ? "shared query and key, no positions" : "no positions", NormPlacement::Pre,
         Tie::Decoder, 0.2, Activation::Gelu, Positions::None, share_qk);
+  add_stacks(cases);
   append_recurrent_models(cases);
   append_variants(cases);
   return cases;

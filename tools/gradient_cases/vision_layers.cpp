@@ -28,6 +28,14 @@ void add_convolutions(std::vector<Case>& c) {
   image("kernel 3 x 2, padding 1 x 0", {1, 2, 3, 3}, 2, {3, 2}, {.padding = {1, 0}});
   image("patches of 2", {1, 2, 4, 4}, 3, 2, {.stride = 2});
   image("stride and dilation", {1, 1, 5, 6}, 2, 2, {.stride = {1, 2}, .dilation = {2, 1}});
+  sequence("2 groups", {2, 4, 5}, 2, 2, {.groups = 2});
+  sequence("depthwise, causal, dilation 2", {1, 2, 5}, 4, 2,
+           {.dilation = 2, .mode = ConvPadding::Causal, .groups = 2});
+  image("2 groups, stride and padding", {1, 4, 3, 4}, 2, 2,
+        {.stride = {1, 2}, .padding = {0, 1}, .groups = 2});
+  image("depthwise, dilation 2, without bias", {2, 3, 3, 4}, 3, 2,
+        {.dilation = {1, 2}, .bias = false, .groups = 3});
+  image("2 groups, kernel 1", {1, 4, 2, 2}, 2, 1, {.groups = 2});
 
   add_layer<Pool2d>(c, "Pool2d", "max, kernel 2", {2, 2, 5, 2}, Pool::Max, 2);
   add_layer<Pool2d>(c, "Pool2d", "max, kernel 3, stride 2, padding 1", {1, 2, 4, 5}, Pool::Max, 3,

@@ -78,9 +78,10 @@ void bind_plain_layers(nb::module_& m) {
 }
 
 void bind_attention(nb::module_& m) {
-  module<MultiheadAttention>(m, "MultiheadAttention",
-                             "Vaswani et al. 2017, with torch's options and parameter names      "
-                             "query (B, T, D)   key, value (B, S, ·)   y (B, T, D)")
+  module<MultiheadAttention>(
+      m, "MultiheadAttention",
+      "Vaswani et al. 2017, with torch's options and parameter names      "
+      "query (B, T, D)   key, value (B, S, ·)   y (B, T, D); or each without B")
       .def(
           "__init__",
           [](MultiheadAttention* self, Index d, Index heads, double dropout, bool bias,
@@ -99,25 +100,33 @@ void bind_attention(nb::module_& m) {
           "__call__",
           [](MultiheadAttention& a, const Arg& query, const Arg& key, const Arg& value,
              const Arg& key_keep, const Arg& keep, const Arg& key_bias, const Arg& bias,
-             bool causal, bool need_weights, bool average_weights) {
-            const AttentionRequest request{key_keep("key_keep").value(),
+             bool causal, bool need_weights, bool average_weights, nb::kwargs unknown) {
+            refuse_unknown("MultiheadAttention", unknown);
+            const AttentionRequest request{of_keys(key_keep("key_keep")).value(),
                                            keep("keep").value(),
-                                           key_bias("key_bias"),
+                                           of_keys(key_bias("key_bias")),
                                            bias("bias"),
                                            causal,
                                            need_weights,
                                            average_weights};
-            const Var &k = key("key"), &v = value("value");
-            AttentionOutput out = !k.defined()  ? a(query("query"), request)
-                                  : v.defined() ? a(query("query"), k, v, request)
-                                                : a(query("query"), k, request);
+            const bool alone = query("query").rank() == 2;  // (T, D), without a batch
+            const Index batch = a.batch_first() ? 0 : 1;
+            auto given = [&](const Var& x) {
+              return alone && x.defined() ? unsqueeze(x, batch) : x;
+            };
+            const Var q = given(query("query")), k = given(key("key")), v = given(value("value"));
+            AttentionOutput out = !k.defined()  ? a(q, request)
+                                  : v.defined() ? a(q, k, v, request)
+                                                : a(q, k, request);
+            if (alone) out.y = squeeze(out.y, batch);
+            if (alone && need_weights) out.weights = squeeze(out.weights, 0);
             return nb::make_tuple(out.y,
                                   out.weights.defined() ? nb::cast(out.weights) : nb::none());
           },
           "query"_a, "key"_a.none() = nb::none(), "value"_a.none() = nb::none(), nb::kw_only(),
           "key_keep"_a.none() = nb::none(), "keep"_a.none() = nb::none(),
           "key_bias"_a.none() = nb::none(), "bias"_a.none() = nb::none(), "causal"_a = false,
-          "need_weights"_a = false, "average_weights"_a = true,
+          "need_weights"_a = false, "average_weights"_a = true, "unknown"_a,
           "(y, weights); weights None unless need_weights. With query alone self-attention, with "
           "key alone attention to "
           "that memory.");
@@ -170,24 +179,24 @@ void bind_others(nb::module_& m) {
       .def(
           "__init__",
           [](Conv1d* self, Index in, Index out, Index kernel, Index stride, Index padding,
-             Index dilation, bool bias, const std::string& mode) {
-            new (self)
-                Conv1d(in, out, kernel,
-                       {stride, padding, dilation, bias, kWords<ConvPadding>.parse("mode", mode)});
+             Index dilation, Index groups, bool bias, const std::string& mode) {
+            new (self) Conv1d(
+                in, out, kernel,
+                {stride, padding, dilation, bias, kWords<ConvPadding>.parse("mode", mode), groups});
           },
           "in_channels"_a, "out_channels"_a, "kernel_size"_a, "stride"_a = 1, "padding"_a = 0,
-          "dilation"_a = 1, "bias"_a = true, "mode"_a = "given");
+          "dilation"_a = 1, "groups"_a = 1, "bias"_a = true, "mode"_a = "given");
   layer<Conv2d>(m, "Conv2d", "x (B, C, H, W) -> (B, O, H', W')")
       .def(
           "__init__",
           [](Conv2d* self, Index in, Index out, const DimsArg& kernel, const DimsArg& stride,
-             const DimsArg& padding, const DimsArg& dilation, bool bias) {
+             const DimsArg& padding, const DimsArg& dilation, Index groups, bool bias) {
             new (self) Conv2d(in, out, extent_of("kernel_size", kernel),
                               {extent_of("stride", stride), extent_of("padding", padding),
-                               extent_of("dilation", dilation), bias});
+                               extent_of("dilation", dilation), bias, groups});
           },
           "in_channels"_a, "out_channels"_a, "kernel_size"_a, "stride"_a = 1, "padding"_a = 0,
-          "dilation"_a = 1, "bias"_a = true);
+          "dilation"_a = 1, "groups"_a = 1, "bias"_a = true);
   layer<Pool2d>(
       m, "Pool2d",
       "kind 'max' or 'average'      x (B, C, H, W); the stride is the kernel's size unless given")
@@ -216,15 +225,16 @@ void bind_others(nb::module_& m) {
           "logits"_a, "target"_a, "tokens"_a = 0, "(loss, sums)");
   m.def(
       "cross_entropy",
-      [](const Arg& logits, const Arg& target, Index ignore_index, double label_smoothing,
-         const std::string& reduction) {
-        return cross_entropy(
-            logits("logits"), target("target").value(),
-            {ignore_index, label_smoothing, kWords<Reduction>.parse("reduction", reduction)});
+      [](const Arg& logits, const Arg& target, const Arg& weight, Index ignore_index,
+         double label_smoothing, const std::string& reduction) {
+        return cross_entropy(logits("logits"), target("target"),
+                             {ignore_index, label_smoothing,
+                              kWords<Reduction>.parse("reduction", reduction), weight("weight")});
       },
-      "logits"_a, "target"_a, "ignore_index"_a = kIgnoreNothing, "label_smoothing"_a = 0,
-      "reduction"_a = "mean",
-      "logits (..., V), target (...) int64; as torch.nn.functional.cross_entropy.");
+      "logits"_a, "target"_a, "weight"_a.none() = nb::none(), "ignore_index"_a = kIgnoreNothing,
+      "label_smoothing"_a = 0, "reduction"_a = "mean",
+      "logits (..., V), target (...) int64 or distributions (..., V), weight (V,); as "
+      "torch.nn.functional.cross_entropy, the classes along the last axis.");
   m.def(
       "mse_loss",
       [](const Arg& x, const Arg& y, const std::string& reduction) {
@@ -245,6 +255,7 @@ Extent2 extent_of(const char* what, const DimsArg& d) {
 void bind_layers(nb::module_& m) {
   bind_plain_layers(m);
   bind_attention(m);
+  bind_transformer_layers(m);
   bind_others(m);
 }
 

@@ -32,8 +32,11 @@ bool assign(const char* name, nb::handle value, T& member) {
   }
 }
 
-// `silent` is the name of never_predicted in files. Python cannot feed a model that copies: it has no copy_ids.
-bool is_keyword(std::string_view size) { return size != "copy" && size != "silent"; }
+// `silent` and `last_norm` are the names of never_predicted and final_norm in files. Python cannot feed a model that
+// copies: it has no copy_ids.
+bool is_keyword(std::string_view size) {
+  return size != "copy" && size != "silent" && size != "last_norm";
+}
 
 // A config from keywords: the sizes that a model's file has, under their names, and those of training alone. TypeError
 // for other keywords.
@@ -50,6 +53,7 @@ C config_of(const std::string& what, nb::kwargs given) {
     if (is_keyword(size.name)) take(size.name, member);
   });
   if constexpr (requires { c.never_predicted; }) take("never_predicted", c.never_predicted);
+  if constexpr (requires { c.final_norm; }) take("final_norm", c.final_norm);
   if constexpr (requires { c.init; }) take("init", c.init);
   if constexpr (requires { c.embedding_init; }) {
     take("embedding_init", c.embedding_init);

@@ -22,8 +22,17 @@ nb::dict dict_of(const StateDict& state);
 StateDict state_of(nb::dict given);  // of tensors or arrays
 Extent2 extent_of(const char* what, const DimsArg& d);
 
+// A mask of keys (S,) as that of the only sequence.
+inline Var of_keys(const Var& mask) {
+  return mask.defined() && mask.rank() == 1 ? unsqueeze(mask, 0) : mask;
+}
+// TypeError for arguments that a layer of attention does not have, with what to give for torch's masks. `before` says
+// what comes before the name of a mask.
+void refuse_unknown(const std::string& layer, nb::kwargs unknown, const std::string& before = "");
+
 void bind_modules(nb::module_& m);  // Module, Layer, and what Python derives from
 void bind_layers(nb::module_& m);
+void bind_transformer_layers(nb::module_& m);
 void bind_models(nb::module_& m);
 void bind_own_ops(nb::module_& m);
 void bind_optimizers(nb::module_& m);

@@ -47,6 +47,7 @@ std::vector<Kind> module_kinds() {
              m(x)),
       MODULE(BatchNorm, (c.width, 0.1), 0, batch, false, m(x)),
       MODULE(Conv1d, (2, c.width, 2), 0, channels_first, false, m(x)),
+      MODULE(Conv1d, (2, 2 * c.width, 2, {.groups = 2}), 0, channels_first, false, m(x)),
       MODULE(Recurrent, (CellKind::Gru, 4, c.width), 0, sequence, false, m(x).y),
       MODULE(Recurrent, (CellKind::Lstm, 4, c.width, {.bidirectional = true}), 0, sequence, false,
              m(x).y),

@@ -103,6 +103,7 @@ TEST_CASE("convolutions that no attention equals are refused", "[conv_attention]
   refused({3, 2}, {.padding = {1, 0}}, "an even kernel");
   refused(3, {.stride = 2, .padding = 1}, "stride must be 1");
   refused(3, {}, "the padding must be 1, not 0");
+  refused(3, {.padding = 1, .groups = 2}, "a convolution in groups");
   CHECK_THROWS_AS(attention_from(Conv2d(2, 2, 3, {.padding = 1}), 0), ValueError);
   CHECK_THROWS_AS(QuadraticAttention(2, 2, 0, 1, 1), ValueError);
   CHECK_THROWS_AS(QuadraticAttention(2, 2, 1, 1, -1)(Var(zeros({1, 2, 3, 3}))), ValueError);

@@ -14,12 +14,13 @@ TEST_CASE("convolutions equal torch's", "[nn][reference][conv]") {
       Conv1dOptions o;
       o.stride = c.value("stride", 1);
       o.dilation = c.value("dilation", 1);
+      o.groups = c.value("groups", 1);
       o.bias = vision().has(name + ".param.bias");
       if (c.contains("padding") && c.at("padding") == "same")
         o.mode = ConvPadding::Same;
       else
         o.padding = c.value("padding", 0);
-      Conv1d conv(w.size(1), w.size(0), w.size(2), o);
+      Conv1d conv(w.size(1) * o.groups, w.size(0), w.size(2), o);
       check_case(vision(), name, conv, dtype, 5 * tolerance_of(dtype));
     }
     for (const std::string& name : vision().cases("conv2d")) {
@@ -29,12 +30,13 @@ TEST_CASE("convolutions equal torch's", "[nn][reference][conv]") {
       o.stride = extents(c, "stride", 1);
       o.padding = extents(c, "padding", 0);
       o.dilation = extents(c, "dilation", 1);
+      o.groups = c.value("groups", 1);
       o.bias = vision().has(name + ".param.bias");
-      Conv2d conv(w.size(1), w.size(0), {w.size(2), w.size(3)}, o);
+      Conv2d conv(w.size(1) * o.groups, w.size(0), {w.size(2), w.size(3)}, o);
       check_case(vision(), name, conv, dtype, 5 * tolerance_of(dtype));
     }
   });
-  CHECK(vision().cases("conv").size() >= 12);
+  CHECK(vision().cases("conv").size() == 18);
 }
 
 TEST_CASE("a convolution by its definition, for strided and transposed inputs", "[nn][conv]") {
@@ -111,6 +113,34 @@ TEST_CASE("padding of sequences: the same length, and nothing from the future", 
   CHECK_THROWS_AS(conv.forward_window(x), ShapeError);
   CHECK_THROWS_AS(Conv1d(2, 2, 3, {.stride = 2, .mode = ConvPadding::Same}), ValueError);
   CHECK_THROWS_AS(Conv1d(2, 2, 3, {.padding = 1, .mode = ConvPadding::Causal}), ValueError);
+}
+
+TEST_CASE("each group of a convolution is a convolution of its own", "[nn][conv]") {
+  Conv2d conv(6, 9, {2, 3}, {.padding = {0, 1}, .groups = 3});
+  Var x = Var::leaf(draw({2, 6, 4, 5}, 8).to(DType::Float32));
+  std::vector<Tensor> parts;
+  for (Index g = 0; g < 3; ++g) {
+    Conv2d one(2, 3, {2, 3}, {.padding = {0, 1}});
+    one.weight = narrow(conv.weight.value(), 0, 3 * g, 3);
+    one.bias = narrow(conv.bias.value(), 0, 3 * g, 3);
+    parts.push_back(one(narrow(x, 1, 2 * g, 2)).value());
+  }
+  CHECK(conv.weight.shape() == Shape{9, 2, 2, 3});
+  CHECK(conv.groups() == 3);
+  CHECK(close(conv(x).value(), concatenate(parts, 1), 1e-6));
+  // ±1/√(C/G · k), as torch's.
+  CHECK(max(abs(conv.weight.value())).item() <= 1 / std::sqrt(12.0));
+  CHECK(max(abs(conv.weight.value())).item() > 0.9 / std::sqrt(12.0));
+  // One window alone.
+  Conv1d causal(4, 4, 3, {.dilation = 2, .mode = ConvPadding::Causal, .groups = 4});
+  Var t(normal({1, 4, 7}, 0, 1, {61, 9}));
+  CHECK(close(causal.forward_window(narrow(t, 2, 1, 5)).value(), narrow(causal(t).value(), 2, 5, 1),
+              1e-6));
+  CHECK(conv(Var(zeros({0, 6, 4, 5}))).shape() == Shape{0, 9, 3, 5});
+  for (Index groups : {0, -1, 2, 4})
+    CHECK(contains(error_of<ValueError>([&] { Conv1d(6, 9, 3, {.groups = groups}); }),
+                   std::to_string(groups) + " groups do not divide 6 input and 9 output channels"));
+  CHECK(contains(error_of<ShapeError>([&] { conv(Var(zeros({1, 2, 4, 5}))); }), "(B, 6, H, W)"));
 }
 
 TEST_CASE("convolutions start as torch's do", "[nn][conv]") {

@@ -80,6 +80,26 @@ TEST_CASE("import: a torch.nn.Transformer says what it says in torch", "[convert
   }
 }
 
+TEST_CASE("import: stacks without a last norm, pre- and post-norm", "[convert]") {
+  for (const char* name : {"torch_post", "torch_pre"}) {
+    TemporaryFile file, model, back;
+    changed(file, name, [](SafeTensors& f) {
+      for (const char* side : {"encoder", "decoder"})
+        for (const char* part : {"weight", "bias"})
+          f.tensors.erase("transformer." + std::string(side) + ".norm." + part);
+    });
+    ImportedModel found = imported("torch", file.path());
+    save_checkpoint(model.path(), found.checkpoint);
+    const Translator read(model.path());
+    CHECK_FALSE(read.model()->state_dict().contains("encoder.norm.weight"));
+    CHECK(far(logits_of(model.path(), name), stored("convert").get(std::string(name) + ".logits")) >
+          1e-3);
+    export_model("torch", model.path(), back.path());
+    CHECK(
+        same_weights(read_safetensors(back.path()).tensors, read_safetensors(file.path()).tensors));
+  }
+}
+
 TEST_CASE("import: nanoGPT and GPT-2 say what they say in torch", "[convert]") {
   for (const char* name : {"nanogpt", "gpt2"}) {
     INFO(name);

@@ -20,7 +20,7 @@ from ._glim import Tensor
 if _brief:
     del os.environ["GOMP_SPINCOUNT"]
 from .gradcheck import Report, gradcheck
-from .modules import ModuleList, Op, Sequential
+from .modules import ModuleList, Op, Sequential, TransformerDecoder, TransformerEncoder
 from .trained import Inspection, Model, load, study, train
 
 __version__ = "0.1.0"

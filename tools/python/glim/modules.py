@@ -1,4 +1,6 @@
 """Chains of layers, and ops that a user writes in Python."""
+import copy
+
 from . import _glim
 
 
@@ -75,3 +77,29 @@ class ModuleList(_glim.ListBase):
 
     def __getitem__(self, k):
         return self._modules[k]
+
+
+class _Stack(_glim.Module):
+    def __init__(self, layer, num_layers, norm=None):
+        super().__init__()
+        self.layers = ModuleList(copy.deepcopy(layer) for _ in range(num_layers))
+        self.norm = norm
+
+    def forward(self, x, *memory, **masks):
+        for layer in self.layers:
+            x = layer(x, *memory, **masks)
+        return x if self.norm is None else self.norm(x)
+
+
+class TransformerEncoder(_Stack):
+    """num_layers copies of a TransformerEncoderLayer, then norm, if there is one.
+
+    Called as a layer is: encoder(x, keep=..., key_keep=..., causal=...)
+    """
+
+
+class TransformerDecoder(_Stack):
+    """num_layers copies of a TransformerDecoderLayer, then norm, if there is one.
+
+    Called as a layer is: decoder(x, memory, tgt_causal=True, memory_key_keep=...)
+    """
