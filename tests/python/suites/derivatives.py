@@ -1,4 +1,6 @@
-"""Values and derivatives of a function of Glim, and how they are compared."""
+"""Values and derivatives of a function of Glim beside those of another program."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,32 +31,71 @@ def outputs(y):
     return list(y) if isinstance(y, (tuple, list)) else [y]
 
 
-def derivatives(f, leaves, dys, vs):
-    """(outputs, first, second) of f(), a function of the leaves.
+@dataclass
+class Given:
+    """The arguments of a function. Those that need a gradient are leaves, which stand in them, too."""
 
-    first: those of Σ dy·y by the leaves. second: those of Σ v·first by the leaves and by each dy, which is a leaf too.
-    """
-    with glim.Tape() as tape:
-        ys = outputs(f())
-        floats = [y for y in ys if isinstance(y, glim.Var) and is_float(y)]
-        ups = [glim.Var.leaf(np.array(dy)) for dy in dys]
-        assert len(ups) == len(floats), f"{len(floats)} outputs have a gradient, not {len(ups)}"
-        loss = weighted(ups, floats)
-        if loss is None or not leaves:
-            return ys, [], []
-        first = tape.grad(loss, leaves, create_graph=True)
-        if vs is None:
-            return ys, first, []
-        total = weighted([glim.Var(np.array(v)) for v in vs], first)
-        of = leaves + ups
-        second = [glim.zeros(x.shape, x.dtype) for x in of] if total is None else tape.grad(total, of)
-    return ys, first, second
+    args: list
+    options: dict
+    leaves: list
 
 
-def weighted(weights, values):
+@dataclass
+class Wanted:
+    """What another program computed: its outputs; the derivatives of Σ dy·y by the leaves, dy = weights(y); those of
+    Σ v·dx by the leaves and by dy, v = weights(dx). Empty where there are none."""
+
+    outputs: list
+    first: list
+    second: list
+
+
+def weights(shape, seed):
+    return np.cos(np.arange(np.prod(shape, dtype=int)) * 1.7 + seed).reshape(shape)
+
+
+def up(shapes):
+    return [weights(s, 1 + k) for k, s in enumerate(shapes)]
+
+
+def across(shapes):
+    return [weights(s, 50 + k) for k, s in enumerate(shapes)]
+
+
+def weighted(ws, values):
+    """Σ w·value, or None if there are no elements."""
     total = None
-    for w, v in zip(weights, values):
+    for w, v in zip(ws, values, strict=True):
         if v.size:
             part = glim.sum(glim.mul(v, w))
             total = part if total is None else total + part
     return total
+
+
+def derivatives(forward, given, wanted):
+    """Those of Glim, as a Wanted; as far as the other program has them."""
+    with glim.Tape() as tape:
+        ys = outputs(forward(*given.args, **given.options))
+        floats = [y for y in ys if isinstance(y, glim.Var) and is_float(y)]
+        dys = [glim.Var.leaf(dy) for dy in up([y.shape for y in floats])]
+        loss = weighted(dys, floats)
+        if not wanted.first or loss is None:
+            return Wanted(ys, [], [])
+        first = tape.grad(loss, given.leaves, create_graph=True)
+        if not wanted.second:
+            return Wanted(ys, first, [])
+        total, of = weighted(map(glim.Var, across([d.shape for d in first])), first), given.leaves + dys
+        return Wanted(ys, first, [glim.zeros(x.shape, x.dtype) for x in of] if total is None else tape.grad(total, of))
+
+
+def compare(forward, given, wanted):
+    """Values, first and second derivatives. Says which there were."""
+    found = derivatives(forward, given, wanted)
+    assert len(found.outputs) == len(wanted.outputs), f"{len(found.outputs)} outputs, not {len(wanted.outputs)}"
+    kinds = []
+    for kind, ours, theirs in (("values", found.outputs, wanted.outputs), ("gradients", found.first, wanted.first),
+                               ("second derivatives", found.second, wanted.second)):
+        for k, (a, b) in enumerate(zip(ours, theirs)):
+            close(a.numpy() if hasattr(a, "numpy") else a, b, f"{kind} {k}")
+        kinds += [kind] if theirs else []
+    return kinds

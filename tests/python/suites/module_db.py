@@ -10,9 +10,9 @@ from torch.testing._internal.common_modules import ModuleErrorEnum, module_db
 import glim
 
 from .count import Count, Skip
-from .derivatives import close
+from .derivatives import Given, close, compare
 from .torch_modules import FUNCTIONS, MODULES, function
-from .with_torch import Arguments, array, compare, tensors
+from .with_torch import Arguments, array, tensors, wanted_of
 
 LEAST = {"values": 500, "gradients": 500, "second derivatives": 300, "refusals": 30}
 
@@ -43,11 +43,11 @@ def layer_of_a_stack(layer):
                 batch_first=layer.self_attn.batch_first, norm_first=layer.norm_first)
 
 
-def built(name, options, state):
+def built(name, options, state, training):
     """(module of Glim, its forward)"""
     if name in FUNCTIONS:
         layer = function(name, dict(options), state)
-        return layer, layer
+        return layer, called(layer)
     try:
         inspect.signature(MODULES[name]).bind(**options)
     except TypeError as error:
@@ -55,7 +55,12 @@ def built(name, options, state):
     layer, forward = MODULES[name](**options)
     layer.to("float64")
     layer.load_state_dict({renamed(name, k): v for k, v in state.items()})
-    return layer, forward or layer
+    layer.train(training)
+    return layer, called(forward or layer)
+
+
+def called(forward):
+    return lambda *args, input=None, **options: forward(*args, *([] if input is None else [input]), **options)
 
 
 def renamed(name, key):
@@ -63,34 +68,29 @@ def renamed(name, key):
     return key + "_l0" if name.endswith("Cell") else key
 
 
-def one(info, sample, training):
+def prepared(info, sample, training):
+    """(options, state, given, wanted, buffers afterwards). The parameters' gradients come after the inputs'."""
     cls, name = info.module_cls, info.module_cls.__name__
     torch.manual_seed(0)
     module = cls(*sample.constructor_input.args, **sample.constructor_input.kwargs).to(torch.float64).train(training)
     state = {k: array(v).copy() for k, v in module.state_dict().items()}
     options = {k: glim.Var(array(v)) if isinstance(v, torch.Tensor) else v for k, v in options_of(cls, sample.constructor_input).items()}
-    layer, forward = built(name, options, state)
-    layer.train(training)
     given = Arguments(*sample.forward_input.args, **sample.forward_input.kwargs)
     if training and name.startswith("BatchNorm") and 0 in sample.forward_input.args[0].shape:
         raise Skip("convention: training on an empty batch")
-    wanted = module(*sample.forward_input.args, **sample.forward_input.kwargs)
+    wanted = wanted_of(module(*sample.forward_input.args, **sample.forward_input.kwargs), given.tensors + list(module.parameters()))
+    return options, state, given, wanted, {k: array(b) for k, b in module.named_buffers()}
+
+
+def one(name, training, options, state, given, wanted, buffers):
+    layer, forward = built(name, options, state, training)
     parameters = dict(layer.named_parameters())
-    for key, parameter in module.named_parameters():
-        given.tensors.append(parameter)
-        given.leaves.append(parameters.pop(renamed(name, key)))
+    of = [parameters.pop(renamed(name, key)) for key in state if key not in buffers]
     assert not parameters, f"Glim's has more parameters: {sorted(parameters)}"
-    compared = compare(forward, given, wanted, call)
+    compared = compare(forward, Given(given.args, given.options, given.leaves + of), wanted)
     for key, buffer in layer.named_buffers():
-        close(buffer.numpy(), dict(module.named_buffers())[key].numpy(), f"{key} afterwards")
+        close(buffer.numpy(), buffers[key], f"{key} afterwards")
     return compared
-
-
-def call(forward, arguments):
-    args = list(arguments.args)
-    options = dict(arguments.options)
-    args += [options.pop("input")] if "input" in options else []
-    return forward(*args, **options)
 
 
 def refused(info, error):
@@ -105,7 +105,7 @@ def refused(info, error):
         if error.error_on != ModuleErrorEnum.CONSTRUCTION_ERROR:
             module = info.module_cls(*sample.constructor_input.args, **sample.constructor_input.kwargs).to(torch.float64)
             state = {k: array(v) for k, v in module.state_dict().items()}
-        layer, forward = built(name, options, state)
+        layer, forward = built(name, options, state, False)
         if error.error_on == ModuleErrorEnum.FORWARD_ERROR:
             given = Arguments(*sample.forward_input.args, **sample.forward_input.kwargs)
             forward(*given.args, **given.options)
@@ -120,7 +120,8 @@ def run(name):
         samples = info.module_inputs_func(info, device="cpu", dtype=torch.float64, requires_grad=True, training=training)
         for k, sample in enumerate(samples):
             if sample.forward_input is not None and tensors([sample.forward_input.args, sample.forward_input.kwargs]):
-                count.case(f"{name} {'train' if training else 'eval'} {k} {sample.desc}", one, info, sample, training)
+                count.case(f"{name} {'train' if training else 'eval'} {k} {sample.desc}",
+                           lambda: one(name, training, *prepared(info, sample, training)))
     if info.module_error_inputs_func is not None:
         for k, error in enumerate(info.module_error_inputs_func(info, device="cpu", dtype=torch.float64, requires_grad=True, training=False)):
             count.case(f"{name} error {k}", refused, info, error)

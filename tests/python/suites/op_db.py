@@ -11,7 +11,8 @@ import glim
 from . import torch_nn  # noqa: F401  its entries of OPS
 from .count import Count, Skip
 from .torch_ops import OPS
-from .with_torch import Arguments, compare, tensors
+from .derivatives import compare
+from .with_torch import Arguments, tensors, wanted_of
 
 LEAST = {"values": 2000, "gradients": 1500, "second derivatives": 1200, "refusals": 150}
 MOST = 60  # samples of an operator, of each kind
@@ -32,15 +33,21 @@ def left_out():
     return {"not an operator of Glim": len(set(OPERATORS) - set(OPS))}
 
 
-def call(f, arguments):
-    try:
-        inspect.signature(f).bind(*arguments.args, **arguments.options)
-    except TypeError as error:
-        raise Skip(f"an argument that its entry does not take ({error})") from error
-    return f(*arguments.args, **arguments.options)
+def forward_of(name):
+    """The entry of an operator; it skips what it has no arguments for."""
+
+    def forward(*args, **options):
+        try:
+            inspect.signature(OPS[name]).bind(*args, **options)
+        except TypeError as error:
+            raise Skip(f"an argument that its entry does not take ({error})") from error
+        return OPS[name](*args, **options)
+
+    return forward
 
 
-def one(op, name, sample):
+def prepared(op, name, sample):
+    """(given, wanted)"""
     if name in OF_TORCH:
         raise Skip(OF_TORCH[name])
     given = Arguments(sample.input, *sample.args, **sample.kwargs)
@@ -50,7 +57,11 @@ def one(op, name, sample):
         raise Skip("torch refuses it") from error
     if any(t.dtype.is_complex for t in tensors(y)):
         raise Skip("of complex128")
-    return compare(OPS[name], given, y, call, second=op.supports_gradgrad)
+    return given, wanted_of(y, given.tensors, op.supports_gradgrad)
+
+
+def one(op, name, sample):
+    return compare(forward_of(name), *prepared(op, name, sample))
 
 
 def refused(name, error_input):
@@ -61,7 +72,7 @@ def refused(name, error_input):
     if "dtype" in error_input.error_regex or "alpha" in sample.kwargs:
         raise Skip("dtypes that torch refuses to promote")
     try:
-        found = call(OPS[name], given)
+        found = forward_of(name)(*given.args, **given.options)
     except (glim.Error, TypeError):
         return ["refusals"]
     if isinstance(found, (int, float, np.ndarray)):

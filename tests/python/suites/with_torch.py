@@ -1,4 +1,4 @@
-"""From torch's tensors to Glim's, and a case of a function computed by both."""
+"""From torch's tensors to Glim's, and torch's values and derivatives."""
 
 import numpy as np
 import torch
@@ -6,7 +6,7 @@ import torch
 import glim
 
 from .count import Skip
-from .derivatives import close, derivatives
+from .derivatives import Given, Wanted, across, up
 
 KINDS = {torch.float64: "float64", torch.float32: "float32", torch.int64: "int64", torch.bool: "bool"}
 
@@ -22,8 +22,8 @@ def array(x):
     return (x.new_zeros(x.shape) if x._is_zerotensor() else x).detach().numpy()
 
 
-class Arguments:
-    """The arguments of a function of torch, for Glim. Tensors that need a gradient are leaves."""
+class Arguments(Given):
+    """The arguments of a function of torch. `tensors` are those that need a gradient."""
 
     def __init__(self, *args, **options):
         self.tensors, self.leaves = [], []
@@ -71,45 +71,28 @@ def tensors(tree):
     return [t for part in tree for t in tensors(part)] if isinstance(tree, (list, tuple, type({}.values()))) else []
 
 
-def normals(shapes, seed):
-    rng = np.random.default_rng(seed)
-    return [rng.standard_normal(tuple(s)) for s in shapes]
-
-
-def torch_derivatives(ys, xs, second=True):
-    """(dys, vs, first, second) of outputs that torch has computed; vs None if it has no second derivatives."""
+def wanted_of(ys, xs, second=True):
+    """What torch computes of outputs ys and tensors xs that need a gradient."""
+    ys = tensors(ys)
+    outputs = [array(y) for y in ys]
     ys = [y for y in ys if y.is_floating_point()]
-    dys = normals([y.shape for y in ys], 1)
+    dys = [torch.tensor(dy, requires_grad=True) for dy in up([y.shape for y in ys])]
     with_gradient = [k for k, y in enumerate(ys) if y.requires_grad]
     if not xs or not with_gradient:
-        return dys, None, [], []
-    ups = [torch.tensor(dy, requires_grad=True) for dy in dys]
-    first = torch.autograd.grad([ys[k] for k in with_gradient], xs, [ups[k] for k in with_gradient], create_graph=second, allow_unused=True)
-    first = [torch.zeros_like(x) if d is None else d for x, d in zip(xs, first)]
-    if not second:
-        return dys, None, first, []
-    vs = normals([d.shape for d in first], 2)
-    total = sum((d * torch.tensor(v)).sum() for d, v in zip(first, vs))
-    if total.requires_grad:
+        return Wanted(outputs, [], [])
+    first = gradients([ys[k] for k in with_gradient], xs, [dys[k] for k in with_gradient], second)
+    wanted = Wanted(outputs, [array(d) for d in first], [])
+    total = sum((d * torch.tensor(v)).sum() for d, v in zip(first, across([d.shape for d in first])))
+    if second and total.requires_grad:
         try:
-            found = torch.autograd.grad(total, [*xs, *ups], allow_unused=True)
+            wanted.second = [array(d) for d in gradients([total], [*xs, *dys], None, False)]
         except (RuntimeError, NotImplementedError):
-            return dys, None, first, []
-    else:
-        found = [None] * (len(xs) + len(ups))
-    return dys, vs, first, [torch.zeros_like(x) if d is None else d for x, d in zip([*xs, *ups], found)]
+            pass  # torch has no second derivative
+    elif second:
+        wanted.second = [np.zeros(x.shape) for x in [*xs, *dys]]
+    return wanted
 
 
-def compare(f, arguments, wanted, call, second=True):
-    """Glim's f(arguments) beside the outputs of torch: values, first and second derivatives. Says which there were."""
-    wanted = tensors(wanted)
-    dys, vs, first, seconds = torch_derivatives(wanted, arguments.tensors, second)
-    ys, found, again = derivatives(lambda: call(f, arguments), arguments.leaves if first else [], dys, vs)
-    assert len(ys) == len(wanted), f"{len(ys)} outputs, not {len(wanted)}"
-    for k, (y, w) in enumerate(zip(ys, wanted)):
-        close(y.numpy() if hasattr(y, "numpy") else y, array(w), f"output {k}")
-    for k, (d, w) in enumerate(zip(found, first)):
-        close(d.numpy(), array(w), f"the gradient of input {k}")
-    for k, (d, w) in enumerate(zip(again, seconds)):
-        close(d.numpy(), array(w), f"the second derivative by {'input' if k < len(first) else 'dy'} {k % len(first)}")
-    return ["values"] + ["gradients"] * bool(first) + ["second derivatives"] * bool(seconds)
+def gradients(ys, xs, dys, create_graph):
+    found = torch.autograd.grad(ys, xs, dys, create_graph=create_graph, allow_unused=True)
+    return [torch.zeros_like(x) if d is None else d for x, d in zip(xs, found)]
