@@ -26,10 +26,10 @@ class Count:
     def __init__(self):
         self.passed, self.failures, self.skipped, self.compared = 0, [], Counter(), Counter()
 
-    def case(self, name, check, *args):
-        """check(*args) raises Skip, or AssertionError with the difference, or returns the kinds of what it has compared."""
+    def case(self, name, check, prepare, *args):
+        """check(*prepare(*args)) says what it has compared. Either may raise Skip."""
         try:
-            compared = check(*args)
+            compared = check(*prepare(*args))
         except Skip as skip:
             self.skipped[str(skip)] += 1
         except Exception as error:

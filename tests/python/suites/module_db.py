@@ -3,18 +3,16 @@ they refuse."""
 
 import inspect
 
-import numpy as np
 import torch
 from torch.testing._internal.common_modules import ModuleErrorEnum, module_db
 
 import glim
 
-from .count import Count, Skip
-from .derivatives import Given, close, compare
-from .torch_modules import FUNCTIONS, MODULES, function
+from .computed import FUNCTIONS, MODULES, module, refused_by_module
+from .count import Skip
 from .with_torch import Arguments, array, tensors, wanted_of
 
-LEAST = {"values": 500, "gradients": 500, "second derivatives": 300, "refusals": 30}
+LEAST = {"values": 620, "gradients": 620, "second derivatives": 620, "refusals": 60}
 
 INFOS = {info.module_cls.__name__: info for info in module_db}
 
@@ -28,101 +26,67 @@ def left_out():
 
 
 def options_of(cls, given):
-    bound = inspect.signature(cls).bind(*given.args, **given.kwargs).arguments
-    if "args" in bound or "kwargs" in bound:  # nn.RNN and its like
-        names = ("input_size", "hidden_size", "num_layers")
-        bound = {**dict(zip(names, bound.get("args", ()))), **bound.get("kwargs", {})}
-    return {k: layer_of_a_stack(v) if isinstance(v, torch.nn.TransformerEncoderLayer) else v
-            for k, v in bound.items() if k not in ("device", "dtype")}
+    """The arguments of a constructor by name."""
+    found = inspect.signature(cls).bind(*given.args, **given.kwargs).arguments
+    if "args" in found or "kwargs" in found:  # nn.RNN and its like
+        found = {**dict(zip(("input_size", "hidden_size", "num_layers"), found.get("args", ()))), **found.get("kwargs", {})}
+    return {k: of_glim(v) for k, v in found.items() if k not in ("device", "dtype")}
 
 
-def layer_of_a_stack(layer):
-    """The arguments of a layer that torch takes as a module."""
-    return dict(d_model=layer.self_attn.embed_dim, nhead=layer.self_attn.num_heads, dim_feedforward=layer.linear1.out_features,
-                dropout=layer.dropout.p, activation=layer.activation, layer_norm_eps=layer.norm1.eps, bias=layer.linear1.bias is not None,
-                batch_first=layer.self_attn.batch_first, norm_first=layer.norm_first)
+def of_glim(x):
+    if isinstance(x, torch.nn.TransformerEncoderLayer):  # the arguments of the layer of a stack
+        return dict(d_model=x.self_attn.embed_dim, nhead=x.self_attn.num_heads, dim_feedforward=x.linear1.out_features, dropout=x.dropout.p,
+                    activation=x.activation.__name__, layer_norm_eps=x.norm1.eps, bias=x.linear1.bias is not None,
+                    batch_first=x.self_attn.batch_first, norm_first=x.norm_first)
+    if callable(x):
+        return x.__name__
+    return glim.Var(array(x)) if isinstance(x, torch.Tensor) else x
 
 
-def built(name, options, state, training):
-    """(module of Glim, its forward)"""
-    if name in FUNCTIONS:
-        layer = function(name, dict(options), state)
-        return layer, called(layer)
-    try:
-        inspect.signature(MODULES[name]).bind(**options)
-    except TypeError as error:
-        raise Skip(f"an argument that its entry does not take ({error})") from error
-    layer, forward = MODULES[name](**options)
-    layer.to("float64")
-    layer.load_state_dict({renamed(name, k): v for k, v in state.items()})
-    layer.train(training)
-    return layer, called(forward or layer)
+def arguments(given):
+    """forward(input=x) is forward(x)."""
+    options = dict(given.kwargs)
+    first = [options.pop("input")] if "input" in options else []
+    return Arguments(*first, *given.args, **options)
 
 
-def called(forward):
-    return lambda *args, input=None, **options: forward(*args, *([] if input is None else [input]), **options)
-
-
-def renamed(name, key):
-    """A cell is a layer of one step."""
-    return key + "_l0" if name.endswith("Cell") else key
+def made(info, sample):
+    return info.module_cls(*sample.constructor_input.args, **sample.constructor_input.kwargs).to(torch.float64)
 
 
 def prepared(info, sample, training):
-    """(options, state, given, wanted, buffers afterwards). The parameters' gradients come after the inputs'."""
-    cls, name = info.module_cls, info.module_cls.__name__
+    name = info.module_cls.__name__
     torch.manual_seed(0)
-    module = cls(*sample.constructor_input.args, **sample.constructor_input.kwargs).to(torch.float64).train(training)
-    state = {k: array(v).copy() for k, v in module.state_dict().items()}
-    options = {k: glim.Var(array(v)) if isinstance(v, torch.Tensor) else v for k, v in options_of(cls, sample.constructor_input).items()}
-    given = Arguments(*sample.forward_input.args, **sample.forward_input.kwargs)
+    theirs = made(info, sample).train(training)
+    state = {k: array(v).copy() for k, v in theirs.state_dict().items()}
+    given = arguments(sample.forward_input)
     if training and name.startswith("BatchNorm") and 0 in sample.forward_input.args[0].shape:
         raise Skip("convention: training on an empty batch")
-    wanted = wanted_of(module(*sample.forward_input.args, **sample.forward_input.kwargs), given.tensors + list(module.parameters()))
-    return options, state, given, wanted, {k: array(b) for k, b in module.named_buffers()}
+    y = theirs(*sample.forward_input.args, **sample.forward_input.kwargs)
+    wanted = wanted_of(y, given.tensors + list(theirs.parameters()))
+    buffers = {k: array(b) for k, b in theirs.named_buffers()}
+    return name, training, options_of(info.module_cls, sample.constructor_input), state, given, wanted, buffers
 
 
-def one(name, training, options, state, given, wanted, buffers):
-    layer, forward = built(name, options, state, training)
-    parameters = dict(layer.named_parameters())
-    of = [parameters.pop(renamed(name, key)) for key in state if key not in buffers]
-    assert not parameters, f"Glim's has more parameters: {sorted(parameters)}"
-    compared = compare(forward, Given(given.args, given.options, given.leaves + of), wanted)
-    for key, buffer in layer.named_buffers():
-        close(buffer.numpy(), buffers[key], f"{key} afterwards")
-    return compared
-
-
-def refused(info, error):
+def refusal(info, error):
     sample, name = error.module_error_input, info.module_cls.__name__
-    options = options_of(info.module_cls, sample.constructor_input)
+    options, state, given = options_of(info.module_cls, sample.constructor_input), {}, None
     if name in FUNCTIONS and name not in ("CrossEntropyLoss", "MSELoss"):
         raise Skip("what is refused, of a module that Glim does not have itself")
     if options.get("eps") == 0.0:
         raise Skip("convention: an epsilon of 0")
-    try:
-        state = {}
-        if error.error_on != ModuleErrorEnum.CONSTRUCTION_ERROR:
-            module = info.module_cls(*sample.constructor_input.args, **sample.constructor_input.kwargs).to(torch.float64)
-            state = {k: array(v) for k, v in module.state_dict().items()}
-        layer, forward = built(name, options, state, False)
-        if error.error_on == ModuleErrorEnum.FORWARD_ERROR:
-            given = Arguments(*sample.forward_input.args, **sample.forward_input.kwargs)
-            forward(*given.args, **given.options)
-    except (glim.Error, TypeError):
-        return ["refusals"]
-    raise AssertionError(f"torch says {error.error_regex!r}; Glim accepts it")
+    if error.error_on == ModuleErrorEnum.FORWARD_ERROR:
+        state = {k: array(v) for k, v in made(info, sample).state_dict().items()}
+        given = arguments(sample.forward_input)
+    return name, options, state, given, error.error_regex
 
 
-def run(name):
-    count, info = Count(), INFOS[name]
+def cases(name):
+    info, where = INFOS[name], dict(device="cpu", dtype=torch.float64, requires_grad=True)
     for training in (True, False):
-        samples = info.module_inputs_func(info, device="cpu", dtype=torch.float64, requires_grad=True, training=training)
-        for k, sample in enumerate(samples):
+        for k, sample in enumerate(info.module_inputs_func(info, training=training, **where)):
             if sample.forward_input is not None and tensors([sample.forward_input.args, sample.forward_input.kwargs]):
-                count.case(f"{name} {'train' if training else 'eval'} {k} {sample.desc}",
-                           lambda: one(name, training, *prepared(info, sample, training)))
+                yield f"{name} {'train' if training else 'eval'} {k} {sample.desc}", module, prepared, info, sample, training
     if info.module_error_inputs_func is not None:
-        for k, error in enumerate(info.module_error_inputs_func(info, device="cpu", dtype=torch.float64, requires_grad=True, training=False)):
-            count.case(f"{name} error {k}", refused, info, error)
-    return count
+        for k, error in enumerate(info.module_error_inputs_func(info, training=False, **where)):
+            yield f"{name} error {k}", refused_by_module, refusal, info, error
