@@ -84,6 +84,7 @@ def refusal(info, error):
 def cases(name):
     info, where = INFOS[name], dict(device="cpu", dtype=torch.float64, requires_grad=True)
     for training in (True, False):
+        torch.manual_seed(0)
         for k, sample in enumerate(info.module_inputs_func(info, training=training, **where)):
             if sample.forward_input is not None and tensors([sample.forward_input.args, sample.forward_input.kwargs]):
                 yield f"{name} {'train' if training else 'eval'} {k} {sample.desc}", module, prepared, info, sample, training
