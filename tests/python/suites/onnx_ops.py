@@ -573,7 +573,7 @@ def rotary(x, cos, sin, positions=None, interleaved=0, num_heads=0, rotary_embed
         turned = g.reshape(g.transpose(g.reshape(turned, (*x.shape[:3], 2, width // 2)), -2, -1), turned.shape)
     try:
         turned = g.stack([g.rotate_pairs(turned[b], *(t[b] if t.ndim == 3 else t for t in (cos, sin))) for b in range(x.shape[0])], 0)
-    except glim.Error as error:
+    except (glim.Error, TypeError) as error:
         raise Skip("not in Glim: the gradient of a rotation's cos and sin") from error
     if not interleaved:
         turned = g.reshape(g.transpose(g.reshape(turned, (*x.shape[:3], width // 2, 2)), -2, -1), turned.shape)

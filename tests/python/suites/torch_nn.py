@@ -6,7 +6,7 @@ import numpy as np
 
 import glim
 
-from .count import Skip, g
+from .count import g
 from .torch_ops import axis, need, op, shaped
 
 
@@ -31,11 +31,6 @@ def over_last(norm, x, count, gamma, beta, eps):
 def layer_norm(x, normalized_shape, weight=None, bias=None, eps=1e-5):
     need(x.size > 0, "no elements to normalise")
     return over_last(lambda x, gamma, beta: g.layer_norm(x, gamma, beta, eps), x, len(normalized_shape), weight, bias, eps)
-
-
-@op("native_layer_norm")
-def native_layer_norm(x, normalized_shape, weight, bias, eps):
-    raise Skip("returns its mean and deviation")
 
 
 @op("nn.functional.rms_norm")
@@ -161,11 +156,16 @@ def cross_entropy(x, target, weight=None, size_average=None, ignore_index=-100, 
 
 @op("nn.functional.nll_loss")
 def nll_loss(x, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
-    need(weight is None and (target != ignore_index).all(), "weights of classes, and classes to ignore")
-    rows = classes_last(x)
-    need(rows.ndim > 0 and rows.size > 0, "no rows")
-    picked = g.squeeze(g.gather(rows, -1, target[..., None]), -1)
-    return reduced(-picked, reduction, size_average, reduce)
+    need(size_average is None and reduce is None, "deprecated: size_average and reduce")
+    rows, counted = classes_last(x), target != ignore_index
+    need(rows.size > 0, "no rows")
+    target = np.asarray(np.where(counted, target, 0))
+    each = glim.Var(np.asarray(counted, dtype="float64"))
+    if weight is not None:
+        each = each * g.reshape(g.index_select(weight, 0, target.ravel()), target.shape)
+    loss = -g.squeeze(g.gather(rows, -1, target[..., None]), -1) * each
+    need(reduction != "mean" or each.numpy().any(), "convention: a mean over nothing is 0, torch's NaN")
+    return g.sum(loss) / g.sum(each) if reduction == "mean" else reduced(loss, reduction)
 
 
 # ---- attention ----

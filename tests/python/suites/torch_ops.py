@@ -237,7 +237,7 @@ def reversed_along(x, dims):
 
 
 def joined(parts, dim=0):
-    need(None not in parts, "a part that is None")
+    need(all(p is not None for p in parts), "a part that is None")
     kept = [p for p in parts if p.shape != (0,)]  # torch leaves out vectors of nothing
     return g.concatenate(kept or list(parts), dim)
 
