@@ -3,6 +3,7 @@
     python -m corpus.table wrong         wrong backwards by chapter, and what is not named rightly
     python -m corpus.table right [numpy|torch|jax ...]
     python -m corpus.table published     how many of the wrong ones pass the published checks
+    python -m corpus.table shipped       gradients that were wrong in releases of frameworks, and mended
 
 Run it in tests/python with the package glim installed.
 """
@@ -14,6 +15,7 @@ from collections import Counter
 from . import published
 from .judge import PASSED, RIGHTLY, UNNAMED, WRONGLY, judge, right
 from .right import right_backwards
+from .shipped import CASES, check
 from .wrong import wrong_backwards
 
 
@@ -63,6 +65,13 @@ def published_ones():
     print(row("glim.gradcheck", sum(judge(w)[0] == PASSED for w in wrongs), len(wrongs)))
 
 
+def shipped():
+    print(row("gradient", "thread", "glim.gradcheck says", "mended"), row(*["---"] * 4), sep="\n")
+    for case in CASES:
+        wrong = check(case, case.wrong)
+        print(row(case.name, ", ".join(case.threads), wrong.mistake or wrong, "passed" if check(case, case.mended) else "failed"))
+
+
 def row(*cells):
     return "| " + " | ".join(map(str, cells)) + " |"
 
@@ -76,5 +85,5 @@ if __name__ == "__main__":
     if what == "right":
         right_ones(sys.argv[2:])
     else:
-        {"wrong": wrong, "published": published_ones}[what]()
+        {"wrong": wrong, "published": published_ones, "shipped": shipped}[what]()
     print(f"{time.monotonic() - began:.0f} s", file=sys.stderr)
