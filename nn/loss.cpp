@@ -1,6 +1,7 @@
 #include "nn/loss.hpp"
 
 #include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/print.hpp"
 
@@ -35,7 +36,9 @@ Var cross_entropy(const Var& logits, const Tensor& target, const CrossEntropyOpt
                      "label smoothing " + number_text(smoothing) + " is outside [0, 1]");
   Tensor counted = not_equal(target, static_cast<double>(options.ignore_index));
   Var log_probs = log_softmax(logits, -1);
-  Tensor at = unsqueeze(where(counted, target, scalar(0, DType::Int64)), -1);
+  const Tensor classes = where(counted, target, scalar(0, DType::Int64));
+  require_indices("cross_entropy", classes, logits.size(-1), "target");
+  Tensor at = unsqueeze(classes, -1);
   Var loss = -squeeze(gather(log_probs, -1, at), -1);  // (..., V) -> (..., 1) -> (...)
   if (smoothing > 0) {
     Var spread = neg(mean(log_probs, {-1}));  // the cross-entropy of ε/V on every class
