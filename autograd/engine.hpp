@@ -60,7 +60,7 @@ class Engine {
   void add(Table& table, int node, Var&& gradient) const;
   void add(Table& table, int node, const AddTo& part) const;
   void fill(Leaf& leaf, Var&& gradient);
-  void sent(const Flow& flow);  // tells observers
+  void sent(const Flow& flow);                   // tells observers
   static bool same(const Var& a, const Var& b);  // the same view of the same node
 
   Tape& tape_;

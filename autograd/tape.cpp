@@ -204,8 +204,7 @@ std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Var&
   }
   if (number_of(y) >= 0) {
     Engine::Table table;
-    int root =
-        Engine::begin(*this, table, y, options.create_graph ? upstream : upstream.detach());
+    int root = Engine::begin(*this, table, y, options.create_graph ? upstream : upstream.detach());
     Observing reading(*this, reader);
     Engine(*this, options, false).run(table, root);
   }
@@ -274,7 +273,7 @@ const Replay& Tape::replay(int i) const {
   if (nodes_[i].leaf) throw StateError("replay", path(i) + " is a leaf: nothing computed it");
   if (nodes_[i].replay) return *nodes_[i].replay;
   throw StateError("replay",
-                   path(i) + " was recorded without replay: make the tape with replay = true");
+                   path(i) + " was recorded without replay: set `replay` on its tape");
 }
 
 // ---- pausing ----

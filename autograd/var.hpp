@@ -33,7 +33,8 @@ struct Leaf {
   std::string name;                  // Var::name refreshes it first
   const LeafNames* names = nullptr;  // of the module that it is a parameter of
   bool trainable = true;
-  std::mutex adding;  // held while grad changes: backward passes of several threads may end in one leaf
+  std::mutex
+      adding;  // held while grad changes: backward passes of several threads may end in one leaf
 };
 
 class Var {
@@ -58,9 +59,10 @@ class Var {
   Var detach() const { return Var(value()); }
 
   bool is_leaf() const { return leaf_ != nullptr; }
-  Leaf& leaf() const;               // StateError unless a leaf
-  Tensor grad() const;              // of a leaf; undefined before the first backward
-  void set_grad(Tensor g) const;    // undefined drops it; ShapeError unless of the leaf's shape and dtype
+  Leaf& leaf() const;   // StateError unless a leaf
+  Tensor grad() const;  // of a leaf; undefined before the first backward
+  void set_grad(
+      Tensor g) const;  // undefined drops it; ShapeError unless of the leaf's shape and dtype
   void zero_grad() const { set_grad({}); }
   const std::string& name() const;  // of a leaf, dotted, given by the module tree; else ""
 

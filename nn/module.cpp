@@ -82,6 +82,7 @@ void Module::register_child(std::string_view name, Module& child) {
   child.parent_ = this;
   child.name_ = name;
   child.train(training_);
+  child.unnamed_ = false;  // its names are the root's to give
   root().unnamed_ = true;
 }
 

@@ -115,8 +115,9 @@ class Module : private LeafNames {
   std::vector<std::pair<std::string, Param*>> parameters_;
   std::vector<std::pair<std::string, Tensor*>> buffers_;
   std::vector<std::pair<std::string, Module*>> children_;
-  mutable std::atomic<bool> unnamed_ = false;  // of a root: some leaf has no name yet, or an old one
-  std::string name_;                           // in parent_
+  mutable std::atomic<bool> unnamed_ =
+      false;          // of a root: some leaf has no name yet, or an old one
+  std::string name_;  // in parent_
   bool training_ = true, is_list_ = false;
 };
 

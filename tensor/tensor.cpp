@@ -96,8 +96,8 @@ void Tensor::fill_(double value, const Where& where) const {
 Tensor Tensor::read_only() const {
   if (!storage_ || storage_.read_only()) return *this;
   Tensor y = *this;
-  y.storage_ = Storage::over(storage_.data(), storage_.bytes(), std::make_shared<Storage>(storage_),
-                             true);
+  y.storage_ =
+      Storage::over(storage_.data(), storage_.bytes(), std::make_shared<Storage>(storage_), true);
   return y;
 }
 

@@ -101,9 +101,9 @@ namespace {
 
 // A leaf or constant over memory of somebody else.
 Tensor over(std::vector<double>& memory) {
-  return Tensor::from_storage(Storage::over(memory.data(), memory.size() * sizeof(double),
-                                            std::make_shared<int>(0), false),
-                              0, {static_cast<Index>(memory.size())}, {1}, DType::Float64);
+  return Tensor::from_storage(
+      Storage::over(memory.data(), memory.size() * sizeof(double), std::make_shared<int>(0), false),
+      0, {static_cast<Index>(memory.size())}, {1}, DType::Float64);
 }
 
 // An op whose rule gives the same tensor each time.

@@ -59,7 +59,7 @@ TEST_CASE("a recorded gradient is differentiable in dy", "[tape]") {
     Var y = leaf * leaf * leaf;
     Var dx = tape.grad(y, {leaf}, computed ? v * 1.0 : v, {.create_graph = true})[0];  // 3 x² v
     std::vector<Var> d = tape.grad(dx, {v, leaf}, u);
-    CHECK(list(d[0].value()) == std::vector<double>{3, 120});    // 3 x² u
+    CHECK(list(d[0].value()) == std::vector<double>{3, 120});   // 3 x² u
     CHECK(list(d[1].value()) == std::vector<double>{3, -360});  // 6 x v u
   }
   const auto back = [](const std::vector<Var>& in) {

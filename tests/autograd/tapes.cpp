@@ -261,7 +261,7 @@ TEST_CASE("pausing stops recording, nests, and ends with its block", "[tape]") {
 
 TEST_CASE("backward passes of several threads add up in one leaf", "[tape]") {
   constexpr int kThreads = 4, kPasses = 200;
-  Var x = Var::leaf(zeros({64}), "x");
+  Var x = Var::leaf(zeros({64}, DType::Float64), "x");
   std::atomic<int> begun{0}, shapeless{0};
   std::atomic<bool> done{false};
   std::thread reader([&] {
@@ -273,7 +273,7 @@ TEST_CASE("backward passes of several threads add up in one leaf", "[tape]") {
     threads.emplace_back([&, t] {
       for (++begun; begun < kThreads;) std::this_thread::yield();
       for (int i = 0; i < kPasses; ++i) {
-        Var own = Var::leaf(zeros({64}));
+        Var own = Var::leaf(zeros({64}, DType::Float64));
         Tape tape;
         for (int k = 0; k < t; ++k) own = own * 1.0;  // x has another number on each tape
         tape.backward(sum(own + x));

@@ -44,7 +44,8 @@ nb::object widened(nb::object x, std::string_view name) {
   const nb::object type = x.attr("dtype");
   const std::string dtype = text_of(nb::getattr(type, "name", type));  // NumPy's has one
   const bool is_unsigned = dtype.find("uint") != std::string::npos;
-  if (dtype.find("int") == std::string::npos || (dtype.ends_with("int64") && !is_unsigned)) return x;
+  if (dtype.find("int") == std::string::npos || (dtype.ends_with("int64") && !is_unsigned))
+    return x;
   const nb::object wide = as_array(x).attr("astype")("int64");
   if (is_unsigned && nb::cast<bool>(nb::bool_(wide.attr("__lt__")(0).attr("any")())))
     throw IndexError(name, "an integer is beyond 64 bits");

@@ -1,11 +1,11 @@
-#include "tools/python/vars.hpp"
-
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "tools/python/vars.hpp"
 
 namespace glim::python {
 namespace {
@@ -104,17 +104,12 @@ nb::object exported(const Tensor& x, bool read_only) {
 // A plain capsule cannot say that its memory is read-only.
 bool is_plain_capsule(nb::handle x) { return PyCapsule_IsValid(x.ptr(), "dltensor"); }
 
-// Plain DLPack, before version 1, cannot say either: who asks for that gets a copy of read-only memory.
+// Read-only memory is copied: plain DLPack cannot say that it is, and PyTorch writes to it although it was told.
 nb::object dlpack(const Tensor& x, nb::dict options) {
   const bool read_only = x.storage().read_only() || recording();
-  const bool versioned = options.contains("max_version") && !options["max_version"].is_none() &&
-                         nb::cast<int>(options["max_version"][0]) >= 1;
-  const bool copies = !options.contains("copy") || !options["copy"].is(Py_False);
-  if (!read_only || versioned)
-    return exported<nb::array_api>(x, read_only).attr("__dlpack__")(**options);
-  if (!copies)
-    throw nb::buffer_error("the memory is read-only, which DLPack before version 1 cannot say: pass max_version=(1, 0), or copy");
-  return exported<nb::array_api>(x.clone(), false).attr("__dlpack__")(**options);
+  if (read_only && options.contains("copy") && options["copy"].is(Py_False))
+    throw nb::buffer_error("the memory is read-only; take a copy, or .numpy(), which can say so");
+  return exported<nb::array_api>(read_only ? x.clone() : x, false).attr("__dlpack__")(**options);
 }
 
 void require_defined(const Tensor& x) {
@@ -146,7 +141,8 @@ void require_plain(nb::handle x, std::string_view name) {
   if (type.is(array) || !nb::isinstance(x, array) || type.is(numpy_class(NumpyClass::File))) return;
   throw nb::type_error((std::string(name) + ": a " + type_of(x) +
                         " means more than its elements, which is all that Glim would read; pass "
-                        "numpy.asarray(" + std::string(name) +
+                        "numpy.asarray(" +
+                        std::string(name) +
                         ") if they are enough, or .filled(value) of a masked array")
                            .c_str());
 }
@@ -180,8 +176,9 @@ nb::object numpy_of(const Tensor& x, bool read_only) {
 }
 
 void bind_tensor(nb::module_& m) {
-  m.def("_require_plain", [](nb::handle x, const std::string& name) { require_plain(x, name); },
-        nb::arg("x").none(), nb::arg("name"));
+  m.def(
+      "_require_plain", [](nb::handle x, const std::string& name) { require_plain(x, name); },
+      nb::arg("x").none(), nb::arg("name"));
   nb::class_<Tensor>(
       m, "Tensor",
       "An n-dimensional array of float32, float64, int64 or bool, without gradients.\n\n"

@@ -24,7 +24,9 @@ void write(const Var& parameter, const Tensor& value) {
 // A module of Python whose __init__ has not called Module's has no parts yet.
 Module& module_of(nb::handle self) {
   if (!nb::inst_ready(self))
-    throw StateError("module", type_of(self) + " has no parts yet: call super().__init__() first in its __init__");
+    throw StateError(
+        "module",
+        type_of(self) + " has no parts yet: call super().__init__() first in its __init__");
   return nb::cast<Module&>(self);
 }
 

@@ -16,7 +16,8 @@ namespace {
 NamedParameters parameters_of(nb::handle given) {
   if (Module* m = nullptr; nb::try_cast<Module*>(given, m) && m) return m->named_parameters();
   auto refuse = [](const std::string& what) {
-    throw nb::type_error((what + "; pass a module, or a list of leaves: [w], w = glim.Var.leaf(array)").c_str());
+    throw nb::type_error(
+        (what + "; pass a module, or a list of leaves: [w], w = glim.Var.leaf(array)").c_str());
   };
   if (nb::isinstance<Var>(given)) refuse("parameters: a Var alone is no list");
   std::vector<Var> leaves;

@@ -101,9 +101,11 @@ void bind_comparisons(nb::class_<Class>& c) {
     c.def(
         name, [f = f](const Arg& x, nb::handle other) { return compared(x, other, f); },
         nb::arg("other").none(), "Element by element, a bool Tensor.");
-  c.def("__hash__", [](nb::handle self) { return reinterpret_cast<std::uintptr_t>(self.ptr()) >> 4; });
+  c.def("__hash__",
+        [](nb::handle self) { return reinterpret_cast<std::uintptr_t>(self.ptr()) >> 4; });
   c.def("__contains__", [](nb::handle, nb::handle) -> bool {
-    throw nb::type_error("`in` compares whole arrays; compare elements, such as (x == value).numpy().any()");
+    throw nb::type_error(
+        "`in` compares whole arrays; compare elements, such as (x == value).numpy().any()");
   });
 }
 
@@ -143,8 +145,7 @@ void bind_vars(nb::module_& m) {
          "__init__", [](Var* self, const Arg& value) { new (self) Var(value("value")); }, "value"_a)
       .def_static("leaf", &leaf_of, "value"_a, "name"_a = "", "A leaf over the memory of an array.")
       .def_prop_ro(
-          "value", [](const Var& x) { return x.value(); },
-          "The Tensor, without a gradient.")
+          "value", [](const Var& x) { return x.value(); }, "The Tensor, without a gradient.")
       .def_prop_ro(
           "shape", [](const Var& x) { return tuple_of(x.shape()); }, "The extents, a tuple.")
       .def_prop_ro("dtype", [](const Var& x) { return std::string(name_of(x.dtype())); })
