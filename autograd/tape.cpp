@@ -272,8 +272,7 @@ const Replay& Tape::replay(int i) const {
     throw StateError("replay", "there is no node " + std::to_string(i) + " on the tape");
   if (nodes_[i].leaf) throw StateError("replay", path(i) + " is a leaf: nothing computed it");
   if (nodes_[i].replay) return *nodes_[i].replay;
-  throw StateError("replay",
-                   path(i) + " was recorded without replay: set `replay` on its tape");
+  throw StateError("replay", path(i) + " was recorded without replay: set `replay` on its tape");
 }
 
 // ---- pausing ----
