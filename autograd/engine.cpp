@@ -38,8 +38,8 @@ Grads Engine::gradients(int i, const Var& dy) {
   const Op* op = tape_.nodes_[i].op.get();
   if (!op)
     throw StateError("backward", tape_.path(i) +
-                                     " was used up by an earlier backward; the first one needs "
-                                     "Backward{.retain = true}");
+                                     " was used up by an earlier backward; set `retain` in "
+                                     "the first one");
   tape_.notify([&](Observer& o) { o.rule_begins(i); });
   Grads d;
   try {
@@ -72,7 +72,7 @@ void Engine::pass_on(Table& table, int from, std::size_t k, int node, Grads& d) 
                         "its rule gives a gradient " + g.value().kind() + " for " +
                             tape_.nodes_[from].formula->input_name(k) + ", which is " +
                             to_string(source.shape) + " " + std::string(name_of(source.dtype))));
-    if (watched) sent({k, node, g.value(), from});
+    if (watched) sent({k, node, g.value().read_only(), from});
     add(table, node, std::move(g));
   } else if (AddTo part = d.take_part()) {
     if (watched) {
@@ -97,7 +97,7 @@ bool repeats(const Tensor& x) {
 }
 
 // True when nobody else sees these elements: it may be added to in place.
-bool exclusive(const Tensor& x) { return !repeats(x) && x.storage().use_count() == 1; }
+bool exclusive(const Tensor& x) { return !repeats(x) && x.storage().exclusive(); }
 
 // A copy with the same memory order. Another order would change how a later product rounds.
 Tensor copied(const Tensor& x) {
@@ -137,22 +137,35 @@ void Engine::add(Table& table, int node, const AddTo& part) const {
 // The leaf must own its gradient alone, because it writes to it. The gradient must not keep a much
 // larger block alive.
 void Engine::fill(Leaf& leaf, Var&& gradient) {
+  const Tensor g = gradient.is_leaf() ? gradient.value() : std::move(gradient.value_);
+  gradient = {};
+  std::lock_guard lock(leaf.adding);  // let go before g is freed, which may call Python
   if (leaf.grad.defined()) {
-    add_(leaf.grad, gradient.value());
+    add_(leaf.grad, g);
     return;
   }
-  Tensor g = gradient.is_leaf() ? gradient.value() : std::move(gradient.value_);
-  gradient = {};
-  bool alone = g.is_contiguous() && g.storage().use_count() == 1 &&
+  bool alone = g.is_contiguous() && g.storage().exclusive() &&
                static_cast<Index>(g.storage().bytes()) <= 2 * g.bytes();
-  leaf.grad = alone ? std::move(g) : g.clone();
+  leaf.grad = alone ? g : g.clone();
 }
 
 // ---- observers ----
 
+// Observers cannot write to the gradient: other branches may read the same memory.
 void Engine::arrived(int i, Var& dy) {
-  tape_.notify([&](Observer& o) { dy = o.change(i, std::move(dy)); });
-  tape_.notify([&](Observer& o) { o.arrived(i, dy); });
+  if (tape_.observers_.empty()) return;
+  Var shown = dy.is_leaf() && !create_graph_ ? dy.detach() : dy;
+  if (!shown.is_leaf()) shown.value_ = shown.value_.read_only();
+  const Var before = shown;
+  tape_.notify([&](Observer& o) { shown = o.change(i, std::move(shown)); });
+  tape_.notify([&](Observer& o) { o.arrived(i, shown); });
+  if (!same(before, shown)) dy = std::move(shown);
+}
+
+bool Engine::same(const Var& a, const Var& b) {
+  const Tensor &x = a.value(), &y = b.value();
+  return a.node_ == b.node_ && x.storage() == y.storage() && x.offset() == y.offset() &&
+         x.strides() == y.strides();
 }
 
 void Engine::sent(const Flow& flow) {
@@ -182,12 +195,12 @@ Tensor Engine::one_for(const char* op, const Var& loss) {
   return ones(loss.shape(), loss.dtype());
 }
 
-int Engine::begin(Tape& tape, Table& table, const Var& y, const Tensor& dy) {
+int Engine::begin(Tape& tape, Table& table, const Var& y, const Var& dy) {
   int root = tape.number_of(y);
   if (root < 0)
     throw StateError("backward", "the value was not computed from any trainable leaf on this tape",
                      {{"y", y.value()}});
-  check_upstream("backward", y, dy);
+  check_upstream("backward", y, dy.value());
   table.resize(tape.nodes_.size());
   table[root] = dy;
   return root;

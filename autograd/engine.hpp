@@ -36,7 +36,7 @@ class Engine {
 
   // Puts dy at y's node, which it returns. StateError when y was not computed on the tape from a leaf,
   // ShapeError unless dy has y's shape and dtype.
-  static int begin(Tape& tape, Table& table, const Var& y, const Tensor& dy);
+  static int begin(Tape& tape, Table& table, const Var& y, const Var& dy);
   // The loop: nodes from `from` down to `last`.
   void run(Table& table, int from, int last = 0);
   void step(Table& table, int node);
@@ -44,9 +44,9 @@ class Engine {
   // 1 for a loss: ShapeError unless it has one element.
   static Tensor one_for(const char* op, const Var& loss);
   static void check_upstream(const char* op, const Var& y, const Tensor& dy);
-  // StateError: the rule of `op` needs `what` as it was in forward, when its storage had this version.
+  // StateError: the rule of `op` needs `what` as it was when it was saved.
   [[noreturn]] static void refuse_changed(std::string_view op, const std::string& what,
-                                          const Var& v, std::uint64_t version);
+                                          const SavedValue& saved);
   // Adds the operands' paths and the place of an op that failed.
   static void annotate(Error& error, std::string_view op, InputList inputs, const Where& where);
 
@@ -54,13 +54,14 @@ class Engine {
   // The op as the last node, whose value y then is. Returns its number.
   static int add_node(Tape& tape, std::unique_ptr<Op> op, const Formula& formula,
                       std::vector<int> inputs, const Where& where, Var& y);
-  void arrived(int node, Var& dy);           // hooks may change a complete gradient; all are told
+  void arrived(int node, Var& dy);           // hooks may replace a complete gradient; all are told
   Grads gradients(int node, const Var& dy);  // by the op's rule, or its kernel
   void pass_on(Table& table, int from, std::size_t input, int node, Grads& d);
   void add(Table& table, int node, Var&& gradient) const;
   void add(Table& table, int node, const AddTo& part) const;
   void fill(Leaf& leaf, Var&& gradient);
-  void sent(const Flow& flow);  // tells observers
+  void sent(const Flow& flow);                   // tells observers
+  static bool same(const Var& a, const Var& b);  // the same view of the same node
 
   Tape& tape_;
   bool retain_, create_graph_, fill_leaves_;

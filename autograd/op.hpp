@@ -38,10 +38,14 @@
 
 namespace glim {
 
+// A value that backward reads as it was in forward.
 struct SavedValue {
-  int input;  // its number, or Op::kOutput
+  SavedValue(int number, const Var& v);
+  bool changed() const;  // since it was saved
+  int input;             // its number, or Op::kOutput
   Var value;
-  std::uint64_t version;  // of the value's storage when it was saved
+  std::uint64_t version;      // of the value's storage then
+  std::uint64_t fingerprint;  // of its elements then, where others may write to them; else 0
 };
 
 using InputList = std::span<const Var* const>;  // the inputs of an op

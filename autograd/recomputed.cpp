@@ -14,11 +14,12 @@
 namespace glim {
 namespace {
 
-// The values from outside that the ops of a region read.
+// The values from outside that the ops of a region read, and the memory that others may write to.
 struct OutsideReads final : Observer {
   explicit OutsideReads(std::size_t first_node) : first(static_cast<int>(first_node)) {}
   void read(int node, const Var& v) override {
-    if (v.is_leaf() || (node >= 0 && node < first)) values.push_back(v);
+    if (v.is_leaf() || (node >= 0 && node < first) || v.value().storage().shared())
+      values.push_back(v);
   }
   int first;
   std::vector<Var> values;
@@ -58,10 +59,7 @@ class Engine::Region final : public Op {
     Var result(value);
     if (inputs.empty()) return result;
     op->inputs_on_tape_ = inputs;
-    for (Var& v : reads.values) {
-      const std::uint64_t version = v.value().storage().version();
-      op->outside_.emplace_back(std::move(v), version);
-    }
+    for (const Var& v : reads.values) op->outside_.emplace_back(0, v);
     op->needs_ = ~std::uint64_t{0};
     op->formula_ = &formula;
     const int number = add_node(tape, std::move(op), formula, inputs, where, result);
@@ -81,10 +79,10 @@ class Engine::Region final : public Op {
     const bool create_graph = !tape.paused_;
     const std::size_t first = tape.nodes_.size();
     Table table;
-    for (const auto& [v, version] : outside_)
-      if (v.value().storage().version() != version)
-        Engine::refuse_changed(formula.op, v.is_leaf() ? "its leaf" : "a value from outside", v,
-                               version);
+    for (const SavedValue& s : outside_)
+      if (s.changed())
+        Engine::refuse_changed(formula.op, s.value.is_leaf() ? "its leaf" : "a value from outside",
+                               s);
     try {
       Var y = run_again(tape);
       const int root = tape.number_of(y);
@@ -142,7 +140,7 @@ class Engine::Region final : public Op {
   std::string scope_;
   Generator random_;
   std::vector<int> inputs_on_tape_;
-  std::vector<std::pair<Var, std::uint64_t>> outside_;  // what fn read, and its versions then
+  std::vector<SavedValue> outside_;  // what fn read
 };
 
 namespace {

@@ -97,15 +97,19 @@ void Engine::annotate(Error& error, std::string_view op, InputList inputs, const
   error.set_place(scope.empty() ? "" : dotted(scope, op), to_string(where));
 }
 
-void Engine::refuse_changed(std::string_view op, const std::string& what, const Var& v,
-                            std::uint64_t version) {
-  const Where written = v.value().storage().written_since(version);
+void Engine::refuse_changed(std::string_view op, const std::string& what, const SavedValue& saved) {
+  const Var& v = saved.value;
+  const Storage& memory = v.value().storage();
+  const Where written = memory.written_since(saved.version);
   const std::string name = v.name().empty() ? what : what + " (" + v.name() + ")";
-  throw StateError(op,
-                   "backward needs " + name + " as it was in forward, but it was changed since" +
-                       (written.line() ? " at " + to_string(written) : "") +
-                       ": call backward before the change, or let forward read a clone()",
-                   {{"value", v.value()}});
+  throw StateError(
+      op,
+      "backward needs " + name + " as it was in forward, but it was changed since" +
+          (written.line()                      ? " at " + to_string(written)
+           : memory.version() == saved.version ? " through an array that shares its memory"
+                                               : "") +
+          ": call backward before the change, or let forward read a clone()",
+      {{"value", v.value()}});
 }
 
 }  // namespace glim

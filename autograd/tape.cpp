@@ -60,10 +60,7 @@ Tape::~Tape() {
 
 void Tape::truncate(std::size_t size, bool keep_seen) {
   while (nodes_.size() > size) {
-    if (Leaf* l = nodes_.back().leaf.get()) {
-      leaf_nodes_.erase(l);
-      if (l->tape == id_) l->tape = 0;
-    }
+    if (Leaf* l = nodes_.back().leaf.get()) leaf_nodes_.erase(l);
     nodes_.pop_back();
   }
   notify([&](Observer& o) { o.nodes_removed(static_cast<int>(size), keep_seen); });
@@ -98,28 +95,20 @@ int Tape::number_of(const Var& v) {
   if (!v.leaf_) return holds(v) ? v.node_ : -1;
   Leaf& leaf = *v.leaf_;
   if (!leaf.trainable) return -1;
-  if (leaf.tape == id_) return leaf.node;
-  // An inner tape may have used it since: it has one node here all the same.
-  if (auto known = leaf_nodes_.find(&leaf); known != leaf_nodes_.end()) {
-    leaf.node = known->second;
-    leaf.tape = id_;
-  } else {
-    Node node;
-    node.shape = leaf.value.shape();
-    node.dtype = leaf.value.dtype();
-    node.leaf = v.leaf_;
-    node.bytes = leaf.value.bytes();
-    leaf.node = add_node(std::move(node));
-    leaf.tape = id_;
-    leaf_nodes_.emplace(&leaf, leaf.node);
-    notify([&](Observer& o) { o.recorded(leaf.node, leaf.value); });
-  }
-  return leaf.node;
+  if (auto known = leaf_nodes_.find(&leaf); known != leaf_nodes_.end()) return known->second;
+  Node node;
+  node.shape = leaf.value.shape();
+  node.dtype = leaf.value.dtype();
+  node.leaf = v.leaf_;
+  node.bytes = leaf.value.bytes();
+  const int number = add_node(std::move(node));
+  leaf_nodes_.emplace(&leaf, number);
+  notify([&](Observer& o) { o.recorded(number, leaf.value); });
+  return number;
 }
 
 int Tape::node_of(const Var& v) const {
   if (!v.leaf_) return holds(v) ? v.node_ : -1;
-  if (v.leaf_->tape == id_) return v.leaf_->node;
   auto known = leaf_nodes_.find(v.leaf_.get());
   return known == leaf_nodes_.end() ? -1 : known->second;
 }
@@ -128,9 +117,10 @@ std::string Tape::path(int i) const {
   if (i < 0 || static_cast<std::size_t>(i) >= nodes_.size())
     throw IndexError("path", "there is no node " + std::to_string(i) + " on the tape");
   const Node& node = nodes_[i];
-  std::string own = !node.label.empty()                     ? node.label
-                    : node.leaf && !node.leaf->name.empty() ? node.leaf->name
-                                                            : std::string(node.name);
+  Var leaf;
+  leaf.leaf_ = node.leaf;
+  std::string own = !node.label.empty() ? node.label : leaf.name();
+  if (own.empty()) own = node.name;
   return node.scope ? dotted(*node.scope, own) : own;  // a leaf's name is its whole path
 }
 
@@ -200,10 +190,10 @@ struct Reader final : Observer {
 
 }  // namespace
 
-std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Tensor& dy,
+std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Var& dy,
                             Backward options) {
-  Tensor upstream = dy.defined() ? dy : Engine::one_for("grad", y);
-  Engine::check_upstream("grad", y, upstream);
+  const Var upstream = dy.defined() ? dy : Engine::one_for("grad", y);
+  Engine::check_upstream("grad", y, upstream.value());
   std::vector<Var> result(xs.size());
   Reader reader;
   for (std::size_t i = 0; i < xs.size(); ++i) {
@@ -214,7 +204,7 @@ std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Tens
   }
   if (number_of(y) >= 0) {
     Engine::Table table;
-    int root = Engine::begin(*this, table, y, upstream);
+    int root = Engine::begin(*this, table, y, options.create_graph ? upstream : upstream.detach());
     Observing reading(*this, reader);
     Engine(*this, options, false).run(table, root);
   }
@@ -282,8 +272,7 @@ const Replay& Tape::replay(int i) const {
     throw StateError("replay", "there is no node " + std::to_string(i) + " on the tape");
   if (nodes_[i].leaf) throw StateError("replay", path(i) + " is a leaf: nothing computed it");
   if (nodes_[i].replay) return *nodes_[i].replay;
-  throw StateError("replay",
-                   path(i) + " was recorded without replay: make the tape with replay = true");
+  throw StateError("replay", path(i) + " was recorded without replay: set `replay` on its tape");
 }
 
 // ---- pausing ----

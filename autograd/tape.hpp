@@ -109,9 +109,10 @@ class Tape : private TapeLists {
   // The same for Σ y·dy, y of any shape.
   void backward(const Var& y, const Tensor& dy, Backward options = {});
   // ∂(Σ y·dy)/∂x for each x, leaving leaves alone; zeros where y does not depend on x. With
-  // create_graph the results are on the tape. Undefined dy means ones for a scalar y. Hooks run
-  // before. StateError for an x of another tape.
-  std::vector<Var> grad(const Var& y, const std::vector<Var>& xs, const Tensor& dy = {},
+  // create_graph the results are on the tape, and differentiable in dy too. Undefined dy means ones
+  // for a scalar y. Hooks run before. The results are read-only, as others may see the same memory.
+  // StateError for an x of another tape.
+  std::vector<Var> grad(const Var& y, const std::vector<Var>& xs, const Var& dy = {},
                         Backward options = {});
 
   // Keeps value and gradient of every node recorded from now on whose path matches: * any run of

@@ -40,10 +40,22 @@ Leaf& Var::leaf() const {
   if (!leaf_) throw StateError("leaf", "the value is not a leaf", {{"x", value_}});
   return *leaf_;
 }
-const Tensor& Var::grad() const { return leaf().grad; }
-void Var::zero_grad() const { leaf().grad = {}; }
+Tensor Var::grad() const {
+  std::lock_guard lock(leaf().adding);
+  return leaf_->grad;
+}
+// The old gradient is freed after the lock: its memory may belong to somebody who waits for it.
+void Var::set_grad(Tensor g) const {
+  const Tensor& x = leaf().value;
+  if (g.defined() && (g.shape() != x.shape() || g.dtype() != x.dtype()))
+    throw ShapeError("grad", "a gradient has the shape and dtype of its leaf",
+                     {{"leaf", x}, {"grad", g}});
+  std::lock_guard lock(leaf_->adding);
+  std::swap(leaf_->grad, g);
+}
 const std::string& Var::name() const {
   static const std::string none;
+  if (leaf_ && leaf_->names) leaf_->names->refresh();
   return leaf_ ? leaf_->name : none;
 }
 NamedParameters::NamedParameters(const std::vector<Var>& leaves) {

@@ -11,6 +11,7 @@
 
 #include <iosfwd>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,13 +20,21 @@
 
 namespace glim {
 
+// A tree of modules, which names its leaves when somebody asks.
+class LeafNames {
+ public:
+  virtual void refresh() const = 0;  // gives every leaf of the tree its name
+ protected:
+  ~LeafNames() = default;
+};
+
 struct Leaf {
   Tensor value, grad;
-  std::string name;  // dotted, given by the module tree
+  std::string name;                  // Var::name refreshes it first
+  const LeafNames* names = nullptr;  // of the module that it is a parameter of
   bool trainable = true;
-  // Where it is on the tape that used it last.
-  std::uint64_t tape = 0;
-  int node = -1;
+  std::mutex
+      adding;  // held while grad changes: backward passes of several threads may end in one leaf
 };
 
 class Var {
@@ -50,10 +59,12 @@ class Var {
   Var detach() const { return Var(value()); }
 
   bool is_leaf() const { return leaf_ != nullptr; }
-  Leaf& leaf() const;               // StateError unless a leaf
-  const Tensor& grad() const;       // of a leaf; undefined before the first backward
-  void zero_grad() const;           // drops it
-  const std::string& name() const;  // of a leaf, else ""
+  Leaf& leaf() const;   // StateError unless a leaf
+  Tensor grad() const;  // of a leaf; undefined before the first backward
+  void set_grad(
+      Tensor g) const;  // undefined drops it; ShapeError unless of the leaf's shape and dtype
+  void zero_grad() const { set_grad({}); }
+  const std::string& name() const;  // of a leaf, dotted, given by the module tree; else ""
 
   friend bool same_leaf(const Var& a, const Var& b) { return a.leaf_ && a.leaf_ == b.leaf_; }
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/print.hpp"
 
@@ -66,6 +67,7 @@ Var cross_entropy(const Var& logits, const Var& target, const CrossEntropyOption
   Tensor counted = not_equal(target.value(), static_cast<double>(options.ignore_index));
   const Var zero(scalar(0, logits.dtype()));
   Tensor t = where(counted, target.value(), scalar(0, DType::Int64));
+  require_indices("cross_entropy", t, classes, "target");
   Var picked = gather(log_probs, -1, unsqueeze(t, -1)), loss, shares;  // (..., V) -> (..., 1)
   if (weight.defined()) {
     shares = reshape(index_select(weight, 0, reshape(t, {-1})), t.shape());  // w[t]

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cxxabi.h>
+#include <mutex>
 #include <ostream>
+#include <set>
 
 #include "tensor/io/safetensors.hpp"
 
@@ -30,6 +32,7 @@ void Module::visit(const std::string& prefix, const F& f) const {
 }
 
 Module::~Module() {
+  refresh();  // parts that live on keep their names
   for (auto& [name, child] : children_) child->parent_ = nullptr;
   if (parent_) std::erase_if(parent_->children_, [&](auto& c) { return c.second == this; });
 }
@@ -51,9 +54,16 @@ void Module::require_new(std::string_view name) const {
 
 void Module::register_parameter(std::string_view name, Param& parameter, Tensor initial) {
   require_new(name);
-  parameter.Var::operator=(Var::leaf(std::move(initial), prefix() + std::string(name)));
-  root().named_.insert(&parameter.leaf());
+  parameter.Var::operator=(Var::leaf(std::move(initial)));
+  parameter.leaf().names = this;
   parameters_.emplace_back(name, &parameter);
+  root().unnamed_ = true;
+}
+
+void Module::forget(const Param& parameter) {
+  refresh();
+  if (parameter.is_leaf() && parameter.leaf().names == this) parameter.leaf().names = nullptr;
+  std::erase_if(parameters_, [&](auto& p) { return p.second == &parameter; });
 }
 
 void Module::register_buffer(std::string_view name, Tensor& buffer) {
@@ -72,7 +82,8 @@ void Module::register_child(std::string_view name, Module& child) {
   child.parent_ = this;
   child.name_ = name;
   child.train(training_);
-  child.name_leaves();
+  child.unnamed_ = false;  // its names are the root's to give
+  root().unnamed_ = true;
 }
 
 void refuse_absent(const std::type_info& module) {
@@ -95,12 +106,22 @@ void Param::tie(const Var& leaf) {
   if (leaf.shape() != shape())
     throw ShapeError("parameter", name() + " cannot be tied to a leaf of another shape",
                      {{"parameter", *this}, {"leaf", leaf}});
+  if (this->leaf().names == &module_) this->leaf().names = nullptr;
   Var::operator=(leaf);
-  module_.root().name_leaves();
+  if (!leaf.leaf().names) leaf.leaf().names = &module_;
+  module_.root().unnamed_ = true;
 }
 
-std::string Module::prefix() const {
-  return parent_ ? parent_->prefix() + name_ + "." : std::string();
+const Var* Module::parameter(std::string_view name) const {
+  for (const auto& [own, p] : parameters_)
+    if (own == name) return p;
+  return nullptr;
+}
+
+const Tensor* Module::buffer(std::string_view name) const {
+  for (const auto& [own, b] : buffers_)
+    if (own == name) return b;
+  return nullptr;
 }
 
 std::string Module::scope_name() const {
@@ -108,20 +129,16 @@ std::string Module::scope_name() const {
   return list.empty() ? name_ : list + "." + name_;
 }
 
-// A name is the path from the root. A leaf that several modules share keeps the first of its paths: when one
-// comes that already has a name, the whole tree is named again.
-void Module::name_leaves() {
-  named_.clear();
-  Module& top = root();
-  bool again = false;
-  visit(prefix(), [&](const Module& m, const std::string& before) {
-    for (const auto& [name, p] : m.parameters_) {
-      again = !top.named_.insert(&p->leaf()).second || again;
-      p->leaf().name = before + name;
-    }
-  });
-  if (again)
-    for (auto& [path, var] : top.named_parameters()) var.leaf().name = path;
+// A name is the path from the root; a leaf that several modules share has the first of its paths. A tree is named when
+// somebody asks, and not at each step of its making.
+void Module::refresh() const {
+  static std::mutex mutex;  // several threads may ask
+  const Module& top = root();
+  if (!top.unnamed_) return;
+  std::lock_guard lock(mutex);
+  if (!top.unnamed_) return;
+  for (auto& [path, var] : top.named_parameters()) var.leaf().name = path;
+  top.unnamed_ = false;
 }
 
 NamedParameters Module::named_parameters(bool aliases) const {

@@ -21,10 +21,10 @@
 // child; ShapeError where a value of another shape is assigned to a parameter.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <typeinfo>
@@ -40,7 +40,7 @@ namespace glim {
 
 class Param;
 
-class Module {
+class Module : private LeafNames {
  public:
   Module() = default;
   virtual ~Module();
@@ -53,6 +53,8 @@ class Module {
   std::vector<Var> parameters() const;
   std::vector<std::pair<std::string, Tensor>> named_buffers() const;
   const std::vector<std::pair<std::string, Module*>>& children() const { return children_; }
+  const Var* parameter(std::string_view name) const;  // its own of that name, or null
+  const Tensor* buffer(std::string_view name) const;
   Index parameter_count() const;  // elements; shared ones once
 
   void train(bool on = true);  // this module and all below
@@ -102,10 +104,10 @@ class Module {
   std::vector<std::string> set_trainable(std::string_view pattern, bool on) const;
   void register_parameter(std::string_view name, Param& parameter, Tensor initial);
   void register_buffer(std::string_view name, Tensor& buffer);
-  Module& root() { return parent_ ? parent_->root() : *this; }
-  std::string prefix() const;      // the path from the root and a dot; empty for the root
+  void forget(const Param& parameter);
+  const Module& root() const { return parent_ ? parent_->root() : *this; }
+  void refresh() const override;
   std::string scope_name() const;  // under which calls are entered; a root has none
-  void name_leaves();              // of this module and all below, once it has its place
   template <class F>
   void visit(const std::string& prefix, const F& f) const;  // f(module, prefix), parents first
 
@@ -113,8 +115,9 @@ class Module {
   std::vector<std::pair<std::string, Param*>> parameters_;
   std::vector<std::pair<std::string, Tensor*>> buffers_;
   std::vector<std::pair<std::string, Module*>> children_;
-  std::set<const Leaf*> named_;  // of a root: leaves that have a name
-  std::string name_;             // in parent_
+  mutable std::atomic<bool> unnamed_ =
+      false;          // of a root: some leaf has no name yet, or an old one
+  std::string name_;  // in parent_
   bool training_ = true, is_list_ = false;
 };
 
@@ -133,6 +136,7 @@ class Param : public Var {
     if (initial.defined()) module.register_parameter(name, *this, std::move(initial));
   }
   Param(const Param&) = delete;
+  ~Param() { module_.forget(*this); }
   // Writes a value, converted to the parameter's dtype; the leaf stays. ShapeError for another shape.
   Param& operator=(const Tensor& value);
   // Copy the value or share the leaf? Write .value() or tie().

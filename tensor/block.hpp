@@ -17,6 +17,7 @@ struct alignas(64) Storage::Block {
   std::size_t capacity;  // of the size class or piece
   int size_class;        // kPiece for a piece of the arena, kForeign for memory of somebody else
   int written_line;
+  std::atomic<int> lent;  // how many others may write to it now
   std::byte* data;
   union {
     Block* next;               // in a list of unused ones

@@ -57,6 +57,16 @@ bool Storage::read_only() const {
 long Storage::use_count() const {
   return block_ ? block_->refs.load(std::memory_order_relaxed) : 0;
 }
+bool Storage::exclusive() const {
+  return use_count() == 1 && block_->size_class != Block::kForeign;
+}
+bool Storage::shared() const {
+  return block_ && (block_->size_class == Block::kForeign ||
+                    block_->lent.load(std::memory_order_relaxed) > 0);
+}
+void Storage::lend(int by) const {
+  if (block_) block_->lent.fetch_add(by, std::memory_order_relaxed);
+}
 
 // While the process has one thread a count needs no locked instruction, which costs about as much
 // as a copy of the tensor's handle itself.

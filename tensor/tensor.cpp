@@ -93,6 +93,14 @@ void Tensor::fill_(double value, const Where& where) const {
   });
 }
 
+Tensor Tensor::read_only() const {
+  if (!storage_ || storage_.read_only()) return *this;
+  Tensor y = *this;
+  y.storage_ =
+      Storage::over(storage_.data(), storage_.bytes(), std::make_shared<Storage>(storage_), true);
+  return y;
+}
+
 void require_writable(const Tensor& x, std::string_view op) {
   if (x.storage().read_only())
     throw ValueError(op, "the memory is read-only; clone() the tensor to write to it", {{"to", x}});

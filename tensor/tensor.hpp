@@ -66,6 +66,7 @@ class Tensor {
   Tensor contiguous() const;  // itself when already row-major
   Tensor clone() const;
   Tensor to(DType dtype) const;  // itself when equal; see convert in dtype.hpp
+  Tensor read_only() const;      // the same elements; writes are a ValueError
   // Writes. ShapeError unless `source` broadcasts to this shape; DTypeError unless dtypes agree;
   // ValueError when several positions of this tensor share one element (it was expanded). A source
   // that overlaps this tensor is read before anything is written.

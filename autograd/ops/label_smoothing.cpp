@@ -105,16 +105,9 @@ struct SmoothedLoss : Fused {
                                             dx.data<T>() + first * in.columns, in.columns);
     });
   }
-  // IndexError naming the row of a target outside [0, classes).
   void begin_sums(std::string_view op, Index classes) const {
     *sums = {};
-    const Index* t = target.data<Index>();
-    for (Index r = 0; r < target.numel(); ++r)
-      if (t[r] < 0 || t[r] >= classes)
-        throw IndexError(std::string(op),
-                         "target " + std::to_string(t[r]) + " at row " + std::to_string(r) +
-                             " is outside [0, " + std::to_string(classes) + ")",
-                         {{"target", target}});
+    require_indices(op, target, classes, "target");
   }
 
   Tensor target;

@@ -7,6 +7,7 @@
 #include "nn/init.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
 
 namespace glim {
 namespace {
@@ -66,6 +67,7 @@ MaskedLanguageModel::MaskedLanguageModel(const BertConfig& config)
 }
 
 Var MaskedLanguageModel::forward(const Tensor& ids, const Tensor& chosen) {
+  require_indices("bert", chosen, ids.numel(), "chosen position");
   Var hidden = bert(ids);  // (B, S, D) -> (B·S, D) -> (M, D)
   Var picked = index_select(reshape(hidden, {ids.numel(), hidden.size(2)}), 0, chosen);
   return generator(norm(gelu(transform(picked))));

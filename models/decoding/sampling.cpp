@@ -84,6 +84,8 @@ Index draw(const Tensor& logits, const SamplingOptions& options, RandomKey key, 
 std::vector<Index> generate(StepDecoder& decoder, Index last, Index count,
                             const SamplingOptions& options, RandomKey key,
                             const std::function<bool(Index)>& take) {
+  if (count < 0)
+    throw ValueError("generate", std::to_string(count) + " tokens; the number is 0 at least");
   std::vector<Index> tokens;
   while (static_cast<Index>(tokens.size()) < count) {
     last = draw(select(decoder.step({last}), 0, 0), options, key, tokens.size());

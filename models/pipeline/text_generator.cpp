@@ -18,6 +18,7 @@ TextGenerator::TextGenerator(const ModelFile& m) {
 
 void TextGenerator::check(const GenerateOptions& o) const {
   const Index context = model_->config().context;
+  if (o.max_tokens < 0) throw ValueError("max_tokens", "must not be negative");
   if (o.slide < 0 || o.slide > context)
     throw ValueError("slide", "must be from 0 to " + std::to_string(context) + " (the context)");
   glim::check(o.sampling, model_->config().vocab);

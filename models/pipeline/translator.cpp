@@ -49,10 +49,10 @@ bool Translator::attends() const {
 std::vector<std::vector<Translation>> Translator::translate(
     const std::vector<std::string>& sentences, const TranslateOptions& o,
     const std::vector<std::string>& names) const {
-  if (o.batch < 1) throw ValueError("batch", "must be 1 at least");
+  if (o.batch < 1) throw ValueError("batch_sentences", "must be 1 at least");
   if (o.alignments && !attends())
     throw ValueError("alignments", "the model has no attention (--attention none)");
-  if (o.max_length < 0) throw ValueError("max_length", "must not be negative");
+  if (o.max_length < 0) throw ValueError("max_tokens", "must not be negative");
   Index most = model_->max_len();
   std::vector<std::vector<std::int64_t>> sources;
   std::optional<CopyNumbering> numbering;

@@ -45,7 +45,7 @@ void KeyValueCache::select_rows(const Tensor& rows) {
   for (Tensor* cached : {&key, &value}) {
     // Rows that stay are not copied if the others become copies of them and nobody else reads the
     // memory: in a beam most prefixes continue in their rows.
-    bool in_place = others_are_copies && cached->storage().use_count() == 1;
+    bool in_place = others_are_copies && cached->storage().exclusive();
     Index heads = cached->size(1), capacity = cached->size(2), width = cached->size(3);
     Tensor from = *cached, to = from;
     if (!in_place)

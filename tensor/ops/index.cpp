@@ -12,20 +12,9 @@
 namespace glim {
 namespace {
 
-void require_index(const Tensor& index, std::string_view op) {
+void require_index(const Tensor& index, std::string_view op, std::string_view what = "index") {
   if (index.dtype() != DType::Int64)
-    throw DTypeError(op, "the index needs int64", {{"index", index}});
-}
-
-// IndexError unless every position is in [0, extent).
-void require_range(const Tensor& index, Index extent, std::string_view op) {
-  const Index* p = index.data<Index>();
-  for (Index i = 0; i < index.numel(); ++i)
-    if (p[i] < 0 || p[i] >= extent)
-      throw IndexError(op,
-                       "index " + std::to_string(p[i]) + " at position " + std::to_string(i) +
-                           " is outside [0, " + std::to_string(extent) + ")",
-                       {{"index", index}});
+    throw DTypeError(op, "the " + std::string(what) + " needs int64", {{what, index}});
 }
 
 // A contiguous tensor as (outer, extent, inner) around one axis.
@@ -78,12 +67,25 @@ void for_positions(const Shape& index, const Strides& x, int axis, const F& f) {
 
 }  // namespace
 
+void require_indices(std::string_view op, const Tensor& index, Index extent,
+                     std::string_view what) {
+  require_index(index, op, what);
+  const Tensor at = index.contiguous();
+  const Index* p = at.data<Index>();
+  for (Index i = 0; i < at.numel(); ++i)
+    if (p[i] < 0 || p[i] >= extent)
+      throw IndexError(op,
+                       std::string(what) + " " + std::to_string(p[i]) + " at position " +
+                           std::to_string(i) + " is outside [0, " + std::to_string(extent) + ")",
+                       {{what, index}});
+}
+
 Tensor gather(const Tensor& x, Index axis, const Tensor& index) {
   int a = normalize_axis(axis, x.rank(), "gather");
   require_index(index, "gather");
   require_fits(x, a, index, "gather");
   Tensor at = index.contiguous();
-  require_range(at, x.shape()[a], "gather");
+  require_indices("gather", at, x.shape()[a]);
   Tensor y = empty(index.shape(), x.dtype());
   visit_dtype(x.dtype(), [&]<class T>() {
     const T* px = x.data<T>();
@@ -104,7 +106,7 @@ Tensor scatter_add(const Tensor& x, Index axis, const Tensor& index, const Tenso
     throw ShapeError("scatter_add", "source must have index's shape and x's dtype",
                      {{"x", x}, {"index", index}, {"source", source}});
   Tensor at = index.contiguous(), from = source.contiguous(), y = x.clone();
-  require_range(at, x.shape()[a], "scatter_add");
+  require_indices("scatter_add", at, x.shape()[a]);
   visit_numeric(x, "scatter_add", [&]<class T>() {
     const T* ps = from.data<T>();
     const Index* pi = at.data<Index>();
@@ -121,7 +123,7 @@ Tensor index_select(const Tensor& x, Index axis, const Tensor& index) {
   int a = normalize_axis(axis, x.rank(), "index_select");
   require_index(index, "index_select");
   Tensor from = x.contiguous(), at = index.contiguous();
-  require_range(at, x.shape()[a], "index_select");
+  require_indices("index_select", at, x.shape()[a]);
   Tensor y = empty(selected_shape(x.shape(), a, index.shape()), x.dtype());
   Around ax(x.shape(), a);
   Index n = index.numel();
@@ -157,7 +159,7 @@ void index_add_(const Tensor& y, Index axis, const Tensor& index, const Tensor& 
     throw ShapeError("index_add", "source does not fit " + to_string(shape),
                      {{"index", index}, {"source", source}});
   Tensor at = index.contiguous(), from = source.contiguous();
-  require_range(at, shape[a], "index_add");
+  require_indices("index_add", at, shape[a]);
   y.storage().written(where);
   Around ay(shape, a);
   Index n = index.numel();
@@ -256,7 +258,7 @@ Tensor triu(const Tensor& x, Index diagonal) { return triangle(x, diagonal, fals
 Tensor one_hot(const Tensor& index, Index classes, DType dtype) {
   require_index(index, "one_hot");
   Tensor at = index.contiguous();
-  require_range(at, classes, "one_hot");
+  require_indices("one_hot", at, classes);
   Shape shape = index.shape();
   shape.push_back(classes);
   Tensor y = zeros(shape, dtype);

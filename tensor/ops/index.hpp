@@ -11,6 +11,10 @@
 
 namespace glim {
 
+// IndexError naming the first position outside [0, extent), and DTypeError unless int64; `what` is the index's name.
+void require_indices(std::string_view op, const Tensor& index, Index extent,
+                     std::string_view what = "index");
+
 // y[i0..ia..] = x[i0..index[i0..ia..]..]; index has x's rank and, off the axis, at most x's extents.
 Tensor gather(const Tensor& x, Index axis, const Tensor& index);
 // y = x, then y[i0..index[..]..] += source[..] in order of position; x is not changed.

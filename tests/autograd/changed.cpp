@@ -97,4 +97,76 @@ TEST_CASE("what backward does not read may change", "[changed]") {
   CHECK(list(x.grad()) == std::vector<double>{2, 2});
 }
 
+namespace {
+
+// A leaf or constant over memory of somebody else.
+Tensor over(std::vector<double>& memory) {
+  return Tensor::from_storage(
+      Storage::over(memory.data(), memory.size() * sizeof(double), std::make_shared<int>(0), false),
+      0, {static_cast<Index>(memory.size())}, {1}, DType::Float64);
+}
+
+// An op whose rule gives the same tensor each time.
+struct Fixed final : Unary<Fixed> {
+  static constexpr Formula formula{"fixed", "y = x", {"dx = held"}};
+  Tensor held;
+  Tensor forward(const Tensor& x) { return x.clone(); }
+  Var dx(const Var&) const { return held; }
+};
+
+}  // namespace
+
+TEST_CASE("memory of somebody else that was written to is an error", "[changed]") {
+  for (bool leaf : {false, true})
+    for (bool region : {false, true})
+      for (bool written : {false, true}) {
+        std::vector<double> memory{1, 2, 3, 4, 5};
+        Var x = leaf_of({1, 1, 1, 1, 1}), c = leaf ? Var::leaf(over(memory)) : Var(over(memory));
+        Tape tape;
+        Var y = region ? recomputed([x, c] { return x * c; }) : x * c;
+        if (written) memory[4] = 7;
+        if (!written) {
+          CHECK_NOTHROW(tape.backward(sum(y)));
+          continue;
+        }
+        const std::string text = error_of<StateError>([&] { tape.backward(sum(y)); });
+        CHECK(text.find("changed since through an array that shares its memory") !=
+              std::string::npos);
+      }
+}
+
+TEST_CASE("memory that was lent is looked at while it is", "[changed]") {
+  Var x = leaf_of({1, 2});
+  x.value().storage().lend(1);
+  for (bool written : {false, true}) {
+    Tape tape;
+    Var y = x * x;
+    if (written) x.value().data<double>()[1] = 5;
+    if (written)
+      CHECK_THROWS_AS(tape.backward(sum(y)), StateError);
+    else
+      CHECK_NOTHROW(tape.backward(sum(y)));
+  }
+  x.value().storage().lend(-1);
+  CHECK_FALSE(x.value().storage().shared());
+}
+
+TEST_CASE("backward adds to no memory of somebody else", "[changed]") {
+  std::vector<double> memory{1, 1};
+  for (bool read_only : {false, true}) {
+    Var x = leaf_of({0, 0});
+    for (int pass = 0; pass < 2; ++pass) {
+      Tape tape;
+      auto fixed = [&] {
+        Fixed op;
+        op.held = read_only ? over(memory).read_only() : over(memory);
+        return apply(std::move(op), x);
+      };
+      tape.backward(sum(fixed() + fixed() + x));
+    }
+    CHECK(list(x.grad()) == std::vector<double>{6, 6});
+    CHECK(memory == std::vector<double>{1, 1});
+  }
+}
+
 }  // namespace test_changed

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "autograd/gradcheck/gradcheck.hpp"
 #include "tests/autograd/common.hpp"
 
 namespace test_tape {
@@ -48,6 +49,32 @@ TEST_CASE("the gradient of a gradient", "[tape]") {
   CHECK(ddx.value().at<double>({0}) == 12);
   tape.backward(sum(ddx));
   CHECK(x.grad().at<double>({0}) == 6);
+}
+
+TEST_CASE("a recorded gradient is differentiable in dy", "[tape]") {
+  const Tensor x = tensor({1, -2}, DType::Float64), u = tensor({1, 10}, DType::Float64);
+  for (bool computed : {false, true}) {
+    Var leaf = Var::leaf(x.clone(), "x"), v = leaf_of({0.5, 3}, "v");
+    Tape tape;
+    Var y = leaf * leaf * leaf;
+    Var dx = tape.grad(y, {leaf}, computed ? v * 1.0 : v, {.create_graph = true})[0];  // 3 x² v
+    std::vector<Var> d = tape.grad(dx, {v, leaf}, u);
+    CHECK(list(d[0].value()) == std::vector<double>{3, 120});   // 3 x² u
+    CHECK(list(d[1].value()) == std::vector<double>{3, -360});  // 6 x v u
+  }
+  const auto back = [](const std::vector<Var>& in) {
+    Var y = tanh(in[0]) * in[0];
+    return Tape::open()->grad(y, {in[0]}, in[1], {.create_graph = true})[0];
+  };
+  CHECK(gradcheck(back, {{"x", x}, {"dy", u}}));
+}
+
+TEST_CASE("without a graph the gradient of dy's own tape is a constant", "[tape]") {
+  Var x = leaf_of({1, 2}, "x"), v = leaf_of({3, 4}, "v");
+  Tape tape;
+  Var dx = tape.grad(x * x, {x}, v * 2.0)[0];
+  CHECK_FALSE(dx.requires_grad());
+  CHECK(list(dx.value()) == std::vector<double>{12, 32});
 }
 
 TEST_CASE("a chain of 100,000 ops neither recurses nor leaks", "[tape]") {

@@ -1,4 +1,5 @@
 // Life and death of tapes: nesting, threads, pauses, values that outlive them.
+#include <atomic>
 #include <csignal>
 #include <memory>
 #include <optional>
@@ -256,6 +257,33 @@ TEST_CASE("pausing stops recording, nests, and ends with its block", "[tape]") {
   }
   tape.backward(sum(mul(frozen, x)));
   CHECK(x.grad().item() == frozen.item());
+}
+
+TEST_CASE("backward passes of several threads add up in one leaf", "[tape]") {
+  constexpr int kThreads = 4, kPasses = 200;
+  Var x = Var::leaf(zeros({64}, DType::Float64), "x");
+  std::atomic<int> begun{0}, shapeless{0};
+  std::atomic<bool> done{false};
+  std::thread reader([&] {
+    while (!done)
+      if (const Tensor g = x.grad(); g.defined() && g.numel() != 64) ++shapeless;
+  });
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      for (++begun; begun < kThreads;) std::this_thread::yield();
+      for (int i = 0; i < kPasses; ++i) {
+        Var own = Var::leaf(zeros({64}, DType::Float64));
+        Tape tape;
+        for (int k = 0; k < t; ++k) own = own * 1.0;  // x has another number on each tape
+        tape.backward(sum(own + x));
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  done = true;
+  reader.join();
+  CHECK(shapeless == 0);
+  CHECK(list(x.grad()) == std::vector<double>(64, kThreads * kPasses));  // which no order rounds
 }
 
 TEST_CASE("tapes belong to one thread", "[tape]") {

@@ -83,6 +83,9 @@ def test_other_kinds(folder):
     gpt = glim.train(kind="gpt", text=text, block=16, out=folder / "gpt", **sizes)
     printed = program("generate", "--model", gpt.path, "--prompt", "to", "--max-tokens", "20", "--seed", "3").stdout
     assert printed == "to" + gpt.generate("to", max_tokens=20, seed=3) + "\n"
+    assert gpt.generate("to", max_tokens=0) == ""
+    with pytest.raises(glim.ValueError, match="max_tokens"):
+        gpt.generate("to", max_tokens=-5)
     assert gpt.score("to be").perplexity > 1
     with pytest.raises(glim.FileError, match="gpt"):
         gpt.translate("to be")

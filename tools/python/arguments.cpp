@@ -1,4 +1,5 @@
 #include <atomic>
+#include <cmath>
 #include <csignal>
 #include <optional>
 #include <set>
@@ -34,6 +35,23 @@ const char* file_of(PyObject* code) {
   return (*known)[code] = file.starts_with(package) ? nullptr : interned(std::move(file));
 }
 
+// An integer of any width as int64.
+nb::object widened(nb::object x, std::string_view name) {
+  require_plain(x, name);
+  const nb::object as_array = nb::module_::import_("numpy").attr("asarray");
+  if (is_number(x)) x = as_array(x);
+  if (!nb::hasattr(x, "dtype")) return x;
+  const nb::object type = x.attr("dtype");
+  const std::string dtype = text_of(nb::getattr(type, "name", type));  // NumPy's has one
+  const bool is_unsigned = dtype.find("uint") != std::string::npos;
+  if (dtype.find("int") == std::string::npos || (dtype.ends_with("int64") && !is_unsigned))
+    return x;
+  const nb::object wide = as_array(x).attr("astype")("int64");
+  if (is_unsigned && nb::cast<bool>(nb::bool_(wide.attr("__lt__")(0).attr("any")())))
+    throw IndexError(name, "an integer is beyond 64 bits");
+  return wide;
+}
+
 std::atomic<bool> interrupted{false};
 int depth = 0;  // of UntilCtrlC
 struct sigaction before;
@@ -44,7 +62,39 @@ void on_interrupt(int signal) {
 
 }  // namespace
 
-bool Arg::take(nb::handle x) noexcept {
+bool recording() { return Tape::open() != nullptr; }
+
+bool is_number(nb::handle x) noexcept {
+  if (PyFloat_Check(x.ptr()) || PyLong_Check(x.ptr())) return true;
+  try {
+    return nb::isinstance(x, numpy_class(NumpyClass::Scalar)) &&
+           nb::cast<std::string_view>(x.attr("dtype").attr("kind")).find_first_of("biuf") == 0;
+  } catch (...) {
+    PyErr_Clear();
+    return false;
+  }
+}
+
+bool number_of(nb::handle x, double& value) noexcept {
+  try {
+    const Var* v = nullptr;
+    if (nb::try_cast<const Var*>(x, v) && v) require_constant(*v, "");
+    value = PyFloat_AsDouble(x.ptr());
+    if (!PyErr_Occurred()) return true;
+  } catch (...) {
+  }
+  PyErr_Clear();
+  return false;
+}
+
+void require_constant(const Var& v, std::string_view name) {
+  if (Tape::current() && v.defined() && is_floating(v.dtype()) && v.requires_grad())
+    throw nb::type_error((std::string(name) + " needs a gradient, and gets none here: pass " +
+                          std::string(name) + ".detach() if it is a constant")
+                             .c_str());
+}
+
+bool Arg::take(nb::handle x, bool numbers) noexcept {
   array_.reset();
   if (nb::inst_check(x)) {
     const Var* v = nullptr;
@@ -58,21 +108,47 @@ bool Arg::take(nb::handle x) noexcept {
       return true;
     }
   }
-  if (PyFloat_Check(x.ptr()) || PyLong_Check(x.ptr())) return false;
+  if (!numbers && is_number(x)) return false;
   own_ = Var();
   var_ = &own_;
   if (!x.is_none()) array_ = nb::borrow(x);
   return true;
 }
 
+// A number is float32, as glim.tensor has it, unless NumPy gave it a dtype.
 void Arg::convert(std::string_view name) const {
-  own_ = Var(tensor_of(array_, name));
+  if (PyFloat_CheckExact(array_.ptr())) return convert_to(DType::Float32);
+  own_ = Var(tensor_of(number() ? widened(array_, name) : array_, name));
   array_.reset();
+}
+
+void Arg::convert_to(DType dtype) const {
+  const double value = nb::cast<double>(array_);
+  if (!is_floating(dtype) && value != std::floor(value)) dtype = DType::Float32;  // the op refuses
+  own_ = dtype == DType::Int64 && PyLong_Check(array_.ptr())
+             ? Var(from_vector<Index>({nb::cast<Index>(array_)}, {}))
+             : Var(scalar(value, dtype));
+  array_.reset();
+}
+
+Tensor Arg::constant(std::string_view name) const {
+  if (array_.is_valid()) array_ = widened(array_, name);
+  const Var& v = (*this)(name);
+  require_constant(v, name);
+  return v.value().storage().shared() ? v.value().clone() : v.value();
+}
+
+void convert_numbers(std::initializer_list<NamedArg> args) {
+  std::optional<DType> dtype;
+  for (const auto& [arg, name] : args)
+    if (arg.given() && !arg.number() && !dtype) dtype = arg(name).dtype();
+  for (const auto& [arg, name] : args)
+    if (arg.number() && dtype) arg.convert_to(*dtype);
 }
 
 Var var_of(nb::handle x, std::string_view name) {
   Arg given;
-  if (!given.take(x)) given.take(nb::module_::import_("numpy").attr("asarray")(x));
+  given.take(x, true);
   return given(name);
 }
 
@@ -142,11 +218,10 @@ namespace nanobind::detail {
 bool type_caster<glim::python::DimsArg>::from_python(handle src, std::uint32_t flags,
                                                      cleanup_list* cleanup) noexcept {
   value.list = {};
-  if (PyLong_Check(src.ptr())) {
-    value.list.push_back(PyLong_AsLongLong(src.ptr()));
-    if (!PyErr_Occurred()) return true;
+  if (PyIndex_Check(src.ptr())) {
+    const Py_ssize_t one = PyNumber_AsSsize_t(src.ptr(), PyExc_OverflowError);
+    if (!PyErr_Occurred()) return value.list.push_back(one), true;
     PyErr_Clear();
-    return false;
   }
   make_caster<std::vector<glim::Index>> sequence;
   if (!sequence.from_python(src, flags, cleanup)) return false;

@@ -1,5 +1,3 @@
-#include "tools/python/arrays.hpp"
-
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <optional>
@@ -7,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "tools/python/vars.hpp"
+
 namespace glim::python {
 namespace {
-
-std::string text_of(nb::handle x) { return nb::cast<std::string>(nb::str(x)); }
 
 constexpr DType kDTypes[] = {DType::Float32, DType::Float64, DType::Int64, DType::Bool};
 
@@ -79,13 +77,39 @@ Tensor over(const Array& array, nb::handle x, std::string_view name, bool read_o
       -low, shape, strides, *dtype);
 }
 
+// Memory that an array of Python may write for as long as it lives.
+struct Lent {
+  explicit Lent(const Tensor& x) : tensor(x) { tensor.storage().lend(1); }
+  ~Lent() { tensor.storage().lend(-1); }
+  Lent(const Lent&) = delete;
+  Lent& operator=(const Lent&) = delete;
+  Tensor tensor;
+};
+
 template <class Array>
-nb::object exported(const Tensor& x) {
+nb::object exported(const Tensor& x, nb::object owner) {
   std::vector<std::size_t> shape(x.shape().begin(), x.shape().end());
   void* data = x.storage().data() + x.offset() * static_cast<Index>(size_of(x.dtype()));
-  Array array(data, shape.size(), shape.data(), nb::cast(x), x.strides().begin(),
-              dlpack_of(x.dtype()), nb::device::cpu::value);
+  Array array(data, shape.size(), shape.data(), owner, x.strides().begin(), dlpack_of(x.dtype()),
+              nb::device::cpu::value);
   return nb::cast(std::move(array));
+}
+template <class Framework>
+nb::object exported(const Tensor& x, bool read_only) {
+  if (read_only) return exported<nb::ndarray<Framework, nb::ro>>(x, nb::cast(x));
+  return exported<nb::ndarray<Framework>>(
+      x, nb::capsule(new Lent(x), [](void* p) noexcept { delete static_cast<Lent*>(p); }));
+}
+
+// A plain capsule cannot say that its memory is read-only.
+bool is_plain_capsule(nb::handle x) { return PyCapsule_IsValid(x.ptr(), "dltensor"); }
+
+// Read-only memory is copied: plain DLPack cannot say that it is, and PyTorch writes to it although it was told.
+nb::object dlpack(const Tensor& x, nb::dict options) {
+  const bool read_only = x.storage().read_only() || recording();
+  if (read_only && options.contains("copy") && options["copy"].is(Py_False))
+    throw nb::buffer_error("the memory is read-only; take a copy, or .numpy(), which can say so");
+  return exported<nb::array_api>(read_only ? x.clone() : x, false).attr("__dlpack__")(**options);
 }
 
 void require_defined(const Tensor& x) {
@@ -94,6 +118,7 @@ void require_defined(const Tensor& x) {
 
 }  // namespace
 
+std::string text_of(nb::handle x) { return nb::cast<std::string>(nb::str(x)); }
 std::string type_of(nb::handle x) { return text_of(x.type().attr("__name__")); }
 
 nb::tuple tuple_of(const Dims& dims) {
@@ -102,8 +127,33 @@ nb::tuple tuple_of(const Dims& dims) {
   return nb::tuple(all);
 }
 
+nb::handle numpy_class(NumpyClass c) {
+  static constexpr const char* kNames[] = {"ndarray", "memmap", "generic"};
+  static PyObject* known[3] = {};
+  const auto k = static_cast<std::size_t>(c);
+  if (!known[k])
+    known[k] = nb::object(nb::module_::import_("numpy").attr(kNames[k])).release().ptr();
+  return known[k];
+}
+
+void require_plain(nb::handle x, std::string_view name) {
+  const nb::handle array = numpy_class(NumpyClass::Array), type = x.type();
+  if (type.is(array) || !nb::isinstance(x, array) || type.is(numpy_class(NumpyClass::File))) return;
+  throw nb::type_error((std::string(name) + ": a " + type_of(x) +
+                        " means more than its elements, which is all that Glim would read; pass "
+                        "numpy.asarray(" +
+                        std::string(name) +
+                        ") if they are enough, or .filled(value) of a masked array")
+                           .c_str());
+}
+
 Tensor tensor_of(nb::handle x, std::string_view name) {
   if (const Tensor* t = nullptr; nb::try_cast<const Tensor*>(x, t) && t) return *t;
+  if (const Var* v = nullptr; nb::try_cast<const Var*>(x, v) && v) {
+    require_constant(*v, name);
+    return v->value();
+  }
+  require_plain(x, name);
   // JAX hands out as writable what nobody may write.
   const bool jax = text_of(x.type().attr("__module__")).starts_with("jax");
   // nanobind reads strides, which the buffers of ctypes and of NumPy's dates lack; a memoryview has them.
@@ -114,18 +164,21 @@ Tensor tensor_of(nb::handle x, std::string_view name) {
     else
       PyErr_Clear();
   }
-  if (nb::ndarray<> array; !jax && nb::try_cast(source, array)) return over(array, x, name, false);
+  const bool plain = is_plain_capsule(x);  // until it is taken
+  if (nb::ndarray<> array; !jax && nb::try_cast(source, array)) return over(array, x, name, plain);
   if (nb::ndarray<nb::ro> array; nb::try_cast(source, array)) return over(array, x, name, true);
   return copy_or_refuse(x, name);
 }
 
 nb::object numpy_of(const Tensor& x, bool read_only) {
   require_defined(x);
-  return read_only || x.storage().read_only() ? exported<nb::ndarray<nb::numpy, nb::ro>>(x)
-                                              : exported<nb::ndarray<nb::numpy>>(x);
+  return exported<nb::numpy>(x, read_only || x.storage().read_only());
 }
 
 void bind_tensor(nb::module_& m) {
+  m.def(
+      "_require_plain", [](nb::handle x, const std::string& name) { require_plain(x, name); },
+      nb::arg("x").none(), nb::arg("name"));
   nb::class_<Tensor>(
       m, "Tensor",
       "An n-dimensional array of float32, float64, int64 or bool, without gradients.\n\n"
@@ -146,23 +199,20 @@ void bind_tensor(nb::module_& m) {
       .def_prop_ro("ndim", &Tensor::rank)
       .def_prop_ro("size", &Tensor::numel, "The number of elements.")
       .def(
-          "numpy", [](const Tensor& x) { return numpy_of(x); },
-          "A NumPy array over the same memory.")
+          "numpy", [](const Tensor& x) { return numpy_of(x, recording()); },
+          "A NumPy array over the same memory, read-only while a tape is open.")
       .def("item", &Tensor::item, "The one element, a float. ShapeError if there are several.")
       .def("clone", &Tensor::clone, "A copy with memory of its own.")
       .def("__array__",
            [](const Tensor& x, nb::kwargs options) {
-             nb::object array = numpy_of(x);
+             nb::object array = numpy_of(x, recording());
              return options.size() ? nb::module_::import_("numpy").attr("array")(array, **options)
                                    : array;
            })
       .def("__dlpack__",
            [](const Tensor& x, nb::kwargs options) {
              require_defined(x);
-             nb::object array = x.storage().read_only()
-                                    ? exported<nb::ndarray<nb::array_api, nb::ro>>(x)
-                                    : exported<nb::ndarray<nb::array_api>>(x);
-             return array.attr("__dlpack__")(**options);
+             return dlpack(x, options);
            })
       .def("__dlpack_device__",
            [](const Tensor&) { return nb::make_tuple(nb::device::cpu::value, 0); })

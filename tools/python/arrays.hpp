@@ -8,28 +8,35 @@
 #include <utility>
 
 #include "tensor/tensor.hpp"
+#include "tools/python/calls.hpp"
 
 namespace glim::python {
 
-namespace nb = nanobind;
-
+std::string text_of(nb::handle x);  // str(x)
 std::string type_of(nb::handle x);  // the name of its class
 nb::tuple tuple_of(const Dims& dims);
 
 // A tensor over the memory of an array, whatever its strides; it keeps the array alive. A Tensor or a Var gives its own.
 // `name` is the array's in messages. DTypeError for elements that Glim lacks (float16, int32, objects); TypeError for
-// what is no array; ValueError for memory of a GPU.
+// what is no array, or has a meaning beside its elements, such as a mask; ValueError for memory of a GPU.
 Tensor tensor_of(nb::handle x, std::string_view name = "x");
+enum class NumpyClass { Array, File, Scalar };
+nb::handle numpy_class(NumpyClass c);
+// TypeError for an array of a class with a meaning of its own, such as a masked one.
+void require_plain(nb::handle x, std::string_view name);
 // A NumPy array over the memory of a tensor; it keeps the memory alive.
 nb::object numpy_of(const Tensor& x, bool read_only = false);
+// True while this thread has an open tape: what Python could write, backward may read.
+bool recording();
+// A number of Python or NumPy. A Var that needs a gradient is none: it would lose it.
+bool is_number(nb::handle x) noexcept;
+bool number_of(nb::handle x, double& value) noexcept;
 
 // A Python object that C++ keeps, and may drop where the interpreter is not locked, or has ended.
 template <class Object>
 std::shared_ptr<Object> kept(Object object) {
   return {new Object(std::move(object)), [](Object* held) {
-            if (!nb::is_alive()) return;
-            nb::gil_scoped_acquire lock;
-            delete held;
+            if (Lock lock; lock) delete held;
           }};
 }
 
@@ -39,3 +46,18 @@ void bind_gradcheck(nb::module_& m);
 void bind_pipeline(nb::module_& m);
 
 }  // namespace glim::python
+
+namespace nanobind::detail {
+
+template <>
+struct type_caster<double> {
+  NB_TYPE_CASTER(double, const_name("float"))
+  bool from_python(handle src, std::uint32_t, cleanup_list*) noexcept {
+    return glim::python::number_of(src, value);
+  }
+  static handle from_cpp(double x, rv_policy, cleanup_list*) noexcept {
+    return PyFloat_FromDouble(x);
+  }
+};
+
+}  // namespace nanobind::detail

@@ -36,7 +36,7 @@ Tensors tensors_of(nb::handle arrays) {
 template <class... List>
 Tensors called(const nb::callable& f, const List&... arrays) {
   try {
-    return tensors_of(f(arrays...));
+    return tensors_of(call_python([&] { return f(arrays...); }));
   } catch (const nb::python_error& e) {
     if (e.matches(PyExc_KeyboardInterrupt)) throw Interrupted{};
     throw;

@@ -66,7 +66,8 @@ void bind_errors(nb::module_& m) {
       raise_as<ShapeError, DTypeError, IndexError, ValueError, FileError, MemoryError,
                NonFiniteError, StateError>(error);
     } catch (const std::bad_cast&) {
-      PyErr_SetString(PyExc_TypeError, "glim: an argument has another type, or is out of range");
+      PyErr_SetString(PyExc_TypeError,
+                      "an argument has a type that the function does not take; help() lists them");
     } catch (const Interrupted&) {
       if (PyErr_CheckSignals() == 0) PyErr_SetNone(PyExc_KeyboardInterrupt);
     }

@@ -60,7 +60,7 @@ void bind_plain_layers(nb::module_& m) {
                     "Rows ids of the weight      ids: (...) int64   weight: (V, D)   y: (..., D)")
       .def(nb::init<Index, Index>(), "num_embeddings"_a, "embedding_dim"_a)
       .def(
-          "__call__", [](Embedding& e, const Arg& ids) { return e(ids("ids").value()); }, "ids"_a);
+          "__call__", [](Embedding& e, const Arg& ids) { return e(ids.constant("ids")); }, "ids"_a);
   module<PositionalEncoding>(m, "PositionalEncoding",
                              "Dropout(x + PE), kind 'sinusoidal' or 'learned'      x: (..., T, D)")
       .def(
@@ -102,8 +102,8 @@ void bind_attention(nb::module_& m) {
              const Arg& key_keep, const Arg& keep, const Arg& key_bias, const Arg& bias,
              bool causal, bool need_weights, bool average_weights, nb::kwargs unknown) {
             refuse_unknown("MultiheadAttention", unknown);
-            const AttentionRequest request{of_keys(key_keep("key_keep")).value(),
-                                           keep("keep").value(),
+            const AttentionRequest request{of_keys(key_keep.constant("key_keep")),
+                                           keep.constant("keep"),
                                            of_keys(key_bias("key_bias")),
                                            bias("bias"),
                                            causal,
@@ -149,7 +149,7 @@ void bind_attention(nb::module_& m) {
           [](ScoredAttention& a, const Arg& query, const Arg& projected, const Arg& values,
              const Arg& keep) {
             return result_of(a.attend(query("query"), projected("projected"), values("values"),
-                                      keep("keep").value()));
+                                      keep.constant("keep")));
           },
           "query"_a, "projected"_a, "values"_a, "keep"_a.none() = nb::none());
 }
@@ -171,7 +171,7 @@ void bind_others(nb::module_& m) {
       .def(
           "__call__",
           [](Recurrent& r, const Arg& x, const Arg& initial, const Arg& lengths) {
-            RecurrentOutput out = r(x("x"), initial("initial"), lengths("lengths").value());
+            RecurrentOutput out = r(x("x"), initial("initial"), lengths.constant("lengths"));
             return nb::make_tuple(out.y, out.state);
           },
           "x"_a, "initial"_a.none() = nb::none(), "lengths"_a.none() = nb::none());
@@ -220,7 +220,7 @@ void bind_others(nb::module_& m) {
       .def(
           "__call__",
           [](LabelSmoothing& l, const Arg& logits, const Arg& target, Index tokens) {
-            return result_of(l(logits("logits"), target("target").value(), tokens));
+            return result_of(l(logits("logits"), target.constant("target"), tokens));
           },
           "logits"_a, "target"_a, "tokens"_a = 0, "(loss, sums)");
   m.def(

@@ -79,8 +79,8 @@ auto from_keywords(const char* what) {
 template <class M, bool kHidden = false>
 Var teach(M& s, const Arg& src, const Arg& tgt_in) {
   return s.in_scope([&] {
-    const SourceBatch batch(src("src").value());
-    TeacherForced t = s.teach(batch, tgt_in("tgt_in").value(), {.defer_logits = kHidden});
+    const SourceBatch batch(src.constant("src"));
+    TeacherForced t = s.teach(batch, tgt_in.constant("tgt_in"), {.defer_logits = kHidden});
     return kHidden ? t.hidden : t.logits;
   });
 }
@@ -94,7 +94,7 @@ void bind_models(nb::module_& m) {
       "Arguments: src_vocab, tgt_vocab, d_model, heads, d_ff, ...")
       .def("__init__", from_keywords<Transformer>("Transformer"))
       .def(
-          "encode", [](Transformer& t, const Arg& src) { return t.encode(src("src").value()); },
+          "encode", [](Transformer& t, const Arg& src) { return t.encode(src.constant("src")); },
           "src"_a)
       .def("hidden", &teach<Transformer, true>, "src"_a, "tgt_in"_a,
            "x (B, T, D), where logits = generator(x): linear_label_smoothing_loss needs no logits.")
@@ -104,20 +104,20 @@ void bind_models(nb::module_& m) {
               "d_model, heads, ...")
       .def("__init__", from_keywords<Gpt>("Gpt"))
       .def(
-          "__call__", [](Gpt& g, const Arg& ids) { return g(ids("ids").value()); }, "ids"_a);
+          "__call__", [](Gpt& g, const Arg& ids) { return g(ids.constant("ids")); }, "ids"_a);
   module<Bert>(m, "Bert",
                "Encoder only: (B, S, D) of ids (B, S). Arguments: vocab, max_len, d_model, heads, "
                "layers, ...")
       .def("__init__", from_keywords<Bert>("Bert"))
       .def(
-          "__call__", [](Bert& b, const Arg& ids) { return b(ids("ids").value()); }, "ids"_a);
+          "__call__", [](Bert& b, const Arg& ids) { return b(ids.constant("ids")); }, "ids"_a);
   module<MaskedLanguageModel>(m, "MaskedLanguageModel",
                               "Logits (M, V) of the chosen positions (M,) among the B·S of ids.")
       .def("__init__", from_keywords<MaskedLanguageModel, BertConfig>("MaskedLanguageModel"))
       .def(
           "__call__",
           [](MaskedLanguageModel& b, const Arg& ids, const Arg& chosen) {
-            return b(ids("ids").value(), chosen("chosen").value());
+            return b(ids.constant("ids"), chosen.constant("chosen"));
           },
           "ids"_a, "chosen"_a);
   module<SequenceClassifier>(
@@ -132,7 +132,7 @@ void bind_models(nb::module_& m) {
           },
           "classes"_a, "pooling"_a = "first", "config"_a)
       .def(
-          "__call__", [](SequenceClassifier& b, const Arg& ids) { return b(ids("ids").value()); },
+          "__call__", [](SequenceClassifier& b, const Arg& ids) { return b(ids.constant("ids")); },
           "ids"_a);
   layer<Vit>(m, "Vit",
              "Logits (B, classes) of images (B, C, H, W). Arguments: channels, height, width, "

@@ -5,6 +5,8 @@
 
 NB_MODULE(_glim, m) {
   using namespace glim::python;
+  // At the end the objects of daemon threads are still there, which is no leak.
+  nanobind::set_leak_warnings(false);
   bind_errors(m);
   bind_tensor(m);
   bind_random(m);

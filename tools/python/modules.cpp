@@ -14,13 +14,6 @@ nb::list listed(const NamedParameters& parameters) {
   return all;
 }
 
-// A parameter of the module itself, or null.
-const Var* own_parameter(const NamedParameters& all, std::string_view name) {
-  for (const auto& [path, v] : all)
-    if (path == name) return &v;
-  return nullptr;
-}
-
 void write(const Var& parameter, const Tensor& value) {
   if (value.shape() != parameter.shape())
     throw ShapeError("parameter", parameter.name() + " must keep its shape",
@@ -28,15 +21,21 @@ void write(const Var& parameter, const Tensor& value) {
   parameter.leaf().value.copy_(value.to(parameter.dtype()), user_line());
 }
 
+// A module of Python whose __init__ has not called Module's has no parts yet.
+Module& module_of(nb::handle self) {
+  if (!nb::inst_ready(self))
+    throw StateError(
+        "module",
+        type_of(self) + " has no parts yet: call super().__init__() first in its __init__");
+  return nb::cast<Module&>(self);
+}
+
 nb::object attribute(nb::handle self, const std::string& name) {
-  Module& module = nb::cast<Module&>(self);
+  Module& module = module_of(self);
   for (const auto& [child, m] : module.children())
     if (child == name) return wrapped(*m, self);
-  if (const NamedParameters all = module.named_parameters(true);
-      const Var* v = own_parameter(all, name))
-    return nb::cast(*v);
-  for (const auto& [buffer, tensor] : module.named_buffers())
-    if (buffer == name) return nb::cast(tensor);
+  if (const Var* v = module.parameter(name)) return nb::cast(*v);
+  if (const Tensor* buffer = module.buffer(name)) return nb::cast(*buffer);
   throw nb::attribute_error(("'" + type_of(self) + "' has no attribute '" + name + "'").c_str());
 }
 
@@ -83,10 +82,9 @@ void set_own_attribute(PyModule& module, nb::handle self, nb::str name, nb::hand
 
 // A parameter keeps its leaf: its value is written.
 void set_attribute(nb::handle self, nb::str name, nb::handle value) {
-  Module& module = nb::cast<Module&>(self);
-  if (const NamedParameters all = module.named_parameters(true);
-      const Var* v = own_parameter(all, nb::cast<std::string>(name)))
-    write(*v, nb::cast<Arg>(value)(v->name()).value());
+  Module& module = module_of(self);
+  if (const Var* v = module.parameter(nb::cast<std::string>(name)))
+    write(*v, nb::cast<Arg>(value).constant(v->name()));
   else if (auto* own = dynamic_cast<PyModule*>(&module))
     set_own_attribute(*own, self, name, value);
   else
@@ -94,7 +92,8 @@ void set_attribute(nb::handle self, nb::str name, nb::handle value) {
 }
 
 nb::object call(nb::handle self, nb::args args, nb::kwargs options) {
-  return nb::cast<Module&>(self).in_scope([&] { return self.attr("forward")(*args, **options); });
+  return module_of(self).in_scope(
+      [&] { return call_python([&] { return self.attr("forward")(*args, **options); }); });
 }
 
 }  // namespace
@@ -109,7 +108,7 @@ StateDict state_of(nb::dict given) {
   StateDict state;
   for (auto [key, value] : given) {
     const std::string name = nb::cast<std::string>(nb::str(key));
-    state[name] = nb::cast<Arg>(value)(name).value();
+    state[name] = nb::cast<Arg>(value).constant(name);
   }
   return state;
 }
@@ -182,7 +181,7 @@ void bind_modules(nb::module_& m) {
         .def(
             "__init__",
             [](Mark* self, const Arg& initial) {
-              new (self) Mark{initial("initial").value().clone()};
+              new (self) Mark{initial.constant("initial").clone()};
             },
             "initial"_a);
   };

@@ -23,7 +23,8 @@ StateDict state_of(nb::dict given);  // of tensors or arrays
 Extent2 extent_of(const char* what, const DimsArg& d);
 
 // A mask of keys (S,) as that of the only sequence.
-inline Var of_keys(const Var& mask) {
+template <class X>
+X of_keys(const X& mask) {
   return mask.defined() && mask.rank() == 1 ? unsqueeze(mask, 0) : mask;
 }
 // TypeError for arguments that a layer of attention does not have, with what to give for torch's masks. `before` says

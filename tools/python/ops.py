@@ -10,7 +10,7 @@ import sys
 TYPES = {
     "const Operand&": ("const Arg&", "Operand({0}(\"{0}\"), line)"),
     "const Var&": ("const Arg&", "{0}(\"{0}\")"),
-    "const Tensor&": ("const Arg&", "{0}(\"{0}\").value()"),
+    "const Tensor&": ("const Arg&", "{0}.constant(\"{0}\")"),
     "const Shape&": ("const DimsArg&", "{0}.dims()"),
     "const Dims&": ("const DimsArg&", "{0}.dims()"),
     "const std::vector<Var>&": ("const std::vector<Arg>&", "vars_of({0})"),
@@ -34,7 +34,7 @@ BY_HAND = {"recomputed"}
 class Op:
     def __init__(self, name, parameters, doc):
         self.name, self.doc = name, f'doc_of("{name}", R"({doc})")'
-        self.taken, self.named, self.calls = [], [], []
+        self.taken, self.named, self.calls, self.vars = [], [], [], []
         for part in re.split(r",\s*(?![^{<(]*[}>)])", " ".join(parameters.split())):
             declaration, _, default = (side.strip() for side in part.partition("="))
             kind, parameter = declaration.rsplit(" ", 1)
@@ -45,6 +45,8 @@ class Op:
             if taken is None:
                 continue
             self.taken.append(f"{taken} {parameter}")
+            if kind in ("const Operand&", "const Var&"):
+                self.vars.append(parameter)
             if default:
                 default = DEFAULTS.get(default, DEFAULTS.get(f"{kind} {default}", default))
             if default is None or parameter in MAY_BE_NONE:
@@ -56,8 +58,10 @@ class Op:
             self.named[k] = self.named[k].split(" = ")[0]
 
     def function(self, taken):
-        return (f"[]({', '.join(taken)}) {{ const Where line = user_line(); return result_of(glim::{self.name}("
-                f"{', '.join(self.calls)})); }}")
+        numbers = ", ".join(f'{{{x}, "{x}"}}' for x in self.vars)
+        numbers = f"convert_numbers({{{numbers}}}); " if len(self.vars) > 1 else ""
+        return (f"[]({', '.join(taken)}) {{ const Where line = user_line(); {numbers}"
+                f"return result_of(glim::{self.name}({', '.join(self.calls)})); }}")
 
     def bindings(self):
         """The op as a function and, if its first operand is a Var, as a method and an operator."""

@@ -15,8 +15,19 @@ namespace {
 // A module, or a list of leaves.
 NamedParameters parameters_of(nb::handle given) {
   if (Module* m = nullptr; nb::try_cast<Module*>(given, m) && m) return m->named_parameters();
+  auto refuse = [](const std::string& what) {
+    throw nb::type_error(
+        (what + "; pass a module, or a list of leaves: [w], w = glim.Var.leaf(array)").c_str());
+  };
+  if (nb::isinstance<Var>(given)) refuse("parameters: a Var alone is no list");
   std::vector<Var> leaves;
-  for (nb::handle leaf : given) leaves.push_back(nb::cast<Arg>(leaf)("parameter"));
+  for (nb::handle leaf : given) {
+    const Var* v = nullptr;
+    if (!nb::try_cast<const Var*>(leaf, v) || !v || !v->is_leaf())
+      refuse("parameters[" + std::to_string(leaves.size()) + "] is a " + type_of(leaf) +
+             (v ? " that is no leaf" : ""));
+    leaves.push_back(*v);
+  }
   return NamedParameters(leaves);
 }
 

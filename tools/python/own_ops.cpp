@@ -20,17 +20,22 @@ struct OwnOp final : Op {
     }
     count = x.size();
     WithinCall call;
-    nb::object y = python->attr("forward")(*arrays);
+    nb::object y = call_python([&] { return python->attr("forward")(*arrays); });
     if (y.is_none())
       throw ValueError(name(), "forward returned None; it returns an array. Is a return missing?");
-    return var_of(y, "the result of forward").value().clone();
+    const Var value = var_of(y, "the result of forward");
+    require_constant(value, "the result of forward");
+    return value.value().clone();
   }
   Grads gradient(const Var& dy) const override {
-    nb::gil_scoped_acquire lock;
-    WithinCall call;
+    return call_back([&] { return gradient_of(dy); });
+  }
+
+ private:
+  Grads gradient_of(const Var& dy) const {
     nb::list inputs;
     for (std::size_t k = 0; k < count; ++k) inputs.append(saved(static_cast<int>(k)));
-    nb::object given = python->attr("gradient")(dy, *inputs);
+    nb::object given = call_python([&] { return python->attr("gradient")(dy, *inputs); });
     if (given.is_none())
       throw ValueError(
           name(), "gradient returned None; it returns ∂L/∂x for each input. Is a return missing?");
@@ -50,6 +55,8 @@ struct OwnOp final : Op {
       }
     return grads;
   }
+
+ public:
   std::string name() const { return type_of(*python); }
 };
 

@@ -64,7 +64,7 @@ class PyTape {
     } running(running_);
     UntilCtrlC until;
     Tape& open = tape();
-    nb::gil_scoped_release unlocked;
+    Unlocked others;
     return f(open);
   }
 
@@ -98,11 +98,11 @@ PyNode node_of(const Tape& tape, int number) {
 }
 
 Hook hook_of(nb::callable f) {
-  return [f = kept(f)](const Var& g) -> Var {
-    nb::gil_scoped_acquire lock;
-    WithinCall call;
-    nb::object result = (*f)(g);
-    return result.is_none() ? Var() : var_of(result, "the hook's result");
+  return [f = kept(f)](const Var& g) {
+    return call_back([&] {
+      nb::object result = call_python([&] { return (*f)(g); });
+      return result.is_none() ? Var() : var_of(result, "the hook's result");
+    });
   };
 }
 
@@ -165,7 +165,7 @@ void bind_tape(nb::module_& m) {
           "node"_a, "The gradient that has arrived so far at a node whose turn is to come.")
       .def(
           "set_gradient",
-          [](PyWalk& w, int node, const Arg& g) { w.walk().set_gradient(node, g("g").value()); },
+          [](PyWalk& w, int node, const Arg& g) { w.walk().set_gradient(node, g.constant("g")); },
           "node"_a, "g"_a, "Replaces the gradient of a node whose turn is to come.")
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__next__", [](PyWalk& w) {
@@ -195,7 +195,8 @@ void bind_tape(nb::module_& m) {
       .def(
           "backward",
           [](PyTape& t, const Arg& y, const Arg& dy, bool retain, bool create_graph) {
-            const Tensor up = dy("dy").value();
+            convert_numbers({{y, "y"}, {dy, "dy"}});
+            const Tensor up = dy.constant("dy");
             const Var& of = y("y");
             t.run([&](Tape& tape) {
               const Backward options{.retain = retain, .create_graph = create_graph};
@@ -211,8 +212,8 @@ void bind_tape(nb::module_& m) {
           "grad",
           [](PyTape& t, const Arg& y, const std::vector<Arg>& xs, const Arg& dy, bool retain,
              bool create_graph) {
-            const Tensor up = dy("dy").value();
-            const Var& of = y("y");
+            convert_numbers({{y, "y"}, {dy, "dy"}});
+            const Var &of = y("y"), &up = dy("dy");
             const std::vector<Var> inputs = vars_of(xs);
             return t.run([&](Tape& tape) {
               return tape.grad(of, inputs, up, {.retain = retain, .create_graph = create_graph});
@@ -221,7 +222,7 @@ void bind_tape(nb::module_& m) {
           "y"_a, "xs"_a, "dy"_a.none() = nb::none(), nb::kw_only(), "retain"_a = false,
           "create_graph"_a = false,
           "∂(Σ y·dy)/∂x for each x of a list, leaving leaves alone. With create_graph the results "
-          "are on the tape.")
+          "are on the tape, and differentiable in dy too.")
       .def(
           "watch", [](PyTape& t, const std::string& pattern) { t.tape().watch(pattern); },
           "pattern"_a,
@@ -259,7 +260,7 @@ void bind_tape(nb::module_& m) {
       .def(
           "walk",
           [](PyTape& t, const Arg& y, const Arg& dy, bool retain) {
-            return new PyWalk(t, y("y"), dy("dy").value(), retain);
+            return new PyWalk(t, y("y"), dy.constant("dy"), retain);
           },
           "y"_a, "dy"_a.none() = nb::none(), nb::kw_only(), "retain"_a = false,
           nb::keep_alive<0, 1>(), "One backward pass, node by node.")

@@ -17,7 +17,7 @@
 namespace glim::python {
 
 using namespace nb::literals;
-using Free = nb::call_guard<nb::gil_scoped_release>;  // other threads of Python go on meanwhile
+using Free = nb::call_guard<Unlocked>;  // other threads of Python go on meanwhile
 
 void bind_pipeline(nb::module_& m) {
   m.def(
@@ -68,7 +68,7 @@ void bind_pipeline(nb::module_& m) {
   auto as_dict = [](const Labels& labels, const auto& classify) {
     std::vector<Classified> found;
     {
-      nb::gil_scoped_release free;
+      Unlocked others;
       found = classify();
     }
     nb::list all;

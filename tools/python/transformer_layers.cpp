@@ -88,7 +88,7 @@ void bind_transformer_layers(nb::module_& m) {
         const Var& x = src("src");
         return layer.as_given(
             layer(layer.batches_first(x),
-                  AttentionRequest{of_keys(key_keep("key_keep")).value(), keep("keep").value(),
+                  AttentionRequest{of_keys(key_keep.constant("key_keep")), keep.constant("keep"),
                                    of_keys(key_bias("key_bias")), bias("bias"), causal}),
             x);
       },
@@ -109,12 +109,13 @@ void bind_transformer_layers(nb::module_& m) {
          const Arg& memory_key_bias, bool memory_causal, nb::kwargs unknown) {
         refuse_unknown("TransformerDecoderLayer", unknown, ", with tgt_ or memory_ before it");
         const Var& x = tgt("tgt");
-        const AttentionRequest of_self{of_keys(key_keep("tgt_key_keep")).value(),
-                                       keep("tgt_keep").value(), of_keys(key_bias("tgt_key_bias")),
+        const AttentionRequest of_self{of_keys(key_keep.constant("tgt_key_keep")),
+                                       keep.constant("tgt_keep"), of_keys(key_bias("tgt_key_bias")),
                                        bias("tgt_bias"), causal};
-        const AttentionRequest of_memory{
-            of_keys(memory_key_keep("memory_key_keep")).value(), memory_keep("memory_keep").value(),
-            of_keys(memory_key_bias("memory_key_bias")), memory_bias("memory_bias"), memory_causal};
+        const AttentionRequest of_memory{of_keys(memory_key_keep.constant("memory_key_keep")),
+                                         memory_keep.constant("memory_keep"),
+                                         of_keys(memory_key_bias("memory_key_bias")),
+                                         memory_bias("memory_bias"), memory_causal};
         return layer.as_given(
             layer(layer.batches_first(x), layer.batches_first(memory("memory")), of_self, of_memory)
                 .y,

@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <sstream>
 
+#include "tensor/ops/elementwise.hpp"
 #include "tools/python/words.hpp"
 
 namespace glim::python {
@@ -39,7 +40,7 @@ Var item_of(const Var& x, nb::handle index, const Where& line) {
       const Py_ssize_t length = PySlice_AdjustIndices(y.size(axis), &start, &stop, step);
       y = length == 0 ? slice(y, axis, 0, 0) : slice(y, axis, start, stop, step);
       ++axis;
-    } else if (PyLong_Check(part.ptr())) {
+    } else if (is_number(part) && PyIndex_Check(part.ptr()) && !PyBool_Check(part.ptr())) {
       Index at = 0;
       if (!nb::try_cast(part, at)) throw IndexError("index", "is beyond 64 bits", {{"x", x}});
       y = select(y, axis, at);
@@ -64,8 +65,48 @@ std::string shown(const Var& x) {
 
 // A leaf is written by optimizers: read-only memory is copied.
 Var leaf_of(const Arg& value, const std::string& name) {
+  require_constant(value("value"), "value");
   const Tensor& x = value("value").value();
   return Var::leaf(x.storage().read_only() ? x.clone() : x, name);
+}
+
+// NumPy and others turn their arguments into arrays without a word.
+void require_constant_array(const Var& x) {
+  if (Tape::current() && is_floating(x.dtype()) && x.requires_grad())
+    throw nb::type_error(
+        "a Var that needs a gradient would lose it as an array: use the ops of glim (stack, "
+        "concatenate, where), or .numpy() if it is a constant");
+}
+
+using Compare = Tensor (*)(const Tensor&, const Tensor&);
+
+// x == other, element by element. Nothing equals None.
+nb::object compared(const Arg& x, nb::handle other, Compare f) {
+  if (other.is_none()) return nb::borrow(Py_NotImplemented);
+  const Arg y = nb::cast<Arg>(other);
+  const bool number = y.number();
+  convert_numbers({{x, "x"}, {y, "other"}});
+  const Tensor &a = x("x").value(), &b = y("other").value();
+  return nb::cast(f(number ? a.to(b.dtype()) : a, b));  // a fraction beside integers
+}
+
+template <class Class>
+void bind_comparisons(nb::class_<Class>& c) {
+  for (auto [name, f] : {std::pair<const char*, Compare>("__eq__", &equal),
+                         {"__ne__", &not_equal},
+                         {"__lt__", &less},
+                         {"__le__", &less_equal},
+                         {"__gt__", &greater},
+                         {"__ge__", &greater_equal}})
+    c.def(
+        name, [f = f](const Arg& x, nb::handle other) { return compared(x, other, f); },
+        nb::arg("other").none(), "Element by element, a bool Tensor.");
+  c.def("__hash__",
+        [](nb::handle self) { return reinterpret_cast<std::uintptr_t>(self.ptr()) >> 4; });
+  c.def("__contains__", [](nb::handle, nb::handle) -> bool {
+    throw nb::type_error(
+        "`in` compares whole arrays; compare elements, such as (x == value).numpy().any()");
+  });
 }
 
 }  // namespace
@@ -78,7 +119,7 @@ void bind_vars(nb::module_& m) {
       .def(
           "__init__",
           [](AttentionMask* self, const Arg& keep, const Arg& bias) {
-            new (self) AttentionMask{keep("keep").value(), bias("bias")};
+            new (self) AttentionMask{keep.constant("keep"), bias("bias")};
           },
           "keep"_a.none() = nb::none(), "bias"_a.none() = nb::none());
   nb::class_<Window>(m, "Window",
@@ -89,6 +130,9 @@ void bind_vars(nb::module_& m) {
             new (self) Window{kernel, stride, dilation, before, after};
           },
           "kernel"_a = 1, "stride"_a = 1, "dilation"_a = 1, "before"_a = 0, "after"_a = 0);
+  nb::class_<Tensor> tensor = nb::borrow<nb::class_<Tensor>>(m.attr("Tensor"));
+  bind_comparisons(tensor);
+  tensor.def("__bool__", [](const Tensor& x) { return x.item() != 0; });
   auto minus = [](const Arg& x, double c) {
     const Where line = user_line();
     return add(Operand(x("x"), line), -c);
@@ -98,11 +142,10 @@ void bind_vars(nb::module_& m) {
       "A tensor that may be on a tape.\n\nVar(array) is a constant, Var.leaf(array) a leaf, where "
       "gradients end up. Ops on Vars are recorded while a Tape is open.");
   var.def(
-         "__init__", [](Var* self, const Arg& value) { new (self) Var(value("value").value()); },
-         "value"_a)
+         "__init__", [](Var* self, const Arg& value) { new (self) Var(value("value")); }, "value"_a)
       .def_static("leaf", &leaf_of, "value"_a, "name"_a = "", "A leaf over the memory of an array.")
       .def_prop_ro(
-          "value", [](const Var& x) { return x.value(); }, "The Tensor.")
+          "value", [](const Var& x) { return x.value(); }, "The Tensor, without a gradient.")
       .def_prop_ro(
           "shape", [](const Var& x) { return tuple_of(x.shape()); }, "The extents, a tuple.")
       .def_prop_ro("dtype", [](const Var& x) { return std::string(name_of(x.dtype())); })
@@ -120,21 +163,24 @@ void bind_vars(nb::module_& m) {
       .def_prop_ro("name", &Var::name)
       .def_prop_rw(
           "grad", [](const Var& x) { return array_or_none(x.is_leaf() ? x.grad() : Tensor()); },
-          [](const Var& x, const Arg& g) { x.leaf().grad = g("grad").value(); },
-          nb::for_setter(nb::arg("grad").none()), "The gradient of a leaf, a Tensor, or None.")
+          [](const Var& x, const Arg& g) { x.set_grad(g.constant("grad")); },
+          nb::for_setter(nb::arg("grad").none()),
+          "The gradient of a leaf, a Tensor, or None. Set it to a copy of an array.")
       .def("zero_grad", &Var::zero_grad, "Drops the gradient of a leaf.")
       .def("detach", &Var::detach, "The same value as a constant.")
       .def("item", &Var::item, "The one element, a float. ShapeError if there are several.")
       .def("__float__", &Var::item)
       .def(
-          "numpy", [](const Var& x) { return numpy_of(x.value()); },
-          "A NumPy array over the same memory.")
+          "numpy", [](const Var& x) { return numpy_of(x.value(), recording()); },
+          "A NumPy array over the same memory, without a gradient; read-only while a tape is open.")
       .def("__array__",
            [](const Var& x, nb::args args, nb::kwargs options) {
+             require_constant_array(x);
              return nb::cast(x.value()).attr("__array__")(*args, **options);
            })
       .def("__dlpack__",
            [](const Var& x, nb::kwargs options) {
+             require_constant_array(x);
              return nb::cast(x.value()).attr("__dlpack__")(**options);
            })
       .def("__dlpack_device__",
@@ -147,6 +193,7 @@ void bind_vars(nb::module_& m) {
           "index"_a.none())
       .def("__sub__", minus, nb::is_operator())
       .def("__repr__", &shown);
+  bind_comparisons(var);
   var.attr("__array_ufunc__") = nb::none();  // array * var is var.__rmul__(array)
   m.def("sub", minus, "x"_a, "c"_a);
   m.def(
@@ -156,13 +203,13 @@ void bind_vars(nb::module_& m) {
       "recomputed",
       [](nb::callable f) {
         return recomputed(
-            [f = kept(f)]() -> Var {
-              nb::gil_scoped_acquire lock;
-              WithinCall call;
-              nb::object y = (*f)();
-              if (y.is_none())
-                throw ValueError("recomputed", "f returned None. Is a return missing?");
-              return var_of(y, "the result");
+            [f = kept(f)] {
+              return call_back([&] {
+                nb::object y = call_python([&] { return (*f)(); });
+                if (y.is_none())
+                  throw ValueError("recomputed", "f returned None. Is a return missing?");
+                return var_of(y, "the result");
+              });
             },
             user_line());
       },

@@ -17,16 +17,26 @@
 
 namespace glim::python {
 
-// A Var, or a value that becomes a constant: a Tensor, an array. None is an undefined Var. Others are refused
+// TypeError naming the argument if a tape records and v needs a gradient, which it would lose.
+void require_constant(const Var& v, std::string_view name);
+
+// A Var, or a value that becomes a constant: a Tensor, an array, a number. None is an undefined Var. Others are refused
 // when the op asks for them, under the name of the argument.
 class Arg {
  public:
-  // False for numbers, which other overloads take.
-  bool take(nb::handle x) noexcept;
+  // False for a number that another overload may take, unless `numbers`.
+  bool take(nb::handle x, bool numbers) noexcept;
+  // The value, for what has a gradient.
   const Var& operator()(std::string_view name) const {
     if (array_.is_valid()) convert(name);
     return *var_;
   }
+  // The value, for what has none: it must not need one. Integers of any width are int64, and memory that others may
+  // write to is copied, as backward may read it later.
+  Tensor constant(std::string_view name) const;
+  bool given() const { return array_.is_valid() || var_->defined(); }
+  bool number() const { return array_.is_valid() && is_number(array_); }
+  void convert_to(DType dtype) const;  // of a number
   Arg() = default;
   Arg(const Arg& o) { *this = o; }
   Arg& operator=(const Arg& o) {
@@ -53,6 +63,12 @@ struct MaskArg {
   AttentionMask value;
   const AttentionMask& mask() const { return value; }
 };
+// Numbers among the arguments of an op get the dtype of the others.
+struct NamedArg {
+  const Arg& arg;
+  const char* name;
+};
+void convert_numbers(std::initializer_list<NamedArg> args);
 using Key = std::pair<std::uint64_t, std::uint64_t>;  // a stream of random numbers: (seed, stream)
 inline RandomKey key_of(const Key& key) { return {key.first, key.second}; }
 DType dtype_named(const std::string& name);  // DTypeError for a name that is none
@@ -73,13 +89,6 @@ nb::object result_of(MeasuredLoss v);     // (loss, sums), sums a dict
 const char* doc_of(const char* op, const char* comment);
 
 // Until the end of the block Ctrl-C ends what computes, as a KeyboardInterrupt.
-// While a function of Python runs in an op, a region or a hook: no tape from before may end, and its own ones end with it.
-class WithinCall {
- public:
-  WithinCall();
-  ~WithinCall();
-};
-
 class UntilCtrlC {
  public:
   UntilCtrlC();
@@ -102,8 +111,10 @@ namespace nanobind::detail {
 
 template <>
 struct type_caster<glim::python::Arg> {
-  NB_TYPE_CASTER(glim::python::Arg, const_name("Var | Tensor | numpy.typing.ArrayLike"))
-  bool from_python(handle src, std::uint32_t, cleanup_list*) noexcept { return value.take(src); }
+  NB_TYPE_CASTER(glim::python::Arg, const_name("Var | Tensor | numpy.typing.ArrayLike | float"))
+  bool from_python(handle src, std::uint32_t flags, cleanup_list*) noexcept {
+    return value.take(src, flags & cast_flags::convert);
+  }
   static handle from_cpp(const glim::python::Arg&, rv_policy, cleanup_list*) noexcept {
     return none().release();
   }

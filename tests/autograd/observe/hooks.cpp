@@ -30,6 +30,36 @@ TEST_CASE("hooks see the complete gradient, in the order in which they were adde
   CHECK(list(x.grad()) == std::vector<double>{14, 28});
 }
 
+TEST_CASE("observers cannot write to a gradient that other branches read", "[hooks]") {
+  struct Spoils final : Observer {
+    void arrived(int, const Var& dy) override { refused += refuses(dy.value()); }
+    void flow(const Flow& f) override { refused += refuses(f.gradient); }
+    static bool refuses(const Tensor& g) {
+      try {
+        g.fill_(0);
+      } catch (const ValueError&) {
+        return true;
+      }
+      return false;
+    }
+    int refused = 0;
+  };
+  for (bool create_graph : {false, true}) {
+    Spoils spoils;
+    Var x = leaf_of({1, 2});
+    Tape tape;
+    Var h = x * x;
+    Observing watching(tape, spoils);
+    tape.hook(h, [](const Var& g) {
+      CHECK_THROWS_AS(mul_(g.value(), 0), ValueError);
+      return g;  // as it was: no replacement
+    });
+    tape.backward(sum(h + h * 3.0), {.create_graph = create_graph});
+    CHECK(spoils.refused == 5 + 6);  // nodes, and flows between them: h and x have two each
+    CHECK(list(x.grad()) == std::vector<double>{8, 16});
+  }
+}
+
 namespace {
 
 // x's gradient of loss(), with a hook on every node that keeps what it sees, or without one.

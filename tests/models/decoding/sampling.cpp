@@ -184,6 +184,7 @@ TEST_CASE("generation stops when it is told to", "[sampling]") {
   CHECK(generate(decoder, 4, 9, options(1), {1, 1}, [](Index t) { return t < 6; }) ==
         std::vector<Index>{5, 6});
   CHECK(generate(decoder, 4, 0, options(1), {1, 1}).empty());
+  CHECK_THROWS_AS(generate(decoder, 4, -5, options(1), {1, 1}), ValueError);
 }
 
 }  // namespace test_sampling

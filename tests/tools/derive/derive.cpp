@@ -141,7 +141,7 @@ TEST_CASE("A tape whose values are gone is refused in one line") {
     Tape tape;
     sum(x * 2);
     CHECK(contains(error_of([&] { printed(tape); }),
-                   "recorded without replay: make the tape with replay = true"));
+                   "recorded without replay: set `replay` on its tape"));
   }
   Tape tape({.replay = true});
   CHECK(contains(error_of([&] { printed(tape); }), "no op is on the tape"));

@@ -110,7 +110,7 @@ std::string saved_text(const Session& s, int i) {
   if (n.leaf) return text + "  a leaf saves nothing\n";
   if (!n.op) return text + "  freed\n";
   if (n.op->saved_values().empty()) return text + "  saves neither inputs nor output\n";
-  for (const auto& [input, v, version] : n.op->saved_values()) {
+  for (const auto& [input, v, version, fingerprint] : n.op->saved_values()) {
     if (input == Op::kOutput) {
       text += fmt::format("  y  {}  its output\n", kind(v.value()));
       continue;

@@ -16,7 +16,7 @@ _brief = not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys()
 if _brief:
     os.environ["GOMP_SPINCOUNT"] = "10000"
 from ._glim import *  # noqa: F403  the ops, Tensor, Var, Tape, layers, models, optimizers and the errors
-from ._glim import Tensor
+from ._glim import Tensor, _require_plain
 if _brief:
     del os.environ["GOMP_SPINCOUNT"]
 from .gradcheck import Report, gradcheck
@@ -29,5 +29,15 @@ __version__ = "0.1.0"
 def tensor(values, dtype=None):
     """A Tensor of numbers or nested lists: float32 by default, int64 and bool for integers and bools."""
     import numpy
+    _require_plain_parts(values)
     array = numpy.array(values)
-    return Tensor(array.astype(dtype or {"f": "float32", "i": "int64", "b": "bool"}.get(array.dtype.kind, array.dtype)))
+    kinds = {"f": "float32", "i": "int64", "u": "int64", "b": "bool"}
+    return Tensor(array.astype(dtype or kinds.get(array.dtype.kind, array.dtype)))
+
+
+def _require_plain_parts(values):
+    if isinstance(values, (list, tuple)):
+        for part in values:
+            _require_plain_parts(part)
+    else:
+        _require_plain(values, "values")

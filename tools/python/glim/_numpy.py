@@ -54,6 +54,7 @@ def _kind(x):
 
 
 def _array(x, what):
+    _glim._require_plain(x, f"gradcheck: {what}")
     try:
         array = np.asarray(x)
     except Exception as error:
