@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tensor/clock.hpp"
 #include "tools/foreign/checks.hpp"
 #include "tools/foreign/differences.hpp"
 
@@ -9,8 +10,8 @@ namespace glim {
 
 namespace {
 
-constexpr const char* kChecks[] = {"differences", "form",   "linear", "repeatable",
-                                   "stateless",   "inputs", "batch",  "broadcast"};
+constexpr const char* kChecks[] = {"differences", "form",  "linear",    "repeatable", "stateless",
+                                   "inputs",      "batch", "broadcast", "elsewhere"};
 
 FunctionCheck verdict_of(const GradcheckReport& d) {
   const std::string text = d.to_string(), first = text.substr(0, text.find('\n'));
@@ -25,7 +26,7 @@ FunctionCheck verdict_of(const GradcheckReport& d) {
 // The mistake to name first. A gradient of random state, say, is wrong in every other way too.
 std::string likely_mistake(const FunctionReport& r, const std::string& of_gradient) {
   for (const char* name : {"repeatable", "stateless", "form", "linear", "differences", "inputs",
-                           "batch", "broadcast"}) {
+                           "batch", "broadcast", "elsewhere"}) {
     const FunctionCheck& c = r.check(name);
     if (c.verdict != CheckVerdict::Failed) continue;
     if (c.name != "differences" &&
@@ -58,6 +59,7 @@ FunctionReport check_function(const Function& function, const std::vector<Gradch
   if (std::find(calls.wanted.begin(), calls.wanted.end(), true) == calls.wanted.end())
     throw ValueError("gradcheck", o.name + " has no input of a floating dtype to check");
   Probe p{calls, {}, o.seed, 1e-9};
+  const double began = seconds_now();
   FunctionReport r;
   r.function = o.name;
   r.differences.options = o;
@@ -80,6 +82,10 @@ FunctionReport check_function(const Function& function, const std::vector<Gradch
         set(verdict_of(r.differences));
         if (r.differences.failed() > 0) of_gradient = name_mistake(p, r.differences);
         set(check_broadcast(p, r.differences));
+        if (r.differences.failed() == 0 && r.differences.problem.empty())
+          set(check_elsewhere(p, seconds_now() - began));
+        else
+          set({"elsewhere", CheckVerdict::NotApplicable, "the gradient is wrong here"});
       }
     } catch (const FormError& e) {
       set({"form", CheckVerdict::Failed, e.text});

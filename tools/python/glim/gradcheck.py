@@ -105,7 +105,7 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
         names, notes = None, ()
     else:
         f, backward, inputs, names, notes = adapt(f, *args)
-    value, gradient, named = pair(f, backward, inputs, cache, names)
+    value, gradient, interrupted, named = pair(f, backward, inputs, cache, names)
     return Report(_glim.check_function(
-        value, gradient, named, name=name, full=mode == "full", precise=precise, atol=atol or 0, rtol=rtol or 0,
+        value, gradient, interrupted, named, name=name, full=mode == "full", precise=precise, atol=atol or 0, rtol=rtol or 0,
         seed=seed), notes)
