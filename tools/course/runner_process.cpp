@@ -26,6 +26,7 @@ std::pair<std::string, int> output_of(const std::string& command, double seconds
 namespace {
 
 constexpr double kSecondsToCompile = 60;
+constexpr int kNoProgram = 127;      // the status of a shell that finds none
 constexpr double kBusySeconds = 20;  // of processor time: SECONDS_IN_ALL of runner.py
 
 // How a program that includes <glim/...> is compiled: against the build that this program is of, or what is installed.
@@ -90,7 +91,6 @@ std::string compile(const Exercise& e, const std::string& path, const std::strin
                     compiler ? compiler : "c++", shell_word((folder / "program").string()),
                     shell_word(folder.string()), shell_word(parts), shell_word(main), glim_flags()),
         kSecondsToCompile);
-    constexpr int kNoProgram = 127;
     if (WEXITSTATUS(status) == kNoProgram)
       throw MachineError("exercises in C++ need a compiler: apt-get install g++");
     return status == 0 ? "" : compiler_error(text, file);
@@ -133,6 +133,8 @@ std::string said(const foreign::ProgramError& error, const std::string& file) {
   using Ending = foreign::ProgramError::Kind;
   const foreign::ProgramError::Cause& cause = error.cause;
   // Nothing in the file has run.
+  if (cause.kind == Ending::NotStarted && cause.status == kNoProgram)
+    throw MachineError("checks need Python and NumPy: apt-get install python3-numpy");
   if (cause.kind == Ending::NotStarted)
     throw MachineError("the checks do not run on this machine: " +
                        (cause.says.empty() ? cause.problem : cause.says));

@@ -111,7 +111,8 @@ void Child::fail_ended() {
     cause.signal = WTERMSIG(status_);
     problem += std::string("was ended by a signal (") + ::strsignal(cause.signal) + ")";
   } else {
-    problem += "ended with status " + std::to_string(WEXITSTATUS(status_));
+    cause.status = WEXITSTATUS(status_);
+    problem += "ended with status " + std::to_string(cause.status);
   }
   read_errors();
   cause.says = last_line(errors_);

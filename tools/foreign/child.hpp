@@ -15,10 +15,10 @@ struct ProgramError : ValueError {
   enum class Kind { NotStarted, Silent, Ended, Signalled, Senseless };
   struct Cause {
     Kind kind = Kind::Senseless;
-    std::string problem{};  // without what it was asked
-    std::string says{};     // the last line of its standard error
-    int signal = 0;
-    double seconds = 0;  // of processor time
+    std::string problem{};       // without what it was asked
+    std::string says{};          // the last line of its standard error
+    int signal = 0, status = 0;  // with which it ended
+    double seconds = 0;          // of processor time
   };
   explicit ProgramError(Cause why, const std::string& asked = "")
       : ValueError("--program", asked + why.problem), cause(std::move(why)) {}

@@ -14,13 +14,9 @@ constexpr const char* kChecks[] = {"differences", "form",  "linear",    "repeata
                                    "inputs",      "batch", "broadcast", "elsewhere"};
 
 FunctionCheck verdict_of(const GradcheckReport& d) {
-  const std::string text = d.to_string(), first = text.substr(0, text.find('\n'));
-  std::string detail = first.substr(first.find(d.function) + d.function.size() + 2);
-  for (const char* word : {"passed, ", "FAILED: ", "UNDECIDED: "})
-    if (detail.starts_with(word)) detail.erase(0, std::string_view(word).size());
   CheckVerdict v = d.passed() ? CheckVerdict::Passed : CheckVerdict::Failed;
   if (d.undecided() || (d.passed() && d.checked() == 0)) v = CheckVerdict::Undecided;
-  return {"differences", v, detail};
+  return {"differences", v, d.finding()};
 }
 
 // The mistake to name first. A gradient of random state, say, is wrong in every other way too.

@@ -50,8 +50,7 @@ std::string FunctionReport::text() const {
     if (!c.detail.empty()) line += ": " + c.detail;
     text += line;
     if (c.name != "differences" || differences.inputs.empty()) continue;
-    std::string below = differences.to_string();
-    below.erase(0, std::min(below.find('\n'), below.size()));
+    std::string below = differences.details();
     for (std::size_t at = 0; (at = below.find('\n', at)) != std::string::npos; at += 3)
       below.insert(at + 1, "  ");
     text += below;

@@ -56,7 +56,7 @@ void write_anew(nb::list arrays, const Tensors& tensors) {
       arrays[k] = from[k];
 }
 
-FunctionReport check(nb::callable value, nb::callable gradient, nb::object interrupted,
+FunctionReport check(nb::callable value, nb::callable gradient, nb::object interrupted_gradient,
                      const std::vector<NamedInput>& named, std::string name, bool full,
                      bool precise, double atol, double rtol, std::uint64_t seed) {
   std::vector<GradcheckInput> inputs;
@@ -73,9 +73,9 @@ FunctionReport check(nb::callable value, nb::callable gradient, nb::object inter
     write_anew(last_x, x), write_anew(last_dy, dy);
     return called(gradient, last_x, last_dy);
   };
-  if (!interrupted.is_none())
+  if (!interrupted_gradient.is_none())
     function.interrupted = [&](const Tensors& x, const Tensors& dy, const Tensors& others) {
-      return called(nb::borrow<nb::callable>(interrupted), arrays_of(x), arrays_of(dy),
+      return called(nb::borrow<nb::callable>(interrupted_gradient), arrays_of(x), arrays_of(dy),
                     arrays_of(others));
     };
   GradcheckOptions options;
