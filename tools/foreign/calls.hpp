@@ -28,6 +28,7 @@ class Calls {
   Tensors rewritten(const Tensors& x, const Tensors& dy);
   Tensors interrupted(const Tensors& x, const Tensors& dy, const Tensors& others);
 
+  const Function& function() const { return f_; }
   Function as_function();
   Calls with_inputs(const Tensors& x) const;          // the same function, of other shapes
   std::vector<GradcheckInput> wanted_inputs() const;  // `check` only where wanted

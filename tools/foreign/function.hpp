@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,10 @@ struct Function {
   // Where backward has a forward of its own (optional): `gradient` with a forward of `others` between the two.
   std::function<Tensors(const Tensors& inputs, const Tensors& dy, const Tensors& others)>
       interrupted = {};
+  // For a function in a process of its own (optional): begins another one, which has kept nothing.
+  std::function<void()> restart = {};
+  // The inputs from this one on keep their shapes, as parameters of a module do.
+  std::size_t fixed_shapes = std::numeric_limits<std::size_t>::max();
 };
 
 enum class CheckVerdict { Passed, Failed, Undecided, NotApplicable };

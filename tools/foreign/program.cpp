@@ -185,8 +185,9 @@ std::vector<GradcheckInput> Program::inputs() {
 }
 
 Function Program::function() {
-  return {[this](const Tensors& x) { return value(x); },
-          [this](const Tensors& x, const Tensors& dy) { return gradient(x, dy); }};
+  return {.value = [this](const Tensors& x) { return value(x); },
+          .gradient = [this](const Tensors& x, const Tensors& dy) { return gradient(x, dy); },
+          .restart = [this] { child_.reset(); }};
 }
 
 Function Program::function(const std::vector<GradcheckInput>& inputs) {

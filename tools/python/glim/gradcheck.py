@@ -102,10 +102,10 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
     name = name_of(f) if name is None else str(name)
     if args and callable(args[0]):
         backward, *inputs = args
-        names, notes = None, ()
+        names, notes, parameters = None, (), 0
     else:
-        f, backward, inputs, names, notes = adapt(f, *args)
+        f, backward, inputs, names, notes, parameters = adapt(f, *args)
     value, gradient, interrupted, named = pair(f, backward, inputs, cache, names)
     return Report(_glim.check_function(
         value, gradient, interrupted, named, name=name, full=mode == "full", precise=precise, atol=atol or 0, rtol=rtol or 0,
-        seed=seed), notes)
+        seed=seed, fixed_shapes=len(named) - parameters), notes)

@@ -31,6 +31,7 @@ class Adapted(NamedTuple):
     inputs: tuple  # NumPy arrays, float32 or float64
     names: tuple  # of the inputs
     notes: tuple  # sentences for the report
+    parameters: int = 0  # how many of the inputs, the last ones, are those of a module
 
 
 def adapt(function: Any, *args: Any) -> Adapted:

@@ -101,7 +101,8 @@ def adapt(function, args):
         notes.append("The function draws random numbers from torch: each run starts from the same state of its generator.")
     for k in run.left_out:
         notes.append(f"Output {k} requires no gradient (detached, or marked as not differentiable), and is left out.")
-    return Adapted(f, backward, tuple(inputs), tuple(labels[i] for i in where), tuple(notes))
+    own = sum(i >= len(given) - len(everything[1]) for i in where)
+    return Adapted(f, backward, tuple(inputs), tuple(labels[i] for i in where), tuple(notes), own)
 
 
 def _is_floating(x, name):
