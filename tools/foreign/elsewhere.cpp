@@ -153,7 +153,8 @@ Found other_integers(Probe& p, const Tensors& x) {
   const Found found = compare_at(p, p.calls, there, dy);
   if (found.kind != Found::Wrong) return {Found::Refused};
   if (!same(p.calls.gradient(there, dy), p.calls.gradient(x, dy))) return {Found::Refused};
-  return {Found::Wrong, "the gradient does not change with the integers of the inputs"};
+  return {Found::Wrong,
+          "backward keeps the integers of an earlier call: the gradient does not change with them"};
 }
 
 // All inputs change, then their second halves alone, which keeps sums, and then a little. Then some of the inputs do:
@@ -177,7 +178,10 @@ Found other_values(Probe& p) {
   for (const Tensors& x : places) {
     if (same(x, p.x)) continue;
     const Found here = values_at(p, x, stream++);
-    if (here.kind == Found::Wrong) return here;
+    if (here.kind == Found::Wrong)
+      return {Found::Wrong, here.why +
+                                " for other values: backward keeps what an earlier call gave, or "
+                                "has values written as numbers"};
     if (here.kind == Found::Right) found = here, last = x;
   }
   if (const Found integers = other_integers(p, elsewhere); integers.kind == Found::Wrong)
@@ -186,7 +190,10 @@ Found other_values(Probe& p) {
   const Tensors dy = p.random_dy(3), fresh = p.calls.gradient(last, dy);
   p.gradient(p.dy);
   if (!close(p.calls.rewritten(last, dy), fresh, p.near))
-    return {Found::Wrong, "arrays that were written anew give the gradient of their old values"};
+    return {
+        Found::Wrong,
+        "backward keeps what it computed by the identity of its arrays: with other values in the "
+        "same arrays it gives the old gradient"};
   return found;
 }
 
@@ -313,9 +320,7 @@ FunctionCheck check_elsewhere(Probe& p, double seconds) {
   FunctionCheck check{"elsewhere", CheckVerdict::Failed, ""};
   const Found values = other_values(p);
   if (values.kind == Found::Wrong) {
-    check.detail = values.why +
-                   " for other values: backward keeps what an earlier call gave, or has values "
-                   "written as numbers";
+    check.detail = values.why;
     return check;
   }
   const Found sizes = other_sizes(p, seconds);

@@ -78,10 +78,12 @@ FunctionReport check_function(const Function& function, const std::vector<Gradch
         set(verdict_of(r.differences));
         if (r.differences.failed() > 0) of_gradient = name_mistake(p, r.differences);
         set(check_broadcast(p, r.differences));
-        if (r.differences.failed() == 0 && r.differences.problem.empty())
+        if (r.check("form").verdict == CheckVerdict::Passed &&
+            r.check("stateless").verdict != CheckVerdict::Failed && r.differences.failed() == 0 &&
+            r.differences.problem.empty())
           set(check_elsewhere(p, seconds_now() - began));
         else
-          set({"elsewhere", CheckVerdict::NotApplicable, "the gradient is wrong here"});
+          set({"elsewhere", CheckVerdict::NotApplicable, "something is wrong here"});
       }
     } catch (const FormError& e) {
       set({"form", CheckVerdict::Failed, e.text});
