@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "autograd/gradcheck/analytic.hpp"
 #include "tensor/clock.hpp"
