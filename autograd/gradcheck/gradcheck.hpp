@@ -140,6 +140,8 @@ struct GradcheckReport {
   const GradcheckEntry* worst() const;  // the largest excess; null when nothing was compared
   explicit operator bool() const { return passed(); }
   std::string to_string() const;  // one block of text, without a newline at its end
+  std::string finding() const;    // of its first line, what comes after the verdict
+  std::string details() const;    // its other lines, each after a newline
 
  private:
   Index total(Index GradcheckEntry::*of) const;

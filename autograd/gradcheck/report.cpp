@@ -79,22 +79,34 @@ const GradcheckEntry* GradcheckReport::worst() const {
 }
 
 std::string GradcheckReport::to_string() const {
-  std::string text = "gradcheck of " + function + ": ";
+  return "gradcheck of " + function + ": " +
+         (passed()                           ? "passed, "
+          : failed() > 0 || !problem.empty() ? "FAILED: "
+                                             : "UNDECIDED: ") +
+         finding() + details();
+}
+
+std::string GradcheckReport::finding() const {
+  std::string text;
   if (!problem.empty()) {
-    text += "FAILED: the function " + problem;
+    text += "the function " + problem;
   } else if (failed()) {
-    text += "FAILED: " + std::to_string(failed()) + " of " +
+    text += std::to_string(failed()) + " of " +
             count(checked(), "derivative is", "derivatives are") + " wrong";
   } else if (undecided()) {
     const auto by = std::find_if(inputs.begin(), inputs.end(), undecided_by);
-    text += "UNDECIDED: " + (by == inputs.end() ? "" : "by " + by->name + " ") +
+    text += (by == inputs.end() ? "" : "by " + by->name + " ") +
             "no derivative other than 0 was found right, and a missing gradient would look the "
             "same. Move the point, or scale the inputs or the outputs";
   } else {
-    text += "passed, " + count(checked() - undecidable(), "derivative", "derivatives");
+    text += count(checked() - undecidable(), "derivative", "derivatives");
   }
   if (undecidable()) text += ", " + std::to_string(undecidable()) + " undecidable";
-  text += options.second_order ? "\n  gradient of the gradient, " : "\n  ";
+  return text;
+}
+
+std::string GradcheckReport::details() const {
+  std::string text = options.second_order ? "\n  gradient of the gradient, " : "\n  ";
   text += options.mode == GradcheckOptions::Mode::Full
               ? "full Jacobian"
               : count(options.directions, "random direction", "random directions");

@@ -11,6 +11,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
+#include "tools/common/output.hpp"
 
 namespace glim {
 namespace {
@@ -48,9 +49,17 @@ void refuse_existing(const std::string& path, bool overwrite) {
 }
 
 TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "glim-XXXXXX").string();
-  if (!::mkdtemp(name.data())) throw FileError(name, "cannot be made");
+  std::error_code none;
+  std::string name = (std::filesystem::temp_directory_path(none) / "glim-XXXXXX").string();
+  if (!::mkdtemp(name.data()))
+    throw FileError(name, std::string("cannot be made: ") + std::strerror(errno));
   path = name;
+  try {
+    removal_ = std::make_unique<AfterDeath>("exec rm -rf -- " + shell_word(name));
+  } catch (...) {
+    ::rmdir(name.c_str());
+    throw;
+  }
 }
 
 TemporaryFolder::~TemporaryFolder() {

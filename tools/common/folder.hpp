@@ -2,8 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "tools/common/after_death.hpp"
 
 namespace glim {
 
@@ -14,13 +17,16 @@ void make_folder(const std::string& path);
 // FileError that names --overwrite and --out if the file exists and may not be replaced.
 void refuse_existing(const std::string& path, bool overwrite);
 
-// A folder of its own among the system's temporary files, until the end of the block.
+// A folder of its own among the system's temporary files, until the end of the block or of the process, whatever ends it.
 struct TemporaryFolder {
   TemporaryFolder();
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   std::filesystem::path path;
+
+ private:
+  std::unique_ptr<AfterDeath> removal_;
 };
 
 // Locks a folder for one run while this object lives; the system frees the lock when the process dies.

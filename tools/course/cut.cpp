@@ -63,7 +63,7 @@ std::string parameters(const ExerciseFunction& f, bool cpp, bool backward) {
 }
 
 std::string function_text(const ExerciseFunction& f, bool cpp, std::string& helpers) {
-  Recording r = make_recording(f, Sizes::Recorded, 0);
+  Recording r = make_recording(f, extents_of(f, Sizes::Recorded), 0);
   Tape tape({.replay = true});
   const Var y = f.forward(r);
   const Tensor dy = normal(y.shape(), 0, 1, {1, 0}, DType::Float64);

@@ -49,6 +49,7 @@ struct ExerciseFunction {
   std::vector<Input> inputs;
   std::function<Var(Recording&)> forward = {};  // none: the exercise is written by hand
   std::string numpy_head = {}, cpp_head = {};   // lines before the recorded ones
+  double large_values = 0;                      // exp of them is infinite; 0: it takes none
 };
 
 struct Exercise {
@@ -66,12 +67,17 @@ const Exercise& exercise_of(const std::string& name);
 std::string_view course_file(std::string_view name);
 
 enum class Sizes { Recorded, Checked, Large };
-Recording make_recording(const ExerciseFunction& f, Sizes sizes, std::uint64_t seed);
-// The inputs in order.
-std::vector<GradcheckInput> drawn_inputs(const ExerciseFunction& f, Sizes sizes,
-                                         std::uint64_t seed);
-// Glim's own value and gradients.
-Function reference(const ExerciseFunction& f, Sizes sizes, std::uint64_t seed);
+using Extents = std::map<std::string, Index>;  // by letter
+Extents extents_of(const ExerciseFunction& f, Sizes sizes);
+// With a larger extent for a letter, and for those that are made of it: K is half of D where there is a K. The same where
+// the letter is such a one.
+Extents with_larger(Extents extents, const std::string& letter);
+Recording make_recording(const ExerciseFunction& f, const Extents& extents, std::uint64_t seed);
+// The inputs in order, with real numbers of the given size.
+std::vector<GradcheckInput> drawn_inputs(const ExerciseFunction& f, const Extents& extents,
+                                         std::uint64_t seed, double scale = 1);
+// Glim's own value and gradients, for inputs of any size.
+Function reference(const ExerciseFunction& f);
 
 // The student's file, with the answers between marks.
 std::string marked_text(const Exercise& e, Language language);

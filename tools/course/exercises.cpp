@@ -154,6 +154,9 @@ std::map<std::string, std::vector<ExerciseFunction>> functions() {
   all["adam"] = {{"adam_step", {}, step},
                  {"warm_up", {}, {{"step", {}}, {"d_model", {}}, {"steps", {}}}}};
   all["copy_task"] = {{"copy_task", {}, {}}};
+  for (const char* name : {"softmax", "cross_entropy", "label_smoothing"})
+    all[name][0].large_values = 1000;
+  for (const char* name : {"attention", "masks", "heads"}) all[name][0].large_values = 100;
   return all;
 }
 
@@ -177,6 +180,8 @@ std::vector<Exercise> read_exercises() {
   }
   return all;
 }
+
+const std::string kThreeD = "3 * D";
 
 Index size_of(const Size& s, Sizes sizes) {
   return sizes == Sizes::Recorded ? s.recorded : sizes == Sizes::Checked ? s.checked : s.large;
@@ -207,26 +212,39 @@ const Exercise& exercise_of(const std::string& name) {
   throw ValueError("course", "no exercise '" + name + "'" + nearest_names(name, names));
 }
 
-std::vector<GradcheckInput> drawn_inputs(const ExerciseFunction& f, Sizes sizes,
-                                         std::uint64_t seed) {
-  std::map<std::string, Index> of{{"1", 1}};
+Extents extents_of(const ExerciseFunction& f, Sizes sizes) {
+  Extents of{{"1", 1}};
   for (const Size& s : f.sizes) of[s.letter] = size_of(s, sizes);
+  return of;
+}
+
+Extents with_larger(Extents extents, const std::string& letter) {
+  if (letter == "K" || letter == kThreeD) return extents;
+  extents[letter] += 1;
+  if (letter != "D") return extents;
+  if (extents.contains("K")) extents["D"] = 2 * ++extents["K"];
+  if (extents.contains(kThreeD)) extents[kThreeD] = 3 * extents["D"];
+  return extents;
+}
+
+std::vector<GradcheckInput> drawn_inputs(const ExerciseFunction& f, const Extents& extents,
+                                         std::uint64_t seed, double scale) {
   std::vector<GradcheckInput> all;
   for (const Input& input : f.inputs) {
     Shape shape;
-    for (const std::string& letter : input.shape) shape.push_back(of.at(letter));
+    for (const std::string& letter : input.shape) shape.push_back(extents.at(letter));
     const RandomKey key{seed, all.size() + 1};
-    Tensor x = normal(shape, 0, 1, key, DType::Float64);
+    Tensor x = normal(shape, 0, scale, key, DType::Float64);
     if (input.kind == Kind::Keep) {
-      x = greater(x, -0.5);
+      x = greater(x, -0.5 * scale);
       // Of the first query of the first sentence nothing is kept.
       select(select(x, 0, 0), 0, 0).copy_(zeros({shape[2]}, DType::Bool));
     }
     if (input.kind == Kind::Class) {
-      const Index classes = size_of(f.sizes.back(), sizes);
+      const auto classes = static_cast<double>(extents.at(f.sizes.back().letter));
       std::vector<std::int64_t> values;
       for (double v : uniform(shape, 0, 1, key, DType::Float64).to_vector<double>())
-        values.push_back(static_cast<std::int64_t>(v * static_cast<double>(classes)));
+        values.push_back(static_cast<std::int64_t>(v * classes));
       x = from_vector(values, shape);
     }
     all.emplace_back(input.name, x, input.kind == Kind::Real);
@@ -234,20 +252,25 @@ std::vector<GradcheckInput> drawn_inputs(const ExerciseFunction& f, Sizes sizes,
   return all;
 }
 
-Recording make_recording(const ExerciseFunction& f, Sizes sizes, std::uint64_t seed) {
+Recording make_recording(const ExerciseFunction& f, const Extents& extents, std::uint64_t seed) {
   Recording r;
-  for (const Size& s : f.sizes) r.sizes[s.letter] = size_of(s, sizes);
-  for (const GradcheckInput& input : drawn_inputs(f, sizes, seed))
+  r.sizes = extents;
+  for (const GradcheckInput& input : drawn_inputs(f, extents, seed))
     r.inputs[input.name] = input.check ? Var::leaf(input.value, input.name) : Var(input.value);
   return r;
 }
 
-Function reference(const ExerciseFunction& f, Sizes sizes, std::uint64_t seed) {
-  auto at = [&f, sizes, seed](const Tensors& x) {
-    Recording r = make_recording(f, sizes, seed);
-    for (std::size_t k = 0; k < x.size(); ++k)
-      r.inputs[f.inputs[k].name] =
-          f.inputs[k].kind == Kind::Real ? Var::leaf(x[k], f.inputs[k].name) : Var(x[k]);
+Function reference(const ExerciseFunction& f) {
+  auto at = [&f](const Tensors& x) {
+    Recording r;
+    r.sizes = extents_of(f, Sizes::Checked);  // also those that no input has
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      const Input& input = f.inputs[k];
+      r.inputs[input.name] = input.kind == Kind::Real ? Var::leaf(x[k], input.name) : Var(x[k]);
+      for (std::size_t axis = 0; axis < input.shape.size(); ++axis)
+        r.sizes[input.shape[axis]] = x[k].size(static_cast<int>(axis));
+    }
+    if (r.sizes.contains("K")) r.sizes["K"] = r.sizes["D"] / 2;
     return r;
   };
   return {[=, &f](const Tensors& x) {

@@ -9,6 +9,7 @@
 #include "tensor/clock.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tensor/print.hpp"
 #include "tensor/random.hpp"
 #include "tools/common/escape.hpp"
@@ -23,15 +24,16 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 // The runners have shorter limits of their own, in processor time, and say where a function hangs.
-constexpr double kSecondsToReply = 30, kSecondsToTrain = 120;
+constexpr double kSecondsToReply = 30, kSecondsToTrain = 120, kSecondsToName = 10;
 constexpr double kSlow = 10, kSlowSeconds = 2e-3;  // times the solution, and that much longer
 
 // Of a model that copies every sentence (copy_task.py).
 constexpr const char* kReceipt = "f4ae9bfa06a1edbe";
 
-// The element furthest from what is expected, if it is too far: "dx[1, 0] is 0.7, expected 0.2".
+// The element furthest from what is expected, if it is too far: "dx[1, 0] is 0.7, expected 0.2". `of_largest`: relative to
+// the largest element of its array.
 std::string worst_of(const std::vector<std::string>& names, const Tensors& is,
-                     const Tensors& expected) {
+                     const Tensors& expected, bool of_largest = false) {
   double most = 1e-6;
   std::string text;
   for (std::size_t k = 0; k < expected.size() && k < is.size(); ++k) {
@@ -39,8 +41,9 @@ std::string worst_of(const std::vector<std::string>& names, const Tensors& is,
       continue;
     const auto a = is[k].to(DType::Float64).to_vector<double>(),
                b = expected[k].to_vector<double>();
+    const double least = of_largest && !b.empty() ? max(abs(expected[k])).item() : 1;
     for (std::size_t i = 0; i < a.size(); ++i) {
-      const double off = std::abs(a[i] - b[i]) / std::max(1.0, std::abs(b[i]));
+      const double off = std::abs(a[i] - b[i]) / std::max({1.0, least, std::abs(b[i])});
       if (off <= most) continue;  // of NaN it is not
       most = std::isnan(off) ? std::numeric_limits<double>::infinity() : off;
       const Shape index = detail::unravel(expected[k].shape(), static_cast<Index>(i));
@@ -59,12 +62,12 @@ Verdict wrong(const std::string& mistake, const std::string& worst = "") {
 Verdict right() { return {.state = State::Right}; }
 
 double time_of(const Runner& runner, const ExerciseFunction& f) {
-  const auto inputs = drawn_inputs(f, Sizes::Large, 0);
-  foreign::Program program(runner.command(f.name), kSecondsToReply);
+  const auto inputs = drawn_inputs(f, extents_of(f, Sizes::Large), 0);
+  foreign::Program program = runner.program(f.name, kSecondsToReply);
   program.function(inputs);
   Tensors x;
   for (const GradcheckInput& input : inputs) x.push_back(input.value);
-  const Tensor y = reference(f, Sizes::Large, 0).value(x)[0];
+  const Tensor y = reference(f).value(x)[0];
   const Tensor dy = normal(y.shape(), 0, 1, {1, 0}, DType::Float64);
   return program.reply("time", x, {dy}).value("seconds", 0.0);
 }
@@ -78,7 +81,7 @@ Verdict check_copy_task(const Exercise& e, const Runner& runner, const std::stri
                     function = fmt::format("{} {}", e.name, seed),
                     stub = runner.compiled() ? "" : stub_of(marked, language);
   const Tensors dy{scalar(0.75, DType::Float64)};
-  foreign::Program program(runner.command(function, stub), kSecondsToTrain);
+  foreign::Program program = runner.program(function, kSecondsToTrain, stub);
   Tensors x;
   std::vector<std::string> names;
   for (const GradcheckInput& input : program.inputs()) {
@@ -90,8 +93,8 @@ Verdict check_copy_task(const Exercise& e, const Runner& runner, const std::stri
   const std::string solution = (folder.path / file_name(e, language)).string();
   std::ofstream(solution) << solution_of(marked);
   const Runner given(e, runner.compiled() ? solution : path, fs::path(path).parent_path().string());
-  foreign::Program own(given.command(function, runner.compiled() ? "" : solution_of(marked), "own"),
-                       kSecondsToTrain);
+  foreign::Program own =
+      given.program(function, kSecondsToTrain, runner.compiled() ? "" : solution_of(marked), "own");
   own.inputs();
   if (const std::string worst = worst_of({"y"}, y, own.function().value(x)); !worst.empty())
     return wrong(e.name + " was changed: it computes something else", worst);
@@ -109,9 +112,8 @@ Verdict check_copy_task(const Exercise& e, const Runner& runner, const std::stri
     std::ofstream(parts.path / file_name(part, language))
         << solution_of(marked_text(part, language));
   const Runner solved(e, (parts.path / file_name(e, language)).string());
-  foreign::Program whole(
-      solved.command(function, runner.compiled() ? "" : solution_of(marked), "own"),
-      kSecondsToTrain);
+  foreign::Program whole = solved.program(function, kSecondsToTrain,
+                                          runner.compiled() ? "" : solution_of(marked), "own");
   whole.inputs();
   names[0] = "y";
   for (const auto& [is, should] :
@@ -126,7 +128,7 @@ Verdict check_copy_task(const Exercise& e, const Runner& runner, const std::stri
 }
 
 Verdict check_by_values(const ExerciseFunction& f, const Runner& runner, std::uint64_t seed) {
-  foreign::Program program(runner.command(f.name), kSecondsToReply);
+  foreign::Program program = runner.program(f.name, kSecondsToReply);
   std::vector<GradcheckInput> names;
   for (const Input& input : f.inputs) names.emplace_back(input.name, Tensor());
   const Called student = program.function(names).value;
@@ -154,74 +156,166 @@ Verdict check_speed(const Exercise& e, const ExerciseFunction& f, const Runner& 
 // The name of a mistake that, made in the solution, gives the student's results at two points (mistakes.py).
 std::string named_by_trying(const Exercise& e, const ExerciseFunction& f, const Function& student,
                             std::uint64_t seed) {
-  Json calls = Json::array();
+  std::string calls;
   for (const std::uint64_t at : {seed, seed + 1}) {
     Tensors x;
-    for (const GradcheckInput& input : drawn_inputs(f, Sizes::Checked, at))
+    for (const GradcheckInput& input : drawn_inputs(f, extents_of(f, Sizes::Checked), at))
       x.push_back(input.value);
-    const Tensor y = reference(f, Sizes::Checked, at).value(x)[0];
+    const Tensor y = reference(f).value(x)[0];
     const Tensor dy = normal(y.shape(), 0, 1, {at, 1000}, DType::Float64);
-    Json arguments = Json::array({foreign::json_of(dy)}), results = Json::array();
+    std::vector<std::string> arguments{foreign::json_of(dy)}, results;
     for (const Tensor& one : x) arguments.push_back(foreign::json_of(one));
     for (const Tensor& one : student.gradient(x, {dy}))
       if (one.defined()) results.push_back(foreign::json_of(one));
-    calls.push_back({{"arguments", arguments}, {"results", results}});
+    calls += fmt::format("{}{{\"arguments\": [{}], \"results\": [{}]}}", calls.empty() ? "" : ", ",
+                         fmt::join(arguments, ", "), fmt::join(results, ", "));
   }
   const TemporaryFolder folder;
   const std::string request = (folder.path / "request.json").string();
-  std::ofstream(request) << Json{{"solution", solution_of(marked_text(e, Language::NumPy))},
-                                 {"function", f.name + "_backward"},
-                                 {"calls", calls}};
-  const auto [text, status] = output_of(
-      fmt::format("timeout 10 {} -B -c {} <{}", shell_word(python()),
-                  shell_word(std::string(course_file("mistakes.py"))), shell_word(request)));
+  std::ofstream(request) << fmt::format(
+      "{{\"solution\": {}, \"function\": \"{}_backward\", \"calls\": [{}]}}",
+      Json(solution_of(marked_text(e, Language::NumPy))).dump(), f.name, calls);
+  std::string text;
+  try {
+    text = output_of(fmt::format("{} -B -c {} <{}", shell_word(python()),
+                                 shell_word(std::string(course_file("mistakes.py"))),
+                                 shell_word(request)),
+                     kSecondsToName)
+               .first;
+  } catch (const foreign::ProgramError&) {  // it takes too long
+    return "";
+  }
   const Json names = Json::parse(text, nullptr, false);
   for (const Json& one : names.is_array() ? names : Json::array())
     if (one.is_object()) return one.value("name", "");
   return "";
 }
 
-Verdict check_function_of(const Exercise& e, const ExerciseFunction& f, const Runner& runner,
-                          std::uint64_t seed) {
-  const auto inputs = drawn_inputs(f, Sizes::Checked, seed);
-  const Function glim = reference(f, Sizes::Checked, seed);
+// Both results beside Glim's at one point. Undefined kinds of inputs have no gradient.
+struct Compared {
+  std::string changed{}, shape{}, worst{};  // of y; of a gradient; of the worst element of one
+  bool right() const { return changed.empty() && shape.empty() && worst.empty(); }
+  std::string text() const { return !changed.empty() ? changed : !shape.empty() ? shape : worst; }
+};
+
+Compared compared_at(const ExerciseFunction& f, const Function& student,
+                     const std::vector<GradcheckInput>& inputs, std::uint64_t seed,
+                     bool of_largest = false) {
+  const Function glim = reference(f);
   Tensors x;
   std::vector<std::string> names;
   for (const GradcheckInput& input : inputs) {
     x.push_back(input.value);
     names.push_back("d" + input.name);
   }
-  foreign::Program program(runner.command(f.name), kSecondsToReply);
-  const Function student = program.function(inputs);
   const Tensors y = student.value(x), expected = glim.value(x);
-  if (y.size() != 1) return wrong(f.name + " was changed: it returns several values");
-  if (y[0].shape() != expected[0].shape())
-    return wrong(fmt::format("{} was changed: its result has shape {}, expected {}", f.name,
-                             to_string(y[0].shape()), to_string(expected[0].shape())));
-  if (const std::string worst = worst_of({"y"}, y, expected); !worst.empty())
-    return wrong(f.name + " was changed: it computes something else", worst);
+  Compared c;
+  if (y.size() != 1)
+    c.changed = "it returns several values";
+  else if (y[0].shape() != expected[0].shape())
+    c.changed = fmt::format("its result has shape {}, expected {}", to_string(y[0].shape()),
+                            to_string(expected[0].shape()));
+  else
+    c.changed = worst_of({"y"}, y, expected, of_largest);
+  if (!c.changed.empty()) return c;
   const Tensors dy{normal(expected[0].shape(), 0, 1, {seed, 1000}, DType::Float64)};
-  const std::string worst = worst_of(names, student.gradient(x, dy), glim.gradient(x, dy));
+  const Tensors dx = student.gradient(x, dy), right = glim.gradient(x, dy);
+  for (std::size_t k = 0; k < dx.size() && c.shape.empty(); ++k)
+    if (dx[k].defined() && right[k].defined() && dx[k].shape() != right[k].shape())
+      c.shape = fmt::format("{} has shape {}, expected {}", names[k], to_string(dx[k].shape()),
+                            to_string(right[k].shape()));
+  c.worst = worst_of(names, dx, right, of_largest);
+  return c;
+}
+
+// Other places in the process that has been checked: other values, another extent for each letter, and large values.
+// Returns the mistake, or an empty text.
+std::string wrong_elsewhere(const ExerciseFunction& f, const Runner& runner,
+                            const Function& student, std::uint64_t seed) {
+  struct Place {
+    std::string where;
+    std::vector<GradcheckInput> inputs;
+    bool of_size = false;
+  };
+  const Extents checked = extents_of(f, Sizes::Checked);
+  std::vector<Place> places{{"other values", drawn_inputs(f, checked, seed + 1)}};
+  for (const Size& s : f.sizes)
+    if (const Extents one = with_larger(checked, s.letter); one != checked)
+      places.push_back({fmt::format("{} = {}", s.letter, one.at(s.letter)),
+                        drawn_inputs(f, one, seed + 2), true});
+  if (f.large_values > 0)
+    places.push_back({fmt::format("values around {}, of which exp alone is infinite",
+                                  number_text(f.large_values)),
+                      drawn_inputs(f, checked, seed + 3, f.large_values)});
+  for (const Place& place : places) {
+    std::string is;
+    try {
+      is = compared_at(f, student, place.inputs, seed, true).text();
+    } catch (const foreign::ProgramError& error) {
+      is = said(error, f.name);
+    }
+    if (is.empty()) continue;
+    // A process of its own has kept nothing.
+    bool right_alone = false;
+    try {
+      foreign::Program alone = runner.program(f.name, kSecondsToReply);
+      right_alone = compared_at(f, alone.function(place.inputs), place.inputs, seed, true).right();
+    } catch (const foreign::ProgramError&) {
+    }
+    if (right_alone)
+      return fmt::format(
+          "it keeps something of an earlier call: right for {} in a process of its own, and wrong "
+          "after another call; {}",
+          place.where, is);
+    if (place.of_size)
+      return fmt::format("a size is written as a number: right for {} = {}, wrong for {}; {}",
+                         place.where[0], checked.at(place.where.substr(0, 1)), place.where, is);
+    return fmt::format("right for the first values, wrong for {}; {}", place.where, is);
+  }
+  return "";
+}
+
+Verdict check_function_of(const Exercise& e, const ExerciseFunction& f, const Runner& runner,
+                          std::uint64_t seed) {
+  const auto inputs = drawn_inputs(f, extents_of(f, Sizes::Checked), seed);
+  foreign::Program program = runner.program(f.name, kSecondsToReply);
+  Function student = program.function(inputs);
+  if (!runner.compiled())
+    student.rewritten = [&](const Tensors& x, const Tensors& dy) {
+      return program.gradient(x, dy, "rewritten");
+    };
+  const Compared here = compared_at(f, student, inputs, seed);
+  if (!here.changed.empty())
+    return wrong(f.name + " was changed: it computes something else", here.changed);
   GradcheckOptions options;
   options.name = f.name;
   options.seed = seed;
   const FunctionReport report = check_function(student, inputs, options);
-  if (report && worst.empty()) return runner.compiled() ? right() : check_speed(e, f, runner);
+  const std::string of = e.functions.size() > 1 ? f.name + ": " : "";
+  const bool elsewhere = report.mistake == report.check("elsewhere").detail;
+  if (here.right() && (report || elsewhere)) {
+    const std::string mistake = wrong_elsewhere(f, runner, student, seed);
+    if (!mistake.empty()) return wrong(of + mistake);
+    if (report) return runner.compiled() ? right() : check_speed(e, f, runner);
+  }
   std::string mistake = report.mistake;
   const bool vague = mistake.empty() || mistake.starts_with("a factor that belongs to");
-  if (vague && report.check("form").verdict == CheckVerdict::Passed && !worst.empty())
+  if (vague && here.shape.empty() && report.check("form").verdict == CheckVerdict::Passed &&
+      !here.worst.empty())
     if (const std::string name = named_by_trying(e, f, student, seed); !name.empty())
       mistake = name;
-  return wrong(
-      (e.functions.size() > 1 ? f.name + ": " : "") + (mistake.empty() ? "wrong numbers" : mistake),
-      worst);
+  // A gradient of another shape has no elements to compare: those of the others are not what is wrong.
+  return wrong(of + (mistake.empty() ? "wrong numbers" : mistake),
+               here.shape.empty() ? here.worst : "");
 }
 
 }  // namespace
 
 std::string file_in(const Exercise& e, const std::string& folder) {
+  std::error_code none;
   for (const Language language : {Language::NumPy, Language::Cpp})
-    if (const fs::path path = fs::path(folder) / file_name(e, language); fs::exists(path))
+    if (const fs::path path = fs::path(folder) / file_name(e, language);
+        fs::symlink_status(path, none).type() != fs::file_type::not_found)
       return path.string();
   return "";
 }
@@ -253,7 +347,8 @@ Verdict check(const Exercise& e, const std::string& folder, std::uint64_t seed) 
   const std::string path = v.file, file = fs::path(path).filename().string();
   v = right();
   try {
-    if (!fs::is_regular_file(path)) throw Mistaken(file + ": is not a file");
+    std::error_code none;
+    if (!fs::is_regular_file(path, none)) throw Mistaken(file + ": is not a file");
     const Runner runner(e, path);
     for (const ExerciseFunction& f : e.functions) {
       const Verdict one = e.name == "copy_task" ? check_copy_task(e, runner, path, seed)
@@ -264,9 +359,8 @@ Verdict check(const Exercise& e, const std::string& folder, std::uint64_t seed) 
     }
   } catch (const Mistaken& m) {
     v = wrong(m.text);
-  } catch (const ValueError& error) {
-    if (error.op() != "--program") throw;
-    v = wrong(said(error.problem(), file));
+  } catch (const foreign::ProgramError& error) {
+    v = wrong(said(error, file));
     if (v.mistake.ends_with(": not written yet")) v.state = State::NotBegun;
   }
   v.exercise = &e;

@@ -116,7 +116,8 @@ void limits() {
   }
   const rlim_t memory = static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE) + (kMegabytes << 20));
   const rlimit of_memory{memory, memory}, none{0, 0}, minute{60, 60};
-  ::setrlimit(RLIMIT_AS, &of_memory);
+  if (::setrlimit(RLIMIT_AS, &of_memory) != 0)
+    fail("a check needs 512 MB of address space more than ulimit -v allows");
   ::setrlimit(RLIMIT_FSIZE, &none);
   ::setrlimit(RLIMIT_CORE, &none);
   ::setrlimit(RLIMIT_CPU, &minute);
@@ -125,6 +126,11 @@ void limits() {
   std::signal(SIGALRM, tick);
   std::signal(SIGSYS, refused);
   forbid();
+  // The first request is answered before any code of the student's runs: what goes wrong until then is the machine's
+  // fault.
+  for (char c = 0; c != '\n';)
+    if (::read(::fileno(requests), &c, 1) != 1) ::_exit(1);
+  if (::write(replies, "{}\n", 3) != 3) ::_exit(1);
   limit_time(kSeconds);
 }
 // Runs before every constructor, whatever priority the student gives one.
@@ -162,6 +168,7 @@ struct Reader {
   const char* at;
   bool whole = true, logical = false;
   std::vector<double> values;
+  std::vector<std::int64_t> integers;
   std::vector<glim::Index> lengths;
 
   void read(std::size_t depth) {
@@ -176,25 +183,27 @@ struct Reader {
       lengths[depth] = n;
       return;
     }
-    if (*at == 't' || *at == 'f' || *at == 'n') {
-      logical = *at != 'n';
-      whole = whole && logical;
-      values.push_back(*at == 't' ? 1 : *at == 'f' ? 0 : std::nan(""));
+    if (*at == 't' || *at == 'f') {
+      logical = true;
+      values.push_back(*at == 't');
       while (std::isalpha(static_cast<unsigned char>(*at))) ++at;
       return;
     }
     char* end = nullptr;
-    values.push_back(std::strtod(at, &end));
-    for (; at != end; ++at) whole = whole && *at != '.' && *at != 'e';
+    integers.push_back(std::strtoll(at, &end, 10));
+    values.push_back(std::strtod(at, &end));  // NaN and Infinity too
+    for (; at != end; ++at)
+      whole = whole && (*at == '-' || std::isdigit(static_cast<unsigned char>(*at)));
   }
   Tensor tensor() {
-    values.clear(), lengths.clear();
+    values.clear(), integers.clear(), lengths.clear();
     whole = true, logical = false;
     read(0);
     glim::Shape shape;
     for (glim::Index n : lengths) shape.push_back(n);
+    if (whole && !logical) return glim::from_vector(integers, shape);
     const Tensor x = glim::from_vector(values, shape);
-    return logical ? x.to(glim::DType::Bool) : whole ? x.to(glim::DType::Int64) : x;
+    return logical ? x.to(glim::DType::Bool) : x;
   }
 };
 Tensors arrays(const std::string& request, const std::string& key,
@@ -202,7 +211,7 @@ Tensors arrays(const std::string& request, const std::string& key,
   Tensors all;
   const std::size_t at = request.find('"' + key + "\":{");
   if (at == std::string::npos) return all;
-  Reader r{request.data() + at + key.size() + 4, true, false, {}, {}};
+  Reader r{request.data() + at + key.size() + 4, true, false, {}, {}, {}};
   while (*r.at == '"') {
     const char* end = std::strchr(r.at + 1, '"');
     if (names) names->emplace_back(r.at + 1, end);
@@ -217,7 +226,10 @@ void print(const Tensor& x, std::string& to) {
   if (x.rank() == 0) {
     char text[40];
     std::snprintf(text, sizeof text, "%.17g", x.item());
-    to += std::isfinite(x.item()) ? text : "null";
+    to += std::isnan(x.item())      ? "NaN"
+          : std::isfinite(x.item()) ? text
+          : x.item() > 0            ? "Infinity"
+                                    : "-Infinity";
     return;
   }
   to += '[';

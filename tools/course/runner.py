@@ -2,7 +2,8 @@
 
 GIVEN is the text of a program into which the student's FUNCTION_backward is put (exercise 12); `own`: it has one.
 
-Each line of standard input is a request, each gets a line (tools/foreign/program.md). The student's code may read the
+Each line of standard input is a request, each gets a line (tools/foreign/program.md). The first one is answered before
+the student's file is read: what goes wrong until then is the machine's fault. The student's code may read the
 folder of FILE and Python's own files. It may write nothing, start nothing and connect to nothing. Whatever is wrong is
 said in one line, and ends the process.
 """
@@ -20,13 +21,15 @@ import time
 
 try:
     import numpy as np
-except ImportError:
+except ModuleNotFoundError:
     sys.exit("NumPy is missing: apt-get install python3-numpy, or pip install numpy")
+except ImportError as e:
+    sys.exit(f"NumPy cannot be loaded: {' '.join(str(e.__cause__ or e).split())[:200]}")
 
 path, name, given = os.path.realpath(sys.argv[1]), sys.argv[2], sys.argv[3:]
 SECONDS, SECONDS_IN_ALL = (30, 60) if given else (2, 20)  # of processor time
 SECONDS_TO_WAIT = 10 * SECONDS
-MEGABYTES, LINES = 512, 10000
+MEGABYTES, LINES, FILES = 512, 10000, 16
 file, folder = os.path.basename(path), os.path.dirname(path)
 requests, replies = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
 errors = os.dup(2)
@@ -172,6 +175,12 @@ def limits():
     with open("/proc/self/statm") as statm:
         now = int(statm.read().split()[0]) * resource.getpagesize()
     memory = now + (MEGABYTES << 20)
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    if most != resource.RLIM_INFINITY and memory > most:
+        fail(f"a check needs {memory >> 20} MB of address space, and ulimit -v allows {most >> 20}")
+    for fd in [os.open(os.devnull, os.O_RDWR) for _ in range(FILES)]:  # as many can be opened
+        os.close(fd)
+    np.linalg, np.random  # what NumPy imports when it is used
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS_IN_ALL, SECONDS_IN_ALL + 2))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
@@ -230,8 +239,17 @@ def function(module, wanted):
 
 
 def array(x):  # a number stays one
-    x = np.array(x) if isinstance(x, list) else x
-    return x.astype(float) if getattr(x, "dtype", None) == object else x  # null is not a number
+    return np.array(x) if isinstance(x, list) else x
+
+
+arrays = {}  # of the last gradient, by name
+
+
+def written_anew(old, x):  # in the same array
+    if not isinstance(old, np.ndarray) or not isinstance(x, np.ndarray) or (old.shape, old.dtype) != (x.shape, x.dtype):
+        return x
+    old[...] = x
+    return old
 
 
 def checked(what, y):
@@ -256,11 +274,15 @@ def run(module, request):
     if request["call"] == "train":
         return {"receipt": call(name, module.train)}
     inputs = {key: array(x) for key, x in request["inputs"].items()}
+    if request["call"] == "rewritten":
+        inputs = {key: written_anew(arrays.get(key), x) for key, x in inputs.items()}
     before = {key: x.copy() for key, x in inputs.items() if isinstance(x, np.ndarray)}
     what, arguments = name, list(inputs.values())
     if request["call"] != "value":
         what += "_backward"
         dy = np.asarray(array(request["dy"]["y"]), float)
+        dy = written_anew(arrays.get("dy"), dy) if request["call"] == "rewritten" else dy
+        arrays.update(inputs, dy=dy)
         before["dy"] = dy.copy()
         arguments.insert(0, dy)
     f = function(module, what)
@@ -294,7 +316,13 @@ def run(module, request):
 
 
 def main():
-    limits()
+    try:
+        limits()
+    except Exception as e:
+        fail(f"the limits of a check cannot be set: {e}")
+    requests.readline()
+    replies.write("{}\n")
+    replies.flush()
     module = load_given() if given else load()
     for request in requests:
         reply = json.dumps(run(module, json.loads(request)))

@@ -1,6 +1,8 @@
 #include "tools/course/runner_process.hpp"
 
+#include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <fmt/format.h>
 #include <fstream>
 #include <sys/wait.h>
@@ -17,16 +19,15 @@ std::string python() {
   return chosen ? chosen : "python3";
 }
 
-std::pair<std::string, int> output_of(const std::string& command) {
-  std::string text;
-  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-  if (!pipe) return {"", -1};
-  char buffer[4096];
-  for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) text.append(buffer, n);
-  return {text, ::pclose(pipe)};
+std::pair<std::string, int> output_of(const std::string& command, double seconds) {
+  return foreign::Child(command + " 2>&1").finish(seconds);
 }
 
 namespace {
+
+constexpr double kSecondsToCompile = 60;
+constexpr int kNoProgram = 127;      // the status of a shell that finds none
+constexpr double kBusySeconds = 20;  // of processor time: SECONDS_IN_ALL of runner.py
 
 // How a program that includes <glim/...> is compiled: against the build that this program is of, or what is installed.
 std::string glim_flags() {
@@ -37,9 +38,9 @@ std::string glim_flags() {
     return fmt::format("-I{} {}", shell_word(headers.string()), shell_word(library.string()));
   auto [flags, status] = output_of("pkg-config --cflags --libs glim");
   if (status != 0)
-    throw ValueError("course",
-                     "exercises in C++ need Glim's library, built (tools/build build) or "
-                     "installed; those in NumPy do not");
+    throw MachineError(
+        "exercises in C++ need Glim's library, built (tools/build build) or installed; those in "
+        "NumPy do not");
   flags.erase(flags.find_last_not_of(" \n") + 1);
   return flags;
 }
@@ -62,14 +63,11 @@ std::string compiler_error(const std::string& output, const std::string& file) {
                      line.substr(line.find("error: ") + 7));
 }
 
-}  // namespace
-
-Runner::Runner(const Exercise& e, const std::string& path, const std::string& parts)
-    : path_(fs::absolute(path).string()) {
-  if (!path.ends_with(".cpp")) return;
-  folder_ = std::make_unique<TemporaryFolder>();
+// Compiles a file into `folder`. Returns the mistake, or an empty text.
+std::string compile(const Exercise& e, const std::string& path, const std::string& parts,
+                    const fs::path& folder) {
   const std::string file = fs::path(path).filename().string(),
-                    main = (folder_->path / "main.cpp").string();
+                    main = (folder / "main.cpp").string();
   std::string functions;
   for (const ExerciseFunction& f : e.functions)
     functions += fmt::format("{{\"{0}\", {{call(::{0}), {1}}}}},", f.name,
@@ -80,49 +78,74 @@ Runner::Runner(const Exercise& e, const std::string& path, const std::string& pa
         "{\"copy_task\", {[](const Tensors& x) -> Tensors { return {::copy_task(x[0], "
         "{x.begin() + 1, x.end()})}; }, [](const Tensors& x) { return "
         "::copy_task_backward(x[0], x[1], {x.begin() + 2, x.end()}); }}}";
-  std::ofstream(folder_->path / "course.hpp") << cpp_header();
+  std::ofstream(folder / "course.hpp") << cpp_header();
   std::ofstream(main) << fmt::format("#define COURSE_FILE \"{}\"\n#define FUNCTIONS {}\n{}",
                                      in_cpp(file), functions, course_file("runner.cpp"));
   const char* compiler = std::getenv("CXX");
-  const auto [text, status] = output_of(fmt::format(
-      "ulimit -v 3000000; timeout -k 1 60 {} -std=c++20 -O1 -o {} -I{} -I{} -DWITHOUT_MAIN {} "
-      "-include {} {} {} -fopenmp -fmax-errors=1",
-      compiler ? compiler : "c++", shell_word((folder_->path / "program").string()),
-      shell_word(folder_->path.string()), shell_word(parts), whole ? "-DCOURSE_WHOLE" : "",
-      shell_word(path_), shell_word(main), glim_flags()));
-  constexpr int kTooLong = 124, kNoProgram = 127;
-  if (WEXITSTATUS(status) == kNoProgram)
-    throw ValueError("course", "exercises in C++ need a compiler: apt-get install g++");
-  if (WEXITSTATUS(status) == kTooLong) throw Mistaken(file + ": takes more than 60 s to compile");
-  if (status != 0) throw Mistaken(compiler_error(text, file));
-}
-
-std::string Runner::command(const std::string& function, const std::string& given,
-                            const std::string& own) const {
-  if (folder_)
-    return fmt::format("OMP_NUM_THREADS=1 exec {} {}",
-                       shell_word((folder_->path / "program").string()), function);
-  return fmt::format("OPENBLAS_NUM_THREADS=1 exec {} -B -c {} {} {}", shell_word(python()),
-                     shell_word(std::string(course_file("runner.py"))), shell_word(path_),
-                     function + (given.empty() ? "" : " " + shell_word(given) + " " + own));
-}
-
-std::string said(const std::string& problem, const std::string& file) {
-  const std::string says = ", and says: ";
-  if (const std::size_t at = problem.rfind(says); at != std::string::npos) {
-    const std::string text = problem.substr(at + says.size());
-    // The runner's own words, and the shell's; a student's are behind the name of a file.
-    if (text.starts_with("NumPy is missing") ||
-        (text.starts_with("sh: ") && text.ends_with("not found")))
-      throw ValueError("course", "checks need Python and NumPy: apt-get install python3-numpy");
-    return text;
+  try {
+    const auto [text, status] = output_of(
+        fmt::format("ulimit -v 3000000; {} -std=c++20 -O1 -o {} -I{} -I{} -DWITHOUT_MAIN {} "
+                    "-include {} {} {} -fopenmp -fmax-errors=1",
+                    compiler ? compiler : "c++", shell_word((folder / "program").string()),
+                    shell_word(folder.string()), shell_word(parts), whole ? "-DCOURSE_WHOLE" : "",
+                    shell_word(path), shell_word(main), glim_flags()),
+        kSecondsToCompile);
+    if (WEXITSTATUS(status) == kNoProgram)
+      throw MachineError("exercises in C++ need a compiler: apt-get install g++");
+    return status == 0 ? "" : compiler_error(text, file);
+  } catch (const foreign::ProgramError& error) {
+    if (error.cause.kind == foreign::ProgramError::Kind::NotStarted) throw;
+    return fmt::format("{}: takes more than {} s to compile", file, kSecondsToCompile);
   }
-  auto has = [&](const char* words) { return problem.find(words) != std::string::npos; };
-  if (has("no reply within")) return file + ": gives no reply";
-  if (has("was ended by a signal"))
-    return file + ": crashed or used too much" + problem.substr(problem.rfind(" ("));
-  if (has("ended with status")) return file + ": ends the program";
-  return file + ": " + problem.substr(problem.rfind(": ") + 2);
+}
+
+}  // namespace
+
+Runner::Runner(const Exercise& e, const std::string& path, const std::string& parts)
+    : path_(fs::absolute(path).string()) {
+  if (!path.ends_with(".cpp")) return;
+  folder_ = std::make_unique<TemporaryFolder>();
+  const std::string mistake = compile(e, path_, parts, folder_->path);
+  if (mistake.empty()) return;
+  // Is it the file, or the compiler on this machine?
+  const TemporaryFolder folder;
+  const Exercise& first = exercises()[0];
+  const std::string solution = (folder.path / file_name(first, Language::Cpp)).string();
+  std::ofstream(solution) << solution_of(marked_text(first, Language::Cpp));
+  if (const std::string error = compile(first, solution, ".", folder.path); !error.empty())
+    throw MachineError("not even the solution compiles on this machine: " + error);
+  throw Mistaken(mistake);
+}
+
+foreign::Program Runner::program(const std::string& function, double seconds,
+                                 const std::string& given, const std::string& own) const {
+  const std::string command =
+      folder_ ? fmt::format("OMP_NUM_THREADS=1 exec {} {}",
+                            shell_word((folder_->path / "program").string()), function)
+              : fmt::format("OPENBLAS_NUM_THREADS=1 exec {} -B -c {} {} {}", shell_word(python()),
+                            shell_word(std::string(course_file("runner.py"))), shell_word(path_),
+                            function + (given.empty() ? "" : " " + shell_word(given) + " " + own));
+  return {command, seconds, true};
+}
+
+std::string said(const foreign::ProgramError& error, const std::string& file) {
+  using Ending = foreign::ProgramError::Kind;
+  const foreign::ProgramError::Cause& cause = error.cause;
+  // Nothing in the file has run.
+  if (cause.kind == Ending::NotStarted && cause.status == kNoProgram)
+    throw MachineError("checks need Python and NumPy: apt-get install python3-numpy");
+  if (cause.kind == Ending::NotStarted)
+    throw MachineError("the checks do not run on this machine: " +
+                       (cause.says.empty() ? cause.problem : cause.says));
+  if (!cause.says.empty()) return cause.says;
+  // A file that uses too much is ended by the runner's own limits, unless it counts as busy for all of them.
+  if (cause.signal == SIGKILL && cause.seconds < kBusySeconds)
+    throw MachineError("the check was killed from outside (is there too little memory?)");
+  if (cause.kind == Ending::Silent) return file + ": gives no reply";
+  if (cause.kind == Ending::Signalled)
+    return fmt::format("{}: crashed or used too much ({})", file, ::strsignal(cause.signal));
+  if (cause.kind == Ending::Ended) return file + ": ends the program";
+  return file + ": " + cause.problem;
 }
 
 }  // namespace glim::course

@@ -6,6 +6,7 @@
 
 #include "tools/common/folder.hpp"
 #include "tools/course/exercise.hpp"
+#include "tools/foreign/program.hpp"
 
 namespace glim::course {
 
@@ -15,15 +16,19 @@ struct Mistaken : std::exception {
   std::string text;
 };
 
+// The check cannot be made, whatever the student's file has in it.
+struct MachineError : ValueError {
+  explicit MachineError(const std::string& problem) : ValueError("course", problem) {}
+};
+
 class Runner {
  public:
   // Compiles a file of C++. `parts` is the folder of files that it includes, if that is another. Mistaken if it does not
-  // compile; ValueError without a compiler or the library.
+  // compile; MachineError without a compiler or the library, and if the solution does not compile either.
   Runner(const Exercise& e, const std::string& path, const std::string& parts = ".");
-  // The command for foreign::Program. `given` is a program in which the student's function is put, or which has its
-  // `own`.
-  std::string command(const std::string& function, const std::string& given = "",
-                      const std::string& own = "") const;
+  // A process that runs a function. `given` is a program in which the student's function is put, or which has its `own`.
+  foreign::Program program(const std::string& function, double seconds,
+                           const std::string& given = "", const std::string& own = "") const;
   bool compiled() const { return folder_ != nullptr; }
 
  private:
@@ -32,9 +37,9 @@ class Runner {
 };
 
 std::string python();
-// The output of a command, and its status.
-std::pair<std::string, int> output_of(const std::string& command);
-// The runner's own line in an error of Program. ValueError if Python or NumPy is missing.
-std::string said(const std::string& problem, const std::string& file);
+// The output of a command, and its status. It ends when this process does.
+std::pair<std::string, int> output_of(const std::string& command, double seconds = 600);
+// What is wrong with a file, in the runner's own line. MachineError if it is not the file's fault.
+std::string said(const foreign::ProgramError& error, const std::string& file);
 
 }  // namespace glim::course

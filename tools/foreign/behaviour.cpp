@@ -69,7 +69,7 @@ bool vanishes(const Tensors& a) {
                      [](const Tensor& x) { return !x.defined() || largest(x) == 0; });
 }
 
-Tensors Probe::random_dy(std::uint64_t stream) const {
+Tensors random_dy(const Tensors& y, std::uint64_t seed, std::uint64_t stream) {
   Tensors all;
   for (std::size_t o = 0; o < y.size(); ++o)
     all.push_back(is_floating(y[o].dtype())
@@ -77,6 +77,8 @@ Tensors Probe::random_dy(std::uint64_t stream) const {
                       : Tensor());
   return all;
 }
+
+Tensors Probe::random_dy(std::uint64_t stream) const { return foreign::random_dy(y, seed, stream); }
 
 FunctionCheck check_linear(Probe& p) {
   const char* name = "linear";
@@ -135,6 +137,11 @@ FunctionCheck check_stateless(Probe& p) {
     return failed(name,
                   "backward keeps state: it gives another gradient after a call with another "
                   "input");
+  if (!close(p.calls.interrupted(p.x, p.dy, elsewhere), p.dx, p.near))
+    return failed(
+        name,
+        "backward reads what the last forward left, and not what its own forward saved (a "
+        "cached value gone stale)");
   return passed(name);
 }
 

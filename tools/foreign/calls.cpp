@@ -60,10 +60,33 @@ Tensors Calls::value(const Tensors& x) {
   return y;
 }
 
+Calls Calls::with_inputs(const Tensors& x) const {
+  std::vector<GradcheckInput> list = wanted_inputs();
+  for (std::size_t k = 0; k < list.size(); ++k) list[k].value = x[k];
+  return {f_, list};
+}
+
 Tensors Calls::gradient(const Tensors& x, const Tensors& dy) {
   if (value_first) value(x);
+  return formed(x, dy, f_.gradient);
+}
+
+Tensors Calls::rewritten(const Tensors& x, const Tensors& dy) {
+  return f_.rewritten ? formed(x, dy, f_.rewritten) : gradient(x, dy);
+}
+
+Tensors Calls::interrupted(const Tensors& x, const Tensors& dy, const Tensors& others) {
+  if (!f_.interrupted) return gradient(x, dy);
+  return formed(x, dy, [&](const Tensors& given, const Tensors& upstream) {
+    return f_.interrupted(given, upstream, copies(others));
+  });
+}
+
+// The result of one call of a gradient, brought into form.
+template <class Gradient>
+Tensors Calls::formed(const Tensors& x, const Tensors& dy, const Gradient& call) {
   const Tensors given = copies(x), upstream = copies(dy);
-  Tensors dx = copies(f_.gradient(given, upstream));
+  Tensors dx = copies(call(given, upstream));
   note_changes("backward", given, x, false);
   note_changes("backward", upstream, dy, true);
   // Gradients of the floating inputs alone will do.
@@ -75,9 +98,9 @@ Tensors Calls::gradient(const Tensors& x, const Tensors& dy) {
     throw FormError("backward returns " + counted(dx.size(), "gradient") + " for " +
                     counted(x.size(), "input"));
   if (repair) repair(dx);
-  Tensors formed;
-  for (std::size_t k = 0; k < x.size(); ++k) formed.push_back(in_form(k, x[k], dx));
-  return formed;
+  Tensors all;
+  for (std::size_t k = 0; k < x.size(); ++k) all.push_back(in_form(k, x[k], dx));
+  return all;
 }
 
 Tensor Calls::in_form(std::size_t k, const Tensor& x, const Tensors& dx) {

@@ -24,8 +24,13 @@ class Calls {
   Tensors value(const Tensors& x);
   // Each wanted input has a gradient of its shape and dtype, zeros if backward gives none. The others are undefined.
   Tensors gradient(const Tensors& x, const Tensors& dy);
+  // The same by f's `rewritten` and `interrupted`; by `gradient` if it has none.
+  Tensors rewritten(const Tensors& x, const Tensors& dy);
+  Tensors interrupted(const Tensors& x, const Tensors& dy, const Tensors& others);
 
+  const Function& function() const { return f_; }
   Function as_function();
+  Calls with_inputs(const Tensors& x) const;          // the same function, of other shapes
   std::vector<GradcheckInput> wanted_inputs() const;  // `check` only where wanted
 
   std::vector<GradcheckInput> inputs;  // all have names
@@ -40,6 +45,8 @@ class Calls {
 
  private:
   void note_changes(const char* who, const Tensors& after, const Tensors& before, bool is_dy);
+  template <class Gradient>
+  Tensors formed(const Tensors& x, const Tensors& dy, const Gradient& gradient);
   Tensor in_form(std::size_t k, const Tensor& x, const Tensors& dx);
 
   const Function& f_;

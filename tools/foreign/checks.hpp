@@ -15,17 +15,21 @@ struct Probe {
   std::vector<std::string> shape_mistakes{};  // by input, of its gradient
 
   Tensors gradient(const Tensors& upstream) { return calls.gradient(x, upstream); }
-  Tensors random_dy(std::uint64_t stream) const;  // undefined for an output of int64 or bool
+  Tensors random_dy(std::uint64_t stream) const;
 };
+// Like y; undefined for an output of int64 or bool.
+Tensors random_dy(const Tensors& y, std::uint64_t seed, std::uint64_t stream);
 
 // Calls f and backward for the first time. If there is no gradient to check, `dx` stays empty.
 FunctionCheck check_form(Probe& p);
 FunctionCheck check_linear(Probe& p);      // backward(a u + b v) = a backward(u) + b backward(v)
 FunctionCheck check_repeatable(Probe& p);  // twice the same call gives the same bits
-FunctionCheck check_stateless(Probe& p);   // so it does with another call between the two
+FunctionCheck check_stateless(Probe& p);  // so it does with another call between the two, or within
 FunctionCheck check_inputs(const Probe& p);
 FunctionCheck check_batch(Probe& p);
 FunctionCheck check_broadcast(Probe& p, const GradcheckReport& differences);
+// Other sizes are looked for as long as `seconds`.
+FunctionCheck check_elsewhere(Probe& p, double seconds);
 
 // A name for the mistake that `wrong` has found, or an empty text (naming.cpp).
 std::string name_mistake(Probe& p, const GradcheckReport& wrong);

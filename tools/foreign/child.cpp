@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,7 +18,11 @@
 namespace glim::foreign {
 namespace {
 
-[[noreturn]] void fail(const std::string& problem) { throw ValueError("--program", problem); }
+using Kind = ProgramError::Kind;
+
+[[noreturn]] void fail(const std::string& problem, Kind kind = Kind::Senseless) {
+  throw ProgramError({.kind = kind, .problem = problem});
+}
 
 constexpr std::size_t kLongestLine = std::size_t{256} << 20, kKeptErrors = 4096;
 
@@ -25,30 +30,14 @@ int milliseconds_to(double t) {  // of seconds_now()
   return static_cast<int>(std::clamp(1000 * (t - seconds_now()), 0.0, 0x1p30));
 }
 
+double seconds_of(const timeval& t) {
+  return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+}
+
 // The last line that is not empty.
 std::string last_line(std::string text) {
   text.erase(text.find_last_not_of(" \r\n") + 1);
   return text.substr(text.rfind('\n') + 1);
-}
-
-// The process group of the child that runs. Ctrl-C does not reach it, and a child that hangs would run on.
-volatile std::sig_atomic_t running_group = 0;
-
-constexpr int kEnds[] = {SIGINT, SIGTERM, SIGHUP};
-
-void end_both(int signal) {
-  if (running_group > 0) ::kill(-running_group, SIGKILL);
-  std::signal(signal, SIG_DFL);
-  ::raise(signal);
-}
-
-void end_with_this_process(pid_t group) {
-  running_group = group;
-  for (const int signal : kEnds) {
-    struct sigaction now;
-    if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_DFL)
-      std::signal(signal, end_both);
-  }
 }
 
 }  // namespace
@@ -62,7 +51,8 @@ Child::Child(const std::string& command) {
   std::signal(SIGPIPE, SIG_IGN);
   int in[2], out[2], err[2];
   for (int* pipe : {in, out, err})
-    if (::pipe2(pipe, O_CLOEXEC) != 0) fail(std::string("no pipe: ") + std::strerror(errno));
+    if (::pipe2(pipe, O_CLOEXEC) != 0)
+      fail(std::string("no pipe: ") + std::strerror(errno), Kind::NotStarted);
   in_.fd = in[1], out_.fd = out[0], err_.fd = err[0];
   for (int fd : {in_.fd, out_.fd, err_.fd}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
   posix_spawn_file_actions_t actions;
@@ -77,44 +67,32 @@ Child::Child(const std::string& command) {
   sigaddset(&ignored_here, SIGPIPE);
   sigaddset(&ignored_here, SIGXFSZ);
   posix_spawnattr_setsigdefault(&attributes, &ignored_here);
-  // A signal that comes while the child starts waits until its group is known.
-  sigset_t ends, before;
-  sigemptyset(&ends);
-  for (const int signal : kEnds) sigaddset(&ends, signal);
-  ::pthread_sigmask(SIG_BLOCK, &ends, &before);
-  posix_spawnattr_setsigmask(&attributes, &before);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setpgroup(&attributes, group_.group());
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
   std::string sh = "sh", c = "-c", text = command;
   char* const arguments[] = {sh.data(), c.data(), text.data(), nullptr};
   const int error = posix_spawn(&pid_, "/bin/sh", &actions, &attributes, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   for (int fd : {in[0], out[1], err[1]}) ::close(fd);
-  if (error == 0) end_with_this_process(pid_);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (error != 0) {
-    pid_ = -1;
-    fail(std::string("/bin/sh does not start: ") + std::strerror(error));
-  }
+  if (error == 0) return;
+  pid_ = -1;
+  fail(std::string("/bin/sh does not start: ") + std::strerror(error), Kind::NotStarted);
 }
 
 Child::~Child() {
   in_.reset();
-  if (pid_ >= 0) {
-    const pid_t group = pid_;
-    const bool alone = ended(1);
-    ::kill(-group, SIGKILL);  // the child, or what it has left behind
-    if (!alone) ::waitpid(pid_, &status_, 0);
-  }
-  running_group = 0;
+  const bool alone = ended(1);
+  group_.end_group();  // the child, or what it has left behind
+  if (!alone) ::waitpid(pid_, &status_, 0);
 }
 
 bool Child::ended(double seconds) {
   const double until = seconds_now() + seconds;
+  rusage used{};
   while (pid_ >= 0) {
-    if (::waitpid(pid_, &status_, WNOHANG) == pid_)
-      pid_ = -1;
+    if (::wait4(pid_, &status_, WNOHANG, &used) == pid_)
+      pid_ = -1, seconds_ = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
     else if (milliseconds_to(until) == 0)
       return false;
     else
@@ -125,15 +103,22 @@ bool Child::ended(double seconds) {
 
 void Child::fail_ended() {
   std::string problem = "it ";
-  if (!ended(1))
+  ProgramError::Cause cause{.kind = Kind::Ended};
+  if (!ended(1)) {
     problem += "closed its standard output";
-  else if (WIFSIGNALED(status_))
-    problem += std::string("was ended by a signal (") + ::strsignal(WTERMSIG(status_)) + ")";
-  else
-    problem += "ended with status " + std::to_string(WEXITSTATUS(status_));
+  } else if (WIFSIGNALED(status_)) {
+    cause.kind = Kind::Signalled;
+    cause.signal = WTERMSIG(status_);
+    problem += std::string("was ended by a signal (") + ::strsignal(cause.signal) + ")";
+  } else {
+    cause.status = WEXITSTATUS(status_);
+    problem += "ended with status " + std::to_string(cause.status);
+  }
   read_errors();
-  const std::string said = last_line(errors_);
-  fail(problem + (said.empty() ? "" : ", and says: " + said));
+  cause.says = last_line(errors_);
+  cause.seconds = seconds_;
+  cause.problem = problem + (cause.says.empty() ? "" : ", and says: " + cause.says);
+  throw ProgramError(cause);
 }
 
 // Reads what is there. False at the end.
@@ -167,7 +152,8 @@ std::string Child::ask(const std::string& line, double seconds) {
                     {sent < request.size() ? in_.fd : -1, POLLOUT, 0}};
     if (::poll(fds, 3, milliseconds_to(until)) == 0)
       fail("no reply within " + number_text(seconds) +
-           " s (--timeout); a reply is a line, and is flushed");
+               " s (--timeout); a reply is a line, and is flushed",
+           Kind::Silent);
     const std::size_t before = output_.size();
     if (fds[0].revents && !read_some(out_, output_)) fail_ended();
     if (fds[1].revents) read_errors();
@@ -183,6 +169,20 @@ std::string Child::ask(const std::string& line, double seconds) {
   std::string reply = output_.substr(0, end);
   output_.erase(0, end + 1);
   return reply;
+}
+
+std::pair<std::string, int> Child::finish(double seconds) {
+  const double until = seconds_now() + seconds;
+  in_.reset();
+  while (out_.fd >= 0) {
+    pollfd fds[] = {{out_.fd, POLLIN, 0}, {err_.fd, POLLIN, 0}};
+    if (::poll(fds, 2, milliseconds_to(until)) == 0)
+      fail("it has not ended after " + number_text(seconds) + " s", Kind::Silent);
+    if (fds[0].revents && !read_some(out_, output_)) out_.reset();
+    if (fds[1].revents) read_errors();
+  }
+  if (!ended(seconds)) fail("it closed its standard output, and has not ended", Kind::Silent);
+  return {output_, status_};
 }
 
 }  // namespace glim::foreign

@@ -18,6 +18,16 @@ struct Repair {
   std::function<Tensor(const Tensors& dx)> gradient;  // of the input
 };
 
+// The shapes differ in axes of extent 1 alone.
+std::string axes_of_one(const Shape& from, const Shape& to) {
+  std::vector<Index> a, b;
+  std::copy_if(from.begin(), from.end(), std::back_inserter(a), [](Index n) { return n != 1; });
+  std::copy_if(to.begin(), to.end(), std::back_inserter(b), [](Index n) { return n != 1; });
+  if (a != b || from.rank() == to.rank()) return "";
+  return from.rank() > to.rank() ? " (axes of extent 1 are too many: keepdims)"
+                                 : " (axes of extent 1 are missing: keepdims)";
+}
+
 // Changes that give the gradient of input k its shape.
 std::vector<Repair> repairs(std::size_t k, const Shape& shape, const FormError& wrong,
                             const std::vector<GradcheckInput>& inputs) {
@@ -28,10 +38,11 @@ std::vector<Repair> repairs(std::size_t k, const Shape& shape, const FormError& 
       all.push_back({"the gradients come in another order: that of " + inputs[k].name +
                          " in the place of " + inputs[other].name + "'s",
                      [other](const Tensors& d) { return d[other]; }});
-  if (broadcasts(shape, dx.shape()))
+  const bool more = dx.numel() > numel_of(shape);
+  if (more && broadcasts(shape, dx.shape()))
     all.push_back({"a broadcast not summed: " + wrong.text,
                    [k, shape](const Tensors& d) { return sum_to(d[k], shape); }});
-  for (int axis = 0; axis < dx.rank(); ++axis)
+  for (int axis = 0; more && axis < dx.rank(); ++axis)
     if (sum(dx, {axis}).shape() == shape)
       all.push_back({"a broadcast not summed: " + wrong.text,
                      [k, axis](const Tensors& d) { return sum(d[k], {axis}); }});
@@ -39,7 +50,7 @@ std::vector<Repair> repairs(std::size_t k, const Shape& shape, const FormError& 
     all.push_back({"the gradient is transposed: " + wrong.text,
                    [k](const Tensors& d) { return transpose(d[k]); }});
   if (dx.numel() == numel_of(shape))
-    all.push_back({"only the shape is wrong: " + wrong.text,
+    all.push_back({"only the shape is wrong: " + wrong.text + axes_of_one(dx.shape(), shape),
                    [k, shape](const Tensors& d) { return reshape(d[k], shape); }});
   if (broadcasts(dx.shape(), shape))
     all.push_back({"the gradient is not expanded to the input: " + wrong.text,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tensor/clock.hpp"
 #include "tools/foreign/checks.hpp"
 #include "tools/foreign/differences.hpp"
 
@@ -9,23 +10,19 @@ namespace glim {
 
 namespace {
 
-constexpr const char* kChecks[] = {"differences", "form",   "linear", "repeatable",
-                                   "stateless",   "inputs", "batch",  "broadcast"};
+constexpr const char* kChecks[] = {"differences", "form",  "linear",    "repeatable", "stateless",
+                                   "inputs",      "batch", "broadcast", "elsewhere"};
 
 FunctionCheck verdict_of(const GradcheckReport& d) {
-  const std::string text = d.to_string(), first = text.substr(0, text.find('\n'));
-  std::string detail = first.substr(first.find(d.function) + d.function.size() + 2);
-  for (const char* word : {"passed, ", "FAILED: ", "UNDECIDED: "})
-    if (detail.starts_with(word)) detail.erase(0, std::string_view(word).size());
   CheckVerdict v = d.passed() ? CheckVerdict::Passed : CheckVerdict::Failed;
   if (d.undecided() || (d.passed() && d.checked() == 0)) v = CheckVerdict::Undecided;
-  return {"differences", v, detail};
+  return {"differences", v, d.finding()};
 }
 
 // The mistake to name first. A gradient of random state, say, is wrong in every other way too.
 std::string likely_mistake(const FunctionReport& r, const std::string& of_gradient) {
   for (const char* name : {"repeatable", "stateless", "form", "linear", "differences", "inputs",
-                           "batch", "broadcast"}) {
+                           "batch", "broadcast", "elsewhere"}) {
     const FunctionCheck& c = r.check(name);
     if (c.verdict != CheckVerdict::Failed) continue;
     if (c.name != "differences" &&
@@ -58,6 +55,7 @@ FunctionReport check_function(const Function& function, const std::vector<Gradch
   if (std::find(calls.wanted.begin(), calls.wanted.end(), true) == calls.wanted.end())
     throw ValueError("gradcheck", o.name + " has no input of a floating dtype to check");
   Probe p{calls, {}, o.seed, 1e-9};
+  const double began = seconds_now();
   FunctionReport r;
   r.function = o.name;
   r.differences.options = o;
@@ -80,6 +78,12 @@ FunctionReport check_function(const Function& function, const std::vector<Gradch
         set(verdict_of(r.differences));
         if (r.differences.failed() > 0) of_gradient = name_mistake(p, r.differences);
         set(check_broadcast(p, r.differences));
+        if (r.check("form").verdict == CheckVerdict::Passed &&
+            r.check("stateless").verdict != CheckVerdict::Failed && r.differences.failed() == 0 &&
+            r.differences.problem.empty())
+          set(check_elsewhere(p, seconds_now() - began));
+        else
+          set({"elsewhere", CheckVerdict::NotApplicable, "something is wrong here"});
       }
     } catch (const FormError& e) {
       set({"form", CheckVerdict::Failed, e.text});

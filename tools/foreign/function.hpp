@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,15 @@ struct Function {
   // ∂L/∂x for each input. An undefined Tensor is no gradient, which is right where the derivative is 0. An input of
   // int64 or bool has none, and may be left out. `dy` has a tensor for each output, undefined for one of int64 or bool.
   std::function<Tensors(const Tensors& inputs, const Tensors& dy)> gradient;
+  // Where arrays have an identity (optional): `gradient` with the arrays of its last call, written anew.
+  std::function<Tensors(const Tensors& inputs, const Tensors& dy)> rewritten = {};
+  // Where backward has a forward of its own (optional): `gradient` with a forward of `others` between the two.
+  std::function<Tensors(const Tensors& inputs, const Tensors& dy, const Tensors& others)>
+      interrupted = {};
+  // For a function in a process of its own (optional): begins another one, which has kept nothing.
+  std::function<void()> restart = {};
+  // The inputs from this one on keep their shapes, as parameters of a module do.
+  std::size_t fixed_shapes = std::numeric_limits<std::size_t>::max();
 };
 
 enum class CheckVerdict { Passed, Failed, Undecided, NotApplicable };
@@ -38,6 +48,7 @@ std::string_view name_of(CheckVerdict v);  // "passed", "failed", "undecided", "
 //   inputs        neither writes to its arguments
 //   batch         the gradient keeps examples (axis 0) apart if f does
 //   broadcast     the gradient of an input that f broadcasts is a sum over the broadcast axes
+//   elsewhere     right for other values and other sizes too, along a direction, in the same process
 struct FunctionCheck {
   std::string name;
   CheckVerdict verdict = CheckVerdict::Undecided;

@@ -1,6 +1,7 @@
 #include "tools/foreign/program.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "tensor/error.hpp"
@@ -10,45 +11,61 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-[[noreturn]] void refuse(const std::string& problem) { throw ValueError("--program", problem); }
+constexpr std::string_view kNotFinite[] = {"NaN", "Infinity", "-Infinity"};
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNotFiniteValues[] = {std::numeric_limits<double>::quiet_NaN(), kInfinity,
+                                       -kInfinity};
+
+[[noreturn]] void refuse(const std::string& problem) { throw ProgramError({.problem = problem}); }
 
 std::string in_quotes(const std::string& text) {
   return '"' + (text.size() > 60 ? text.substr(0, 57) + "..." : text) + '"';
 }
 
-// JSON has no NaN and no infinity, and most programs print them.
-std::string without_nan(const std::string& text) {
+// JSON has no NaN and no infinity, and most programs print them: they become strings, which no number is.
+std::string with_quoted_words(const std::string& text) {
   std::string plain;
   bool in_string = false;
   for (std::size_t i = 0; i < text.size();) {
-    std::size_t word = 0;
-    for (const std::string_view name : {"NaN", "-Infinity", "Infinity"})
-      if (!in_string && text.compare(i, name.size(), name) == 0) word = name.size();
-    if (word == 0 && text[i] == '"' && (i == 0 || text[i - 1] != '\\')) in_string = !in_string;
-    plain += word ? "null" : std::string(1, text[i]);
-    i += std::max<std::size_t>(word, 1);
+    std::size_t length = 1;
+    if (in_string && text[i] == '\\') length = 2;
+    if (text[i] == '"') in_string = !in_string;
+    std::string_view word;
+    for (const std::string_view name : kNotFinite)
+      if (!in_string && text.compare(i, name.size(), name) == 0) word = name;
+    plain += word.empty() ? text.substr(i, length) : '"' + std::string(word) + '"';
+    i += word.empty() ? length : word.size();
   }
   return plain;
 }
 
+double number_of(const Json& j, const std::string& name) {
+  if (j.is_number()) return j.get<double>();
+  if (j.is_boolean()) return j.get<bool>();
+  if (j.is_string())
+    for (std::size_t k = 0; k < std::size(kNotFinite); ++k)
+      if (j.get_ref<const std::string&>() == kNotFinite[k]) return kNotFiniteValues[k];
+  if (j.is_array()) refuse(in_quotes(name) + " has lists of different depth");
+  refuse(in_quotes(name) + " has " + in_quotes(j.dump()) + " where a number belongs" +
+         (j.is_null() ? ": print NaN, or leave out an input that has no gradient" : ""));
+}
+
+std::int64_t integer_of(const Json& j, const std::string& name) {
+  if (j.is_number_unsigned() && j.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max())
+    refuse(in_quotes(name) + " has " + j.dump() + ", which no int64 holds");
+  return j.get<std::int64_t>();
+}
+
+template <class T>
 void flatten(const Json& j, const Shape& shape, int axis, const std::string& name,
-             std::vector<double>& to) {
+             T (*read)(const Json&, const std::string&), std::vector<T>& to) {
   if (axis == shape.rank()) {
-    if (j.is_number())
-      to.push_back(j.get<double>());
-    else if (j.is_boolean())
-      to.push_back(j.get<bool>());
-    else if (j.is_null())
-      to.push_back(std::numeric_limits<double>::quiet_NaN());
-    else
-      refuse(in_quotes(name) + (j.is_array()
-                                    ? " has lists of different depth"
-                                    : " has " + in_quotes(j.dump()) + " where a number belongs"));
+    to.push_back(read(j, name));
     return;
   }
   if (!j.is_array() || std::ssize(j) != shape[axis])
     refuse(in_quotes(name) + " has lists of different lengths");
-  for (const Json& element : j) flatten(element, shape, axis + 1, name, to);
+  for (const Json& element : j) flatten(element, shape, axis + 1, name, read, to);
 }
 
 bool all_of_type(const Json& j, bool (*is)(const Json&)) {
@@ -57,26 +74,46 @@ bool all_of_type(const Json& j, bool (*is)(const Json&)) {
 }
 
 // An array is a list of lists of numbers.
-Tensor tensor_of(const Json& j, const std::string& name) {
+template <class T = double>
+Tensor tensor_of(const Json& j, const std::string& name,
+                 T (*read)(const Json&, const std::string&) = number_of) {
   Shape shape;
   for (const Json* inner = &j; inner->is_array(); inner = &inner->front()) {
     if (shape.rank() == kMaxRank) refuse(in_quotes(name) + " has more than 8 axes");
     shape.push_back(std::ssize(*inner));
     if (inner->empty()) break;
   }
-  std::vector<double> values;
-  flatten(j, shape, 0, name, values);
+  std::vector<T> values;
+  flatten(j, shape, 0, name, read, values);
   return from_vector(values, shape);
 }
 
 // The same, of int64 or bool if all of its elements are.
 Tensor input_of(const Json& j, const std::string& name) {
-  const Tensor x = tensor_of(j, name);
-  if (x.numel() == 0) return x;
-  if (all_of_type(j, [](const Json& e) { return e.is_boolean(); })) return x.to(DType::Bool);
   if (all_of_type(j, [](const Json& e) { return e.is_number_integer(); }))
-    return x.to(DType::Int64);
-  return x;
+    if (const Tensor x = tensor_of(j, name, integer_of); x.numel() > 0) return x;
+  const Tensor x = tensor_of(j, name);
+  const bool logical = all_of_type(j, [](const Json& e) { return e.is_boolean(); });
+  return logical && x.numel() > 0 ? x.to(DType::Bool) : x;
+}
+
+template <class T>
+void write(const std::vector<T>& values, const Shape& shape, int axis, std::size_t& at,
+           std::string& to) {
+  if (axis == shape.rank()) {
+    const T x = values[at++];
+    const auto number = static_cast<double>(x);
+    to += std::isnan(number)   ? kNotFinite[0]
+          : std::isinf(number) ? kNotFinite[number > 0 ? 1 : 2]
+                               : Json(x).dump();
+    return;
+  }
+  to += '[';
+  for (Index i = 0; i < shape[axis]; ++i) {
+    if (i > 0) to += ',';
+    write(values, shape, axis + 1, at, to);
+  }
+  to += ']';
 }
 
 std::string listed(const std::vector<std::string>& names) {
@@ -87,47 +124,59 @@ std::string listed(const std::vector<std::string>& names) {
 
 }  // namespace
 
-Json json_of(const Tensor& x) {
-  if (x.rank() > 0) {
-    Json list = Json::array();
-    for (Index i = 0; i < x.shape()[0]; ++i) list.push_back(json_of(select(x, 0, i)));
-    return list;
-  }
-  if (x.dtype() == DType::Bool) return x.item() != 0;
-  if (x.dtype() == DType::Int64) return x.to_vector<std::int64_t>()[0];
-  return x.item();
+std::string json_of(const Tensor& x) {
+  std::string text;
+  std::size_t at = 0;
+  if (x.dtype() == DType::Int64)
+    write(x.to_vector<std::int64_t>(), x.shape(), 0, at, text);
+  else if (x.dtype() == DType::Bool)
+    write(x.to_vector<bool>(), x.shape(), 0, at, text);
+  else
+    write(x.to(DType::Float64).to_vector<double>(), x.shape(), 0, at, text);
+  return text;
 }
 
-static Json json_of(const Tensors& list, const std::vector<std::string>& names) {
-  Json j = Json::object();
+static std::string json_of(const Tensors& list, const std::vector<std::string>& names) {
+  std::string text;
   for (std::size_t k = 0; k < names.size(); ++k)
-    if (list[k].defined()) j[names[k]] = json_of(list[k]);
-  return j;
+    if (list[k].defined())
+      text += (text.empty() ? "" : ",") + Json(names[k]).dump() + ":" + json_of(list[k]);
+  return "{" + text + "}";
 }
 
-Program::Program(std::string command, double seconds_to_reply)
-    : command_(std::move(command)), seconds_(seconds_to_reply) {}
+Program::Program(std::string command, double seconds_to_reply, bool says_ready)
+    : command_(std::move(command)), seconds_(seconds_to_reply), says_ready_(says_ready) {}
+
+void Program::start() {
+  child_ = std::make_unique<Child>(command_);
+  if (says_ready_) try {
+      child_->ask(R"({"call":"ready"})", seconds_);
+    } catch (ProgramError& e) {
+      e.cause.kind = ProgramError::Kind::NotStarted;
+      throw;
+    }
+}
 
 template <class F>
-void Program::ask(const Json& request, const F& read) {
+void Program::ask(const std::string& call, const std::string& arguments, const F& read) {
   try {
-    if (!child_) child_ = std::make_unique<Child>(command_);
-    const std::string line = child_->ask(request.dump(), seconds_);
-    const Json reply = Json::parse(without_nan(line), nullptr, false);
+    if (!child_) start();
+    const std::string line =
+        child_->ask("{\"call\":" + Json(call).dump() + arguments + "}", seconds_);
+    const Json reply = Json::parse(with_quoted_words(line), nullptr, false);
     if (!reply.is_object())
       refuse(in_quotes(line) +
              " is no JSON object of arrays by name; other text belongs to standard error");
     read(reply);
-  } catch (const ValueError& e) {
+  } catch (const ProgramError& e) {
     child_.reset();
-    refuse(in_quotes(command_) + ", asked for the " + request["call"].get<std::string>() + ": " +
-           e.problem());
+    throw ProgramError(e.cause, in_quotes(command_) + ", asked for the " + call + ": ");
   }
 }
 
 std::vector<GradcheckInput> Program::inputs() {
   std::vector<GradcheckInput> all;
-  ask({{"call", "inputs"}}, [&](const Json& reply) {
+  ask("inputs", "", [&](const Json& reply) {
     for (const auto& [name, x] : reply.items()) all.emplace_back(name, input_of(x, name));
   });
   inputs_.clear();
@@ -136,8 +185,9 @@ std::vector<GradcheckInput> Program::inputs() {
 }
 
 Function Program::function() {
-  return {[this](const Tensors& x) { return value(x); },
-          [this](const Tensors& x, const Tensors& dy) { return gradient(x, dy); }};
+  return {.value = [this](const Tensors& x) { return value(x); },
+          .gradient = [this](const Tensors& x, const Tensors& dy) { return gradient(x, dy); },
+          .restart = [this] { child_.reset(); }};
 }
 
 Function Program::function(const std::vector<GradcheckInput>& inputs) {
@@ -146,17 +196,21 @@ Function Program::function(const std::vector<GradcheckInput>& inputs) {
   return function();
 }
 
+std::string Program::arguments(const Tensors& x, const Tensors& dy) const {
+  const std::vector<std::string> y{"y"};
+  return (x.empty() ? "" : ",\"inputs\":" + json_of(x, inputs_)) +
+         (dy.empty() ? "" : ",\"dy\":" + json_of(dy, outputs_.empty() ? y : outputs_));
+}
+
 Json Program::reply(const std::string& call, const Tensors& x, const Tensors& dy) {
-  Json request{{"call", call}}, answer;
-  if (!x.empty()) request["inputs"] = json_of(x, inputs_);
-  if (!dy.empty()) request["dy"] = json_of(dy, {"y"});
-  ask(request, [&](const Json& reply) { answer = reply; });
+  Json answer;
+  ask(call, arguments(x, dy), [&](const Json& reply) { answer = reply; });
   return answer;
 }
 
 Tensors Program::value(const Tensors& x) {
   Tensors all;
-  ask({{"call", "value"}, {"inputs", json_of(x, inputs_)}}, [&](const Json& reply) {
+  ask("value", arguments(x), [&](const Json& reply) {
     if (reply.empty()) refuse("the reply has no output");
     if (outputs_.empty())
       for (const auto& [name, y] : reply.items()) outputs_.push_back(name);
@@ -168,18 +222,14 @@ Tensors Program::value(const Tensors& x) {
   return all;
 }
 
-Tensors Program::gradient(const Tensors& x, const Tensors& dy) {
+Tensors Program::gradient(const Tensors& x, const Tensors& dy, const std::string& call) {
   Tensors all;
-  const Json request{
-      {"call", "gradient"}, {"inputs", json_of(x, inputs_)}, {"dy", json_of(dy, outputs_)}};
-  ask(request, [&](const Json& reply) {
+  ask(call, arguments(x, dy), [&](const Json& reply) {
     for (const auto& [name, dx] : reply.items())
       if (std::find(inputs_.begin(), inputs_.end(), name) == inputs_.end())
         refuse(in_quotes(name) + " is no input; the inputs are " + listed(inputs_));
-    for (const std::string& name : inputs_) {
-      const bool given = reply.contains(name) && !reply[name].is_null();
-      all.push_back(given ? tensor_of(reply[name], name) : Tensor());
-    }
+    for (const std::string& name : inputs_)
+      all.push_back(reply.contains(name) ? tensor_of(reply[name], name) : Tensor());
   });
   return all;
 }

@@ -9,15 +9,16 @@
 
 namespace glim::foreign {
 
-// Nested lists; what is not finite is written as null.
-nlohmann::ordered_json json_of(const Tensor& x);
+// Nested lists; NaN, Infinity and -Infinity as Python's json writes them.
+std::string json_of(const Tensor& x);
 
 class Program {
  public:
   // Started when it is first asked, and again after it has ended.
-  Program(std::string command, double seconds_to_reply);
+  // A program that `says_ready` is asked {"call":"ready"} first. Until it replies it counts as not started.
+  Program(std::string command, double seconds_to_reply, bool says_ready = false);
 
-  // ValueError, of one line, when the program gives no reply or one that makes no sense.
+  // ProgramError, of one line, when the program gives no reply or one that makes no sense.
   std::vector<GradcheckInput> inputs();
   Function function();  // refers to this object
   // The same where the inputs are known: the program is not asked for them.
@@ -25,16 +26,20 @@ class Program {
   // The reply to a call of the program's own: {"call": ..., "inputs": ..., "dy": {"y": ...}}.
   nlohmann::ordered_json reply(const std::string& call, const Tensors& x = {},
                                const Tensors& dy = {});
+  // `call`: a call of the program's own that answers as "gradient" does.
+  Tensors gradient(const Tensors& x, const Tensors& dy, const std::string& call = "gradient");
 
  private:
   using Json = nlohmann::ordered_json;
+  void start();
   template <class F>
-  void ask(const Json& request, const F& read);  // read(reply)
+  void ask(const std::string& call, const std::string& arguments, const F& read);  // read(reply)
+  std::string arguments(const Tensors& x, const Tensors& dy = {}) const;
   Tensors value(const Tensors& x);
-  Tensors gradient(const Tensors& x, const Tensors& dy);
 
   std::string command_;
   double seconds_;
+  bool says_ready_;
   std::unique_ptr<Child> child_;
   std::vector<std::string> inputs_, outputs_;  // their names
 };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tools/foreign/function.hpp"
@@ -8,6 +9,12 @@ namespace {
 
 nlohmann::ordered_json text_or_null(const std::string& text) {
   return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
+}
+
+// JSON has no NaN and no infinity: they are strings.
+nlohmann::ordered_json number_json(double x) {
+  if (std::isfinite(x)) return x;
+  return std::isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity";
 }
 
 nlohmann::ordered_json input_json(const GradcheckEntry& e) {
@@ -20,11 +27,11 @@ nlohmann::ordered_json input_json(const GradcheckEntry& e) {
                            {"undecidable", e.undecidable},
                            {"kinks", e.kinks},
                            {"mistake", text_or_null(e.mistake.name)}};
-  if (e.excess >= 0)  // what is not finite is written as null
+  if (e.excess >= 0)
     j["worst"] = {{"index", e.index.vec()},
-                  {"analytic", e.analytic},
-                  {"numeric", e.numeric},
-                  {"of_tolerance", e.excess}};
+                  {"analytic", number_json(e.analytic)},
+                  {"numeric", number_json(e.numeric)},
+                  {"of_tolerance", number_json(e.excess)}};
   return j;
 }
 
@@ -50,8 +57,7 @@ std::string FunctionReport::text() const {
     if (!c.detail.empty()) line += ": " + c.detail;
     text += line;
     if (c.name != "differences" || differences.inputs.empty()) continue;
-    std::string below = differences.to_string();
-    below.erase(0, std::min(below.find('\n'), below.size()));
+    std::string below = differences.details();
     for (std::size_t at = 0; (at = below.find('\n', at)) != std::string::npos; at += 3)
       below.insert(at + 1, "  ");
     text += below;

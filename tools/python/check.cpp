@@ -45,17 +45,41 @@ Tensors called(const nb::callable& f, const List&... arrays) {
 
 using NamedInput = std::tuple<std::string, nb::object, bool>;  // name, array, checked
 
-FunctionReport check(nb::callable value, nb::callable gradient,
+// Writes the values of tensors into arrays; into new ones where a shape or a dtype is another.
+void write_anew(nb::list arrays, const Tensors& tensors) {
+  const nb::list from = arrays_of(tensors);
+  for (std::size_t k = 0; k < tensors.size(); ++k)
+    if (tensors[k].defined() && arrays[k].attr("shape").equal(from[k].attr("shape")) &&
+        arrays[k].attr("dtype").equal(from[k].attr("dtype")))
+      arrays[k][nb::ellipsis()] = from[k];
+    else
+      arrays[k] = from[k];
+}
+
+FunctionReport check(nb::callable value, nb::callable gradient, nb::object interrupted_gradient,
                      const std::vector<NamedInput>& named, std::string name, bool full,
-                     bool precise, double atol, double rtol, std::uint64_t seed) {
+                     bool precise, double atol, double rtol, std::uint64_t seed,
+                     std::size_t fixed_shapes) {
   std::vector<GradcheckInput> inputs;
   for (const auto& [input, array, checked] : named)
     inputs.emplace_back(input, tensor_of(array, input), checked);
   Function function;
   function.value = [&](const Tensors& x) { return called(value, arrays_of(x)); };
+  function.fixed_shapes = fixed_shapes;
+  nb::list last_x, last_dy;  // the arrays of the last call of backward
   function.gradient = [&](const Tensors& x, const Tensors& dy) {
-    return called(gradient, arrays_of(x), arrays_of(dy));
+    last_x = arrays_of(x), last_dy = arrays_of(dy);
+    return called(gradient, last_x, last_dy);
   };
+  function.rewritten = [&](const Tensors& x, const Tensors& dy) {
+    write_anew(last_x, x), write_anew(last_dy, dy);
+    return called(gradient, last_x, last_dy);
+  };
+  if (!interrupted_gradient.is_none())
+    function.interrupted = [&](const Tensors& x, const Tensors& dy, const Tensors& others) {
+      return called(nb::borrow<nb::callable>(interrupted_gradient), arrays_of(x), arrays_of(dy),
+                    arrays_of(others));
+    };
   GradcheckOptions options;
   options.name = std::move(name);
   if (!full) options.mode = GradcheckOptions::Mode::Projection;
@@ -82,9 +106,10 @@ void bind_gradcheck(nb::module_& m) {
       .def_prop_ro("passed", [](const FunctionReport& r) { return static_cast<bool>(r); })
       .def_prop_ro("text", &FunctionReport::text)
       .def_prop_ro("json", &json_with_errors);
-  m.def("check_function", &check, nb::arg("value"), nb::arg("gradient"), nb::arg("inputs"),
-        nb::kw_only(), nb::arg("name"), nb::arg("full"), nb::arg("precise"), nb::arg("atol"),
-        nb::arg("rtol"), nb::arg("seed"));
+  m.def("check_function", &check, nb::arg("value"), nb::arg("gradient"),
+        nb::arg("interrupted").none(), nb::arg("inputs"), nb::kw_only(), nb::arg("name"),
+        nb::arg("full"), nb::arg("precise"), nb::arg("atol"), nb::arg("rtol"), nb::arg("seed"),
+        nb::arg("fixed_shapes"));
 }
 
 }  // namespace glim::python

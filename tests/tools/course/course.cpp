@@ -101,8 +101,8 @@ TEST_CASE("Programs take all sizes from their inputs") {
 
 TEST_CASE("Inputs are drawn by the seed") {
   const ExerciseFunction& f = exercise_of("masks").functions[0];
-  const auto a = drawn_inputs(f, Sizes::Checked, 1), b = drawn_inputs(f, Sizes::Checked, 1),
-             c = drawn_inputs(f, Sizes::Checked, 2);
+  const Extents of = extents_of(f, Sizes::Checked);
+  const auto a = drawn_inputs(f, of, 1), b = drawn_inputs(f, of, 1), c = drawn_inputs(f, of, 2);
   for (std::size_t k = 0; k < a.size(); ++k) {
     CHECK(same_bits(a[k].value, b[k].value));
     CHECK(!same_bits(a[k].value, c[k].value));

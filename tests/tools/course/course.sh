@@ -69,6 +69,7 @@ bad waits 'softmax_backward has not ended after 20 s: does it wait' <<<'import t
 bad asks 'EOFError' <<<'input()'
 bad imports "there is no module 'torch' here" <<<'import torch'
 bad syntax 'softmax.py, line [0-9]+: invalid syntax' <<<'x = = 2'
+bad keepdims 'only the shape is wrong: the gradient of x has shape \(1, 3, 5\), x has \(3, 5\) \(axes of extent 1 are too many: keepdims\)$' <<<'y = softmax(x); return (y * (dy - (dy * y).sum(1, keepdims=True)))[None]'
 bad list 'dx of softmax_backward is a list, expected an array of NumPy' <<<'return [[0.0] * 5] * 3'
 bad none 'dx of softmax_backward is None: is a return missing' <<<'return None'
 bad shape 'the gradient of x has shape \(5, 3\), x has \(3, 5\)' <<<'return dy.T'
@@ -110,10 +111,11 @@ report "no temporary folder is left" "$(ls temporary)"
 mkdir class
 mkdir class/ada; cp solved/s*.py class/ada; cp -r stubs class/bob; cp -r none class/eve; cp -r none class/joe
 ln -s ada class/link
+mkdir class/ivy; ln -s softmax.py class/ivy/softmax.py; ln -s class/ivy/loop class/ivy/loop
 "$glim" course class class >out 2>err
-report "a class" "$(grep -q '^ 3  softmax *2  wrong: dx of softmax_backward is None' out && grep -q '^4 students' out || show out err)"
+report "a class" "$(grep -q '^ 3  softmax *2  wrong: dx of softmax_backward is None' out && grep -q '^5 students' out && grep -q ' 1  wrong: softmax.py: is not a file' out || show out err)"
 "$glim" course class class --format json >out
-report "a class in JSON" "$(python3 -c 'import json; assert [s["student"] for s in json.load(open("out"))["students"]] == ["ada", "bob", "eve", "joe"]' 2>&1)"
+report "a class in JSON" "$(python3 -c 'import json; assert [s["student"] for s in json.load(open("out"))["students"]] == ["ada", "bob", "eve", "ivy", "joe"]' 2>&1)"
 refuse "an empty class" 'has no folder' "$glim" course class stubs
 refuse "a class that is not there" 'no such folder' "$glim" course class nowhere
 refuse "a class in XML" 'text or json' "$glim" course class class --format junit
@@ -160,6 +162,24 @@ refuse "a folder that is not there" 'nowhere: no such folder' "$glim" course che
 refuse "a hint of level 4" '--level' "$glim" course hint 1 --level 4
 GLIM_PYTHON=no-such-python refuse "no Python" 'apt-get install python3-numpy' "$glim" course check sums --folder solved
 
+# What the file is not to blame for is no verdict. A right file is in the folder.
+machine() {  # NAME PATTERN COMMAND...
+  local name=$1 pattern=$2 found=0
+  shift 2
+  "$@" >out 2>err || found=$?
+  if [ "$found" != 3 ] || [ -s out ] || ! grep -Eq "^glim: error: .*$pattern" err; then report "$name" "status $found: $(cat out err)"
+  else report "$name" ""; fi
+}
+limited() { (ulimit "$1" "$2" && "$glim" course check softmax --folder solved --format json); }
+machine "little address space" '' limited -v 400000
+machine "little address space for a check" '' limited -v 900000
+machine "few open files" '' limited -n 12
+[ "$(id -u)" = 0 ] || machine "no process" '' bash -c 'ulimit -u 1; exec "$@"' - "$glim" course check softmax --folder solved  # it does not hold for root
+printf '#!/bin/sh\nkill -9 $$\n' >killed; printf '#!/bin/sh\nexec sleep 300\n' >silent; chmod +x killed silent
+GLIM_PYTHON=$work/killed machine "a Python that is killed" 'Killed' "$glim" course check softmax --folder solved
+GLIM_PYTHON=false machine "a Python that ends" 'ended with status 1' "$glim" course check softmax --folder solved
+TMPDIR=$work/nowhere CXX=false machine "no temporary folder" '' "$glim" course check copy_task --folder solved
+
 # The parts of the last exercise have to be right, too.
 cp -r solved scaled
 sed -i 's|^    dweight = .*|&\n    dweight = dweight / 100|' scaled/linear.py
@@ -188,6 +208,8 @@ if command -v "${compiler%% *}" >/dev/null && [ -e "$(dirname "$glim")/packaging
   bad_cpp $'it\'s \\"cpp" ??/\n syntax' 'softmax.cpp, line [0-9]+: ' 'int = 3;'
   bad_cpp cpp-throws 'softmax.cpp: some text' 'throw std::logic_error("some text");'
   bad_cpp cpp-wrong 'wrong: ' 'return dy;'
+  bad_cpp cpp-keeps 'keeps something of an earlier call' 'static const Tensor first = x.clone(); if (first.shape() == x.shape()) return softmax(first, 1) * (dy - sum(dy * softmax(first, 1), {1}, true));'
+  CXX=false machine "a compiler that fails" 'not even the solution compiles' "$glim" course check softmax --folder cpp
   # early_cpp NAME PATTERN CODE: before main
   early_cpp() {
     mkdir -p "$1"

@@ -63,6 +63,27 @@ TEST_CASE("a right gradient passes every check that applies") {
   CHECK(r.differences.checked() == 12 * 12 + 12);
 }
 
+TEST_CASE("the text of a report is not taken apart") {
+  for (const char* name : {"f", "g", "grad", "passed, ", ": ", "a\nb", ""}) {
+    const FunctionReport r =
+        report_of([](const Tensors& x, const Tensors& dy) { return Tensors{d_square(x, dy)}; },
+                  {.name = name});
+    CHECK(r.check("differences").detail == "156 derivatives");
+    CHECK(contains(r.text(), std::string("gradcheck of ") + name +
+                                 ": passed\n  differences  passed: 156 derivatives\n    full Jac"));
+  }
+}
+
+TEST_CASE("a gradient with an axis of extent 1 too many is summed") {
+  const FunctionReport r = check_function({[](const Tensors& x) { return Tensors{x[0] + x[1]}; },
+                                           [](const Tensors&, const Tensors& dy) {
+                                             return Tensors{dy[0], sum(dy[0], {0}, true)};
+                                           }},
+                                          {{"x", random({4, 3}, 1)}, {"b", random({3}, 2)}});
+  fails_with(r, "form", "only the shape is wrong: the gradient of b has shape (1, 3), b has (3,)");
+  CHECK(contains(r.mistake, "axes of extent 1 are too many: keepdims"));
+}
+
 TEST_CASE("a backward has to be linear in dy") {
   auto with = [](std::function<Tensor(const Tensor&)> of) {
     return report_of(

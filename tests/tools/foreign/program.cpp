@@ -3,14 +3,18 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <fstream>
+#include <limits>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
+#include "tools/common/folder.hpp"
 
 namespace glim::foreign_program {
 namespace {
@@ -117,6 +121,44 @@ TEST_CASE("numbers arrive with all their bits") {
   for (std::size_t k = 0; k < x.size(); ++k) CHECK(same_bits(back[k], x[k].to(DType::Float64)));
 }
 
+TEST_CASE("what is not finite arrives, and integers that no double holds") {
+  test::TemporaryFile file;
+  Program echo(R"(perl -ne 'BEGIN { $| = 1 }
+    if (/"inputs"}/) { print "{\"x\": [NaN, Infinity, -Infinity, 1.5], \"i\": [9007199254740993, -9223372036854775808, 9223372036854775807], \"n\": NaN}\n" }
+    else { open(my $f, ">", ")" +
+                   file.path() + R"("); print $f $_; close $f; s/.*"inputs"://; s/}$//; print }')",
+               60);
+  const std::vector<GradcheckInput> in = echo.inputs();
+  REQUIRE(in.size() == 3);
+  CHECK(in[1].value.to_vector<std::int64_t>() ==
+        std::vector<std::int64_t>{9007199254740993, std::numeric_limits<std::int64_t>::min(),
+                                  std::numeric_limits<std::int64_t>::max()});
+  const Tensors back = echo.function().value({in[0].value, in[1].value, in[2].value});
+  const std::vector<double> x = back[0].to_vector<double>();
+  CHECK(std::isnan(x[0]));
+  CHECK(x[1] == std::numeric_limits<double>::infinity());
+  CHECK(x[2] == -x[1]);
+  CHECK(std::isnan(back[2].item()));
+  std::string sent;
+  std::getline(std::ifstream(file.path()), sent);
+  CHECK(contains(sent, R"("x":[NaN,Infinity,-Infinity,1.5])"));
+  CHECK(contains(sent, "[9007199254740993,-9223372036854775808,9223372036854775807]"));
+  CHECK(
+      contains(problem("read l; echo '{\"i\": [18446744073709551615]}'"), "which no int64 holds"));
+}
+
+TEST_CASE("null is neither NaN nor an input that is left out") {
+  auto gradient = [](const std::string& x) {
+    return replying(R"({"x": 1.5})", R"({"y": 2.0})", "{\"x\": " + x + "}");
+  };
+  CHECK(
+      contains(problem(gradient("null")), "\"x\" has \"null\" where a number belongs: print NaN"));
+  for (const char* x : {"NaN", "\"NaN\""})
+    CHECK(contains(checked(gradient(x)).mistake, "the gradient of x is not finite: nan"));
+  CHECK(contains(checked(gradient("Infinity")).mistake, "the gradient of x is not finite: inf"));
+  CHECK(contains(checked(gradient("-Infinity")).mistake, "is not finite: -inf"));
+}
+
 TEST_CASE("a program that does not keep to the exchange is told so in one line") {
   CHECK(contains(problem("no-such-program"), "ended with status 127, and says: "));
   CHECK(contains(problem("no-such-program"), "not found"));
@@ -174,13 +216,10 @@ TEST_CASE("wrong gradients of a program fail, and are reported") {
   CHECK(contains(r.mistake, "the gradient of x is not finite"));
   r = of(R"({"x": [1.0, 2.0, 3.0]})");
   CHECK(contains(r.mistake, "the gradient of x has shape (3,), x has (2,)"));
-  for (const char* none :
-       {"{}", R"({"x": null})"}) {  // right where f is constant; and nothing was found right
-    r = of(none);
-    CHECK(r.check("differences").verdict == CheckVerdict::Undecided);
-    CHECK(r.mistake == "");
-    CHECK_FALSE(r);
-  }
+  r = of("{}");  // right where f is constant; and nothing was found right
+  CHECK(r.check("differences").verdict == CheckVerdict::Undecided);
+  CHECK(r.mistake == "");
+  CHECK_FALSE(r);
 }
 
 TEST_CASE("a program that has ended is started again") {
@@ -200,24 +239,36 @@ TEST_CASE("a program that has ended is started again") {
   CHECK(r.check("broadcast").verdict == CheckVerdict::NotApplicable);
 }
 
-TEST_CASE("Ctrl-C ends a program that hangs") {
-  test::TemporaryFile file;
-  const pid_t checker = ::fork();
-  if (checker == 0) {
-    std::signal(SIGINT, SIG_DFL);  // not Catch2's handler
-    Program("echo $$ >" + file.path() + "; sleep 300", 300).inputs();
-    ::_exit(1);
+TEST_CASE("a program ends with the checker, whatever ends it, and so do temporary folders") {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGKILL}) {
+    CAPTURE(signal);
+    test::TemporaryFile file, folder;
+    const pid_t checker = ::fork();
+    if (checker == 0) {
+      std::signal(signal, SIG_DFL);  // not Catch2's handler
+      const rlimit none{0, 0};
+      ::setrlimit(RLIMIT_CORE, &none);
+      const TemporaryFolder made;
+      std::ofstream(made.path / "file") << "something";
+      std::ofstream(folder.path()) << made.path.string() << std::endl;
+      Program("sleep 300 & echo $! >" + file.path() + "; wait", 300).inputs();
+      ::_exit(1);
+    }
+    auto started = [&] {
+      return std::ifstream(file.path()).peek() != std::ifstream::traits_type::eof();
+    };
+    for (int i = 0; i < 600 && !started(); ++i) ::usleep(100000);
+    ::kill(checker, signal);
+    int status = 0;
+    CHECK(::waitpid(checker, &status, 0) == checker);
+    CHECK(WIFSIGNALED(status));
+    CHECK(WTERMSIG(status) == signal);
+    CHECK(ends(file.path()));
+    std::string path;
+    std::ifstream(folder.path()) >> path;
+    for (int i = 0; i < 600 && std::filesystem::exists(path); ++i) ::usleep(100000);
+    CHECK_FALSE(std::filesystem::exists(path));
   }
-  auto started = [&] {
-    return std::ifstream(file.path()).peek() != std::ifstream::traits_type::eof();
-  };
-  for (int i = 0; i < 600 && !started(); ++i) ::usleep(100000);
-  ::kill(checker, SIGINT);
-  int status = 0;
-  CHECK(::waitpid(checker, &status, 0) == checker);
-  CHECK(WIFSIGNALED(status));
-  CHECK(WTERMSIG(status) == SIGINT);
-  CHECK(ends(file.path()));
 }
 
 TEST_CASE("a program that stays is ended with all it has started") {

@@ -65,11 +65,21 @@ void write(const CourseArguments& a, const std::string& text) {
   say(a.out);
 }
 
+// A check that cannot be made is no verdict about the student: it writes none, and ends with another status.
+constexpr int kNotChecked = 3;
+
 std::vector<Verdict> check_all(const std::vector<const Exercise*>& wanted,
                                const std::string& folder, std::uint64_t seed) {
   std::vector<Verdict> all;
-  for (const Exercise* e : wanted) all.push_back(check(*e, folder, seed));
-  return all;
+  try {
+    for (const Exercise* e : wanted) all.push_back(check(*e, folder, seed));
+    return all;
+  } catch (const Error& e) {
+    report_error(e.one_line());
+  } catch (const std::bad_alloc&) {
+    report_error("out of memory");
+  }
+  throw Exit(kNotChecked);
 }
 
 void run_check(const CourseArguments& a, const std::vector<const Exercise*>& wanted) {
@@ -86,8 +96,10 @@ void run_class(const CourseArguments& a, const std::vector<const Exercise*>& all
     throw UsageError("course class: --format text or json");
   std::vector<fs::path> folders;
   if (!fs::is_directory(a.words[1])) throw FileError("course", a.words[1] + ": no such folder");
+  std::error_code none;
   for (const auto& entry : fs::directory_iterator(a.words[1]))
-    if (entry.is_directory() && !entry.is_symlink()) folders.push_back(entry.path());
+    if (entry.symlink_status(none).type() == fs::file_type::directory)
+      folders.push_back(entry.path());
   if (folders.empty())
     throw ValueError("course", a.words[1] + ": has no folder; a class has one for each student");
   std::ranges::sort(folders);

@@ -5,7 +5,8 @@ from . import _glim
 
 
 def pair(f, backward, inputs, cache, names=None):
-    """(value, gradient, inputs) for _glim.check_function."""
+    """(value, gradient, interrupted, inputs) for _glim.check_function. `names` are given with a framework's backward."""
+    adapted = names is not None
     names = names or [f"x{k}" for k in range(len(inputs))]
     arrays = [_array(x, name) for name, x in zip(names, inputs)]
     named = [(name, x, x.dtype.kind == "f") for name, x in zip(names, arrays)]
@@ -35,9 +36,15 @@ def pair(f, backward, inputs, cache, names=None):
             return [_array(y, "the output")]
         return [_array(part, f"output {k}") for k, part in enumerate(y)]
 
-    def gradient(x, dy):
+    def gradient(x, dy, others=None):
         up = tuple(dy) if several else dy[0]
-        dx = backward(up, call(x)[1]) if cache else backward(up, *x)
+        if cache:
+            saved = call(x)[1]
+            if others is not None:
+                call(others)
+            dx = backward(up, saved)
+        else:
+            dx = backward(up, *x, **({"others": others} if others is not None else {}))
         if dx is None:
             raise _glim.ValueError("gradcheck: backward returned None; it returns ∂L/∂x for each input. Is a return "
                                    "missing?")
@@ -45,7 +52,7 @@ def pair(f, backward, inputs, cache, names=None):
             dx = (dx,)
         return [None if part is None else _array(part, "the gradient of " + (names[k] if k < len(names) else f"x{k}")) for k, part in enumerate(dx)]
 
-    return value, gradient, named
+    return value, gradient, gradient if cache or adapted else None, named
 
 
 def _kind(x):

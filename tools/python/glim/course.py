@@ -22,7 +22,8 @@ from .program import _glim_program, main, run
 def check(name, *functions):
     """Checks the cells or files that the functions are defined in, as the file of exercise NAME.
 
-    Files beside them (*.py of the current folder) may be imported. Raises AssertionError with the mistake, in one line.
+    Files beside them (*.py of the current folder) may be imported. Raises AssertionError with the mistake, in one line;
+    RuntimeError if the check cannot be made, which is nobody's mistake.
     """
     _glim_program()
     sources = {}  # by file or cell, in order
@@ -40,6 +41,8 @@ def check(name, *functions):
         environment = dict(os.environ, GLIM_PYTHON=sys.executable, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
         done = subprocess.run([sys.executable, "-m", "glim", "course", "check", name, "--folder", folder, "--format",
                                "json"], env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if done.returncode not in (0, 1):
+            raise RuntimeError(f"{name}: {(done.stderr.strip() or 'the check ended').splitlines()[-1]}")
         try:
             verdict = json.loads(done.stdout)["exercises"][0]
         except (ValueError, LookupError):

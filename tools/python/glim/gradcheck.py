@@ -32,7 +32,7 @@ class Report:
                    if check["verdict"] in ("failed", "undecided") and name != "differences"]
         if self.worst and not self._passed:
             name, index, analytic, numeric = self.worst
-            reasons.insert(0, f"{name}{list(index)}: analytic {_number(analytic)}, numeric {_number(numeric)}")
+            reasons.insert(0, f"{name}{list(index)}: analytic {analytic:.6g}, numeric {numeric:.6g}")
         return f"<{'; '.join([line] + reasons)}>"
 
     def to_json(self):
@@ -49,19 +49,15 @@ class Report:
 
     @property
     def worst(self):
-        found = [x for x in self._data["inputs"] if "worst" in x]
+        found = [(x["name"], x["worst"]) for x in self._data["inputs"] if "worst" in x]
         if not found:
             return None
-        x = max(found, key=lambda x: x["worst"]["of_tolerance"] if x["worst"]["of_tolerance"] is not None else 1e308)
-        return x["name"], tuple(x["worst"]["index"]), x["worst"]["analytic"], x["worst"]["numeric"]
+        name, x = max(found, key=lambda one: float(one[1]["of_tolerance"]))
+        return name, tuple(x["index"]), float(x["analytic"]), float(x["numeric"])
 
     def _repr_html_(self):
         from ._html import page
         return page(self._passed, self._text, self._data)
-
-
-def _number(x):
-    return "not finite" if x is None else f"{x:.6g}"
 
 
 def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0, cache=False, name=None):
@@ -102,10 +98,10 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
     name = name_of(f) if name is None else str(name)
     if args and callable(args[0]):
         backward, *inputs = args
-        names, notes = None, ()
+        names, notes, parameters = None, (), 0
     else:
-        f, backward, inputs, names, notes = adapt(f, *args)
-    value, gradient, named = pair(f, backward, inputs, cache, names)
+        f, backward, inputs, names, notes, parameters = adapt(f, *args)
+    value, gradient, interrupted, named = pair(f, backward, inputs, cache, names)
     return Report(_glim.check_function(
-        value, gradient, named, name=name, full=mode == "full", precise=precise, atol=atol or 0, rtol=rtol or 0,
-        seed=seed), notes)
+        value, gradient, interrupted, named, name=name, full=mode == "full", precise=precise, atol=atol or 0, rtol=rtol or 0,
+        seed=seed, fixed_shapes=len(named) - parameters), notes)

@@ -25,10 +25,13 @@ class Adapted(NamedTuple):
     """A function of floating arrays, and its gradient by the framework."""
 
     f: Callable[..., tuple]  # f(*inputs) -> the floating outputs
-    backward: Callable[..., tuple]  # backward(dy, *inputs) -> a gradient for each input; dy is a tuple for several outputs
+    # backward(dy, *inputs, others=None) -> a gradient for each input; dy is a tuple for several outputs. A forward of
+    # `others` comes between its forward and its backward. Arrays that it had in its last call were written anew.
+    backward: Callable[..., tuple]
     inputs: tuple  # NumPy arrays, float32 or float64
     names: tuple  # of the inputs
     notes: tuple  # sentences for the report
+    parameters: int = 0  # how many of the inputs, the last ones, are those of a module
 
 
 def adapt(function: Any, *args: Any) -> Adapted:

@@ -28,8 +28,10 @@ def adapt(function, args):
     def f(*arrays):
         return tuple(np.array(y) for y in of_inputs(*arrays))
 
-    def backward(dy, *arrays):
+    def backward(dy, *arrays, others=None):
         vjp, _ = make_vjp(of_inputs, tuple(range(len(arrays))))(*arrays)
+        if others is not None:
+            make_vjp(of_inputs, tuple(range(len(others))))(*others)
         return tuple(np.array(d) for d in vjp(dy if isinstance(dy, tuple) else (dy,)))
 
     dtype = wanted_dtype(args)

@@ -37,13 +37,15 @@ def adapt(function, args):
 
     last = {}  # the pullback of the last inputs: tracing takes longer than running it
 
-    def backward(dy, *arrays):
+    def backward(dy, *arrays, others=None):
         dy = dy if isinstance(dy, tuple) else (dy,)
         at = [(a.dtype, a.shape, a.tobytes()) for a in map(np.asarray, arrays)]
         with _enable_x64(True):
             if last.get("at") != at:
                 last["dtypes"], last["pullback"] = _vjp(of_inputs, arrays)
                 last["at"] = at
+            if others is not None:
+                _vjp(of_inputs, others)
             dx = last["pullback"](tuple(jax.numpy.asarray(d, dtype=t) for d, t in zip(dy, last["dtypes"])))
             return tuple(np.array(d) for d in dx)
 

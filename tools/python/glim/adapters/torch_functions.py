@@ -63,11 +63,23 @@ def adapt(function, args):
         with torch.enable_grad():
             return tuple(y.detach().numpy(force=True).copy() for y in run(tensors_of(arrays)))
 
-    def backward(dy, *arrays):
-        x = tensors_of(arrays)
+    last = ((), ())  # the arrays of the last backward, and their tensors
+
+    def backward(dy, *arrays, others=None):
+        nonlocal last
+        if len(arrays) == len(last[0]) and all(a is b for a, b in zip(arrays, last[0])):
+            with torch.no_grad():  # as an optimizer writes weights
+                for tensor, array in zip(last[1], arrays):
+                    tensor.copy_(torch.from_numpy(array))
+        else:
+            last = arrays, tensors_of(arrays)
+        x = last[1]
         dy = dy if isinstance(dy, tuple) else (dy,)
         with torch.enable_grad():
-            pairs = [(y, torch.tensor(np.asarray(d), dtype=y.dtype)) for y, d in zip(run(x), dy) if y.requires_grad]
+            outputs = run(x)
+            if others is not None:
+                run(tensors_of(others))
+            pairs = [(y, torch.tensor(np.asarray(d), dtype=y.dtype)) for y, d in zip(outputs, dy) if y.requires_grad]
             ys, ds = zip(*pairs) if pairs else ((), ())
             dx = torch.autograd.grad(ys, x, ds, allow_unused=True) if pairs else [None] * len(x)
         return tuple((torch.zeros_like(a) if d is None else d).detach().numpy(force=True).copy() for a, d in zip(x, dx))
@@ -89,7 +101,8 @@ def adapt(function, args):
         notes.append("The function draws random numbers from torch: each run starts from the same state of its generator.")
     for k in run.left_out:
         notes.append(f"Output {k} requires no gradient (detached, or marked as not differentiable), and is left out.")
-    return Adapted(f, backward, tuple(inputs), tuple(labels[i] for i in where), tuple(notes))
+    own = sum(i >= len(given) - len(everything[1]) for i in where)
+    return Adapted(f, backward, tuple(inputs), tuple(labels[i] for i in where), tuple(notes), own)
 
 
 def _is_floating(x, name):

@@ -1,0 +1,120 @@
+"""Backwards that keep what an earlier call gave: right at the given inputs, wrong at others."""
+import numpy as np
+import pytest
+
+import glim
+
+X = np.random.default_rng(0).standard_normal((3, 4))
+W = np.random.default_rng(1).standard_normal((3, 4))
+LABELS = np.array([0, 2, 1])
+VALUES = "wrong for other values"
+
+
+def fails(report, why, check="elsewhere"):
+    assert not report, report
+    assert report.verdicts[check] == "failed" and why in report.mistake, report
+
+
+@pytest.mark.parametrize("key", [
+    lambda x: 0, lambda x: x.shape, lambda x: x.ndim, id, lambda x: float(x[0, 0]), lambda x: float(x[-1, -1]),
+    lambda x: float(x.sum()), lambda x: float(x.max()), lambda x: x[:2].tobytes(), lambda x: x.round(1).tobytes()])
+def test_an_input_that_is_kept(key):
+    kept = {}
+    report = glim.gradcheck(lambda x: x**3, lambda dy, x: 3 * dy * kept.setdefault(key(x), x.copy())**2, X)
+    assert not report and report.verdicts["elsewhere"] == "failed"
+
+
+def test_what_else_is_kept():
+    for f, backward in [
+        (lambda x: np.maximum(x, 0), lambda dy, x, kept: dy * kept.setdefault("mask", x > 0)),
+        (lambda x: np.sort(x), lambda dy, x, kept: np.take_along_axis(dy, np.argsort(kept.setdefault("order", np.argsort(x))), -1)),
+        (lambda x: np.exp(x), lambda dy, x, kept: dy * kept.setdefault("y", np.exp(x)))]:
+        fails(glim.gradcheck(f, lambda dy, x, kept={}, backward=backward: backward(dy, x, kept), X), VALUES)
+
+
+def test_a_result_that_is_kept_for_one_input_of_two():
+    for key in (0, 1):
+        def backward(dy, *x, kept={}):
+            x, w = kept.setdefault((key, x[key].tobytes()), x)
+            return dy * w, dy * x
+        fails(glim.gradcheck(lambda x, w: x * w, backward, X, W), VALUES)
+
+
+def test_labels_that_are_kept():
+    def softmax(x):
+        e = np.exp(x - x.max(1, keepdims=True))
+        return e / e.sum(1, keepdims=True)
+
+    def f(x, labels):
+        return -np.log(softmax(x)[np.arange(len(labels)), labels]).mean()
+
+    def backward(dy, x, labels, kept={}):
+        labels = kept.setdefault("labels", labels.copy())
+        return dy * (softmax(x) - np.eye(x.shape[1])[labels]) / len(labels), None
+
+    fails(glim.gradcheck(f, backward, X, LABELS), "keeps the integers of an earlier call")
+
+
+def test_what_forward_keeps():
+    kept = {}
+
+    def once(x):
+        kept.setdefault("x", x.copy())
+        return x**3
+
+    fails(glim.gradcheck(once, lambda dy, x: 3 * dy * kept["x"]**2, X), VALUES)
+    first = {}
+    fails(glim.gradcheck(lambda x: (x**3, first.setdefault("x", x.copy())), lambda dy, x: 3 * dy * x**2, X, cache=True), VALUES)
+    last = {}
+
+    def every(x):
+        last["x"] = x.copy()
+        return x**3, None
+
+    # The cache is None: backward reads what the last forward left.
+    fails(glim.gradcheck(every, lambda dy, _: 3 * dy * last["x"]**2, X, cache=True), "gone stale", "stateless")
+
+
+def test_a_size_that_is_kept_is_undecided():
+    kept = {}
+    report = glim.gradcheck(lambda x: x.mean(0), lambda dy, x: np.broadcast_to(dy / kept.setdefault("n", len(x)), x.shape), X)
+    assert report.verdicts["elsewhere"] == "undecided" and "right for 3, wrong for 4" in str(report)
+
+
+@pytest.mark.parametrize("name", ["f", "g", "grad", "passed, "])
+def test_the_text_of_a_name(name):
+    report = glim.gradcheck(lambda x: x * x, lambda dy, x: 2 * dy * x, X, name=name)
+    assert f"gradcheck of {name}: passed\n  differences  passed: 156 derivatives\n" in str(report)
+
+
+def test_worst_of_what_is_not_finite():
+    report = glim.gradcheck(lambda x: x * x, lambda dy, x: dy * np.where(x == X[0, 0], np.inf, 2 * x), X)
+    assert report.worst is None or not np.isfinite(report.worst[2])
+
+
+def test_torch():
+    torch = pytest.importorskip("torch")
+    x = torch.randn(3, 4, dtype=torch.float64)
+
+    class Keeps(torch.autograd.Function):
+        kept = None
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.key = id(x)
+            if cls.kept is None or cls.last:
+                cls.kept = x.clone()
+            cls.memo.setdefault(id(x), (x, x.clone()))
+            return x**3
+
+        @staticmethod
+        def backward(ctx, dy):
+            return 3 * dy * (cls.memo[ctx.key][1] if cls.by_id else cls.kept) ** 2
+
+    for last, by_id, why, check in [(False, False, VALUES, "elsewhere"), (True, False, "gone stale", "stateless"),
+                                    (True, True, "identity of its arrays", "elsewhere")]:
+        cls = type("Keeps", (Keeps,), {"kept": None, "last": last, "by_id": by_id, "memo": {}})
+        fails(glim.gradcheck(cls, x), why, check)
+    linear = torch.nn.Linear(4, 5)
+    assert glim.gradcheck(linear, x).verdicts["elsewhere"] == "passed"
+    assert glim.gradcheck(torch.nn.LSTM(4, 3), torch.randn(2, 5, 4))

@@ -1,0 +1,181 @@
+// Backwards that are right at the given inputs, and wrong for other values or sizes, in the process that was checked.
+#include <limits>
+#include <map>
+
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tensor/random.hpp"
+#include "tests/catch.hpp"
+#include "tools/foreign/program.hpp"
+
+namespace glim::foreign_elsewhere {
+namespace {
+
+using V = CheckVerdict;
+using Gradient = std::function<Tensors(const Tensors& x, const Tensors& dy)>;
+
+Tensor random(const Shape& shape, std::uint64_t stream) {
+  return normal(shape, 0, 1, {11, stream}, DType::Float64);
+}
+
+Tensors cube(const Tensors& x) { return {x[0] * x[0] * x[0]}; }
+
+FunctionReport of_cube(Gradient gradient, const Shape& shape = {4, 3}) {
+  return check_function({cube, std::move(gradient)}, {{"x", random(shape, 1)}});
+}
+
+Tensors d_cube(const Tensor& x, const Tensors& dy) { return {3 * x * x * dy[0]}; }
+
+void fails(const FunctionReport& r, std::string_view why) {
+  INFO(r.text());
+  CHECK_FALSE(r);
+  CHECK(r.check("differences").verdict == V::Passed);
+  CHECK(r.check("elsewhere").verdict == V::Failed);
+  CHECK(contains(r.mistake, why));
+}
+
+}  // namespace
+
+TEST_CASE("a backward that keeps what its first call gave is wrong for other values") {
+  const char* why = "is wrong for other values: backward keeps what an earlier call gave";
+  for (const Shape& shape : {Shape{4, 3}, Shape{1}, Shape{}}) {
+    Tensor first;
+    fails(of_cube(
+              [&](const Tensors& x, const Tensors& dy) {
+                if (!first.defined()) first = x[0].clone();
+                return first.shape() == x[0].shape() ? d_cube(first, dy) : d_cube(x[0], dy);
+              },
+              shape),
+          why);
+  }
+  auto by = [&](std::function<double(const Tensor&)> key) {
+    std::map<double, Tensor> kept;
+    fails(of_cube([&](const Tensors& x, const Tensors& dy) {
+            const Tensor& old = kept.try_emplace(key(x[0]), x[0].clone()).first->second;
+            return old.shape() == x[0].shape() ? d_cube(old, dy) : d_cube(x[0], dy);
+          }),
+          why);
+  };
+  by([](const Tensor& x) { return static_cast<double>(x.numel()); });
+  by([](const Tensor& x) { return sum(x).item(); });
+  by([](const Tensor& x) { return std::nearbyint(64 * sum(x).item()); });
+  // The mask of a relu, and the other input of a product.
+  Tensor mask, w;
+  fails(check_function({[](const Tensors& x) { return Tensors{maximum(x[0], 0)}; },
+                        [&](const Tensors& x, const Tensors& dy) {
+                          if (!mask.defined()) mask = greater(x[0], 0).to(DType::Float64);
+                          return Tensors{mask.shape() == x[0].shape() ? mask * dy[0] : dy[0]};
+                        }},
+                       {{"x", random({4, 3}, 2)}}),
+        why);
+  fails(check_function({[](const Tensors& x) { return Tensors{x[0] * x[1]}; },
+                        [&](const Tensors& x, const Tensors& dy) {
+                          if (!w.defined()) w = x[1].clone();
+                          return Tensors{dy[0] * w, dy[0] * x[0]};
+                        }},
+                       {{"x", random({4, 3}, 3)}, {"w", random({4, 3}, 4)}}),
+        why);
+}
+
+TEST_CASE("a backward that keeps the integers of its first call") {
+  const Function f{[](const Tensors& x) { return Tensors{x[0] * x[1].to(DType::Float64)}; },
+                   [kept = Tensor()](const Tensors& x, const Tensors& dy) mutable {
+                     if (!kept.defined()) kept = x[1].to(DType::Float64);
+                     return Tensors{dy[0] * kept, Tensor()};
+                   }};
+  fails(
+      check_function(f, {{"x", random({3}, 1)}, {"n", from_vector<std::int64_t>({1, 2, 5}, {3})}}),
+      "backward keeps the integers of an earlier call");
+}
+
+TEST_CASE("results by the identity of arrays") {
+  Function f{cube, [](const Tensors& x, const Tensors& dy) { return d_cube(x[0], dy); }};
+  CHECK(check_function(f, {{"x", random({4, 3}, 1)}}));
+  f.rewritten = [](const Tensors& x, const Tensors& dy) { return d_cube(1.5 * x[0], dy); };
+  fails(check_function(f, {{"x", random({4, 3}, 1)}}), "by the identity of its arrays");
+}
+
+TEST_CASE("a size that is a number is reported, and is no failure of a backward of one size") {
+  auto mean_of = [](double n) {
+    return check_function(
+        {[](const Tensors& x) { return Tensors{mean(x[0], {-1})}; },
+         [n](const Tensors& x, const Tensors& dy) {
+           const double length = n == 0 ? static_cast<double>(x[0].size(-1)) : n;
+           return Tensors{broadcast_to(unsqueeze(dy[0] * (1 / length), -1), x[0].shape())};
+         }},
+        {{"x", random({4, 3}, 1)}});
+  };
+  CHECK(mean_of(0).check("elsewhere").detail == "right for other values, and for x (5, 4)");
+  const FunctionReport r = mean_of(3);
+  CHECK(r);
+  CHECK(r.check("elsewhere").verdict == V::Undecided);
+  CHECK(contains(r.check("elsewhere").detail, "right for 3, wrong for 4 (x (4, 4)"));
+  // Sizes that belong together grow together.
+  const FunctionReport pairs =
+      check_function({[](const Tensors& x) {
+                        if (x[0].size(0) != 2 * x[1].size(0))
+                          throw ValueError("f", "two rows for each number");
+                        return Tensors{reshape(x[0], {x[1].size(0), 2}) * unsqueeze(x[1], 1)};
+                      },
+                      [](const Tensors& x, const Tensors& dy) {
+                        const Index n = x[1].size(0);
+                        return Tensors{reshape(dy[0] * unsqueeze(x[1], 1), {2 * n}),
+                                       sum(dy[0] * reshape(x[0], {n, 2}), {1})};
+                      }},
+                     {{"x", random({6}, 1)}, {"w", random({3}, 2)}});
+  INFO(pairs.text());
+  CHECK(pairs.check("elsewhere").detail == "right for other values, and for x (12,), w (6,)");
+}
+
+TEST_CASE("a function that is not defined elsewhere is not blamed") {
+  // Sorted numbers alone: in another order its backward is another function's.
+  const Function steps{[](const Tensors& x) {
+                         const Tensor d = narrow(x[0], 0, 1, 3) - narrow(x[0], 0, 0, 3);
+                         return Tensors{sum(abs(d) * d)};
+                       },
+                       [](const Tensors& x, const Tensors& dy) {
+                         const Tensor d = 2 * (narrow(x[0], 0, 1, 3) - narrow(x[0], 0, 0, 3)),
+                                      dx = zeros({4}, DType::Float64);
+                         add_(narrow(dx, 0, 1, 3), d * dy[0]);
+                         add_(narrow(dx, 0, 0, 3), -1 * d * dy[0]);
+                         return Tensors{dx};
+                       }};
+  const Tensor sorted = from_vector<double>({-1.5, -0.25, 0.5, 2}, {4});
+  FunctionReport r = check_function(steps, {{"x", sorted}});
+  INFO(r.text());
+  CHECK(r);
+  // At one point, of one size.
+  const Tensor at = random({4, 3}, 1);
+  const Function here{[&](const Tensors& x) {
+                        if (x[0].shape() != at.shape() || !(max(abs(x[0] - at)).item() < 0.02))
+                          throw ValueError("f", "is defined near one point");
+                        return cube(x);
+                      },
+                      [](const Tensors& x, const Tensors& dy) { return d_cube(x[0], dy); }};
+  r = check_function(here, {{"x", at}});
+  CHECK(r);
+  CHECK(contains(r.check("elsewhere").detail, "f takes no other size"));
+}
+
+TEST_CASE("a program that keeps its first input, or its first size") {
+  auto program = [](const std::string& gradient) {
+    const std::string command = R"(perl -e 'use JSON::PP; $| = 1;
+      while (<STDIN>) {
+        my $r = decode_json($_);
+        if ($r->{call} eq "inputs") { print "{\"x\": [0.5, -1.25, 3.5]}\n"; next }
+        my @x = @{$r->{inputs}{x}};
+        if ($r->{call} eq "value") { print "{\"y\": [", join(",", map { sprintf "%.17g", $_ ** 2 } @x), "]}\n"; next }
+        my @dy = @{$r->{dy}{y}};
+        )" + gradient + R"(
+        print "{\"x\": [", join(",", map { sprintf "%.17g", 2 * $x[$_] * $dy[$_] } 0 .. $#x), "]}\n";
+      }')";
+    foreign::Program p(command, 60);
+    return check_function(p.function(), p.inputs());
+  };
+  CHECK(program(""));
+  fails(program("@k = @k ? @k : @x; @x = @k if @x == @k;"), "wrong for other values");
+  fails(program("$n = $n || @x; @x = map { $_ * @x / $n } @x;"),
+        "a size is kept from an earlier call");
+}
+
+}  // namespace glim::foreign_elsewhere

@@ -1,0 +1,348 @@
+// Is backward right for other values and other sizes too, in the process in which it was checked? One that keeps what
+// its first call gave, or has a size written as a number, is right for the given inputs alone.
+//
+// A place is compared along one random direction. Where that does not agree, the checker decides, input by input. A
+// function need not be defined at the places tried here: those that it refuses are skipped, and a wrong gradient fails
+// the check only if what is special about the place does not explain it.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "autograd/gradcheck/analytic.hpp"
+#include "tensor/clock.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tools/foreign/checks.hpp"
+#include "tools/foreign/differences.hpp"
+
+namespace glim::foreign {
+namespace {
+
+constexpr Index kMostDoubled = 4096;  // of inputs that are doubled
+constexpr std::size_t kMostExtents = 4;
+
+struct Found {
+  enum { Right, Wrong, Unknown, Refused } kind = Unknown;
+  std::string why{};  // of Wrong and Unknown: "the gradient of x is wrong"
+};
+
+// Σ dy f along v, by differences.
+double slope(Calls& c, const Tensors& x, const Tensors& dy, const Tensors& v, double h) {
+  double change = 0;
+  for (const double step : {h, -h}) {
+    Tensors moved;
+    for (std::size_t k = 0; k < x.size(); ++k)
+      moved.push_back(v[k].defined() ? x[k] + step * v[k] : x[k]);
+    const Tensors y = c.value(moved);
+    for (std::size_t o = 0; o < y.size(); ++o)
+      if (dy[o].defined()) change += dot(dy[o].to(y[o].dtype()), y[o]) / (2 * step);
+  }
+  return change;
+}
+
+Found compare_at(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy) {
+  Tensors v;
+  double length = 0;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    v.push_back(c.wanted[k] ? detail::random_like(x[k], {p.seed, (7ull << 32) + k}) : Tensor());
+    if (c.wanted[k]) length = std::hypot(length, norm(v[k]));
+  }
+  for (Tensor& one : v)
+    if (one.defined()) one = std::min(1.0, 4 / length) * one;
+  const bool coarse = p.near > 1e-6;
+  double numeric = 0;
+  try {
+    numeric = slope(c, x, dy, v, coarse ? 0x1p-7 : 0x1p-17);
+  } catch (const std::exception&) {
+    return {Found::Refused};
+  }
+  if (!std::isfinite(numeric)) return {Found::Refused};
+  double analytic = 0;
+  try {
+    const Tensors dx = c.gradient(x, dy);
+    for (std::size_t k = 0; k < x.size(); ++k)
+      if (v[k].defined()) analytic += dot(dx[k], v[k]);
+  } catch (const FormError& e) {
+    return {Found::Wrong, e.text};
+  } catch (const std::exception&) {
+    return {Found::Unknown, "backward raises an exception"};
+  }
+  const double most = std::max(std::abs(analytic), std::abs(numeric));
+  if (std::abs(analytic - numeric) <= (coarse ? 1e-2 : 1e-6) * most) return {Found::Right};
+  std::vector<GradcheckInput> inputs = c.wanted_inputs();
+  for (std::size_t k = 0; k < x.size(); ++k) inputs[k].value = x[k];
+  GradcheckOptions options;
+  options.mode = GradcheckOptions::Mode::Projection;
+  options.explain = GradcheckOptions::Explain::Nothing;
+  options.seed = p.seed;
+  try {
+    const GradcheckReport report = differences(c.as_function(), inputs, options);
+    for (const GradcheckEntry& e : report.inputs)
+      if (e.failed > 0) return {Found::Wrong, "the gradient of " + e.name + " is wrong"};
+    return {report.passed() ? Found::Right : Found::Unknown, "no difference decides"};
+  } catch (const std::exception&) {
+    return {Found::Refused};
+  }
+}
+
+// ---- other values ----
+
+// The elements from `begin` on in the opposite order.
+Tensor reversed(const Tensor& x, Index begin) {
+  const Tensor y = x.clone();
+  visit_dtype(x.dtype(),
+              [&]<class T>() { std::reverse(y.data<T>() + begin, y.data<T>() + y.numel()); });
+  return y;
+}
+
+// A share of each element, between 0.6 and 1: what is positive, or below 1, stays so. It has few bits, so that sums do not
+// depend on the order of the elements.
+Tensor shrunk(const Tensor& x) {
+  const Tensor r = detail::random_like(x, {8, 0});
+  const double most = x.numel() > 0 ? largest(x) : 0;
+  const Tensor y = most == 0 ? 0.1 * r : x * (0.13 * r + 0.8);
+  if (!(most > 0 && std::isfinite(most))) return y;
+  const double beyond = most * (x.dtype() == DType::Float32 ? 0x1p8 : 0x1p36);
+  const Tensor few = (y + beyond) + -beyond;
+  return where(equal(few, 0), y, few);
+}
+
+using Change = std::function<Tensor(const Tensor& x, std::size_t k)>;
+
+Tensors changed(const Probe& p, const Change& change) {
+  Tensors all;
+  for (std::size_t k = 0; k < p.x.size(); ++k)
+    all.push_back(is_floating(p.x[k].dtype()) ? change(p.x[k], k) : p.x[k]);
+  return all;
+}
+
+// f may take sorted inputs alone, say. A gradient that is wrong where the elements have another order fails the check if
+// it is the one that backward gives for the given inputs, or if it is wrong in the given order too.
+bool stays_wrong(Probe& p, const Tensors& x, const Tensors& dy) {
+  if (same(p.calls.gradient(x, dy), p.calls.gradient(p.x, dy))) return true;
+  for (const double shift : {0.0, 0.3}) {
+    const Tensors in_order = changed(p, [&](const Tensor& one, std::size_t k) {
+      return same_bits(one, x[k]) ? one : 0.7 * one + -shift * largest(one);
+    });
+    if (compare_at(p, p.calls, in_order, dy).kind == Found::Wrong) return true;
+  }
+  return false;
+}
+
+Found values_at(Probe& p, const Tensors& x, std::uint64_t stream) {
+  const Tensors dy = p.random_dy(stream);
+  Found found = compare_at(p, p.calls, x, dy);
+  if (found.kind == Found::Wrong && !stays_wrong(p, x, dy)) found.kind = Found::Unknown;
+  return found;
+}
+
+// The integers of the inputs in another order. They may not mean anything in it, so a wrong gradient fails the check only
+// if it is the one that belongs to the given integers.
+Found other_integers(Probe& p, const Tensors& x) {
+  Tensors there = x;
+  bool any = false;
+  for (Tensor& one : there)
+    if (!is_floating(one.dtype()) && one.numel() > 1) {
+      one = reversed(one, 0);
+      any = true;
+    }
+  if (!any) return {Found::Refused};
+  const Tensors dy = p.random_dy(4);
+  const Found found = compare_at(p, p.calls, there, dy);
+  if (found.kind != Found::Wrong) return {Found::Refused};
+  if (!same(p.calls.gradient(there, dy), p.calls.gradient(x, dy))) return {Found::Refused};
+  return {Found::Wrong,
+          "backward keeps the integers of an earlier call: the gradient does not change with them"};
+}
+
+// All inputs change, then their second halves alone, which keeps sums, and then a little. Then some of the inputs do:
+// every two differ in a bit of their numbers.
+Found other_values(Probe& p) {
+  const Change all = [](const Tensor& x, std::size_t) { return shrunk(reversed(x, 0)); };
+  const Tensors elsewhere = changed(p, all);
+  std::vector<Tensors> places{
+      elsewhere,
+      changed(p, [&](const Tensor&,
+                     std::size_t k) { return reversed(elsewhere[k], elsewhere[k].numel() / 2); }),
+      changed(p, [](const Tensor& x, std::size_t) { return beside(x); })};
+  for (std::size_t bit = 0; std::size_t{1} << bit < p.x.size(); ++bit)
+    for (const std::size_t has : {0u, 1u})
+      places.push_back(changed(p, [&](const Tensor& x, std::size_t k) {
+        return (k >> bit & 1) == has ? all(x, k) : x;
+      }));
+  Found found{Found::Refused};
+  Tensors last;  // where it is right
+  std::uint64_t stream = 10;
+  for (const Tensors& x : places) {
+    if (same(x, p.x)) continue;
+    const Found here = values_at(p, x, stream++);
+    if (here.kind == Found::Wrong)
+      return {Found::Wrong, here.why +
+                                " for other values: backward keeps what an earlier call gave, or "
+                                "has values written as numbers"};
+    if (here.kind == Found::Right) found = here, last = x;
+  }
+  if (const Found integers = other_integers(p, elsewhere); integers.kind == Found::Wrong)
+    return integers;
+  if (found.kind != Found::Right) return found;
+  const Tensors dy = p.random_dy(3), fresh = p.calls.gradient(last, dy);
+  p.gradient(p.dy);
+  if (!close(p.calls.rewritten(last, dy), fresh, p.near))
+    return {
+        Found::Wrong,
+        "backward keeps what it computed by the identity of its arrays: with other values in the "
+        "same arrays it gives the old gradient"};
+  return found;
+}
+
+// ---- other sizes ----
+
+using Growth = std::map<Index, Index>;  // from extent to extent
+
+Tensor grown(const Tensor& x, const Growth& to) {
+  Tensor y = x;
+  for (int axis = 0; axis < x.rank(); ++axis)
+    if (const auto g = to.find(x.size(axis)); g != to.end())
+      y = concatenate(std::vector<Tensor>{y, narrow(y, axis, 0, g->second - g->first)}, axis);
+  return is_floating(x.dtype()) && !same_bits(x, y) ? shrunk(y) : y;
+}
+
+// Does f read what has come to each input? If not, it is of the given sizes alone.
+bool reads_all(const Probe& p, Calls& there, const Tensors& x) {
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    if (!there.wanted[k] || x[k].shape() == p.x[k].shape()) continue;
+    Tensors moved = x;
+    moved[k] = beside(x[k]);
+    Tensor old = moved[k], was = x[k];
+    for (int axis = 0; axis < old.rank(); ++axis) {
+      old = narrow(old, axis, 0, p.x[k].size(axis));
+      was = narrow(was, axis, 0, p.x[k].size(axis));
+    }
+    old.copy_(was);
+    if (same(there.value(moved), there.value(x))) return false;
+  }
+  return true;
+}
+
+Found at_size(Probe& p, const Growth& growth, Tensors& x) {
+  for (const Tensor& one : p.x) x.push_back(grown(one, growth));
+  Calls there = p.calls.with_inputs(x);
+  Tensors y;
+  try {
+    y = there.value(x);
+  } catch (const std::exception&) {  // f takes no such size
+    return {Found::Refused};
+  }
+  p.gradient(p.dy);  // a program that could not take the last size has begun anew
+  const Found found = compare_at(p, there, x, random_dy(y, p.seed, 5));
+  return found.kind == Found::Wrong && !reads_all(p, there, x) ? Found{Found::Refused} : found;
+}
+
+// Such a gradient is wrong for what an earlier call left. Without a process of its own that is not known: a backward of
+// the given sizes alone may be meant to be one.
+bool right_in_another_process(Probe& p, const Tensors& x) {
+  if (!p.calls.function().restart) return false;
+  try {
+    p.calls.function().restart();
+    Calls there = p.calls.with_inputs(x);
+    return compare_at(p, there, x, random_dy(there.value(x), p.seed, 5)).kind == Found::Right;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+std::string listed_sizes(const Probe& p, const Tensors& x) {
+  std::string text;
+  for (std::size_t k = 0; k < x.size(); ++k)
+    if (x[k].shape() != p.x[k].shape())
+      text += (text.empty() ? "" : ", ") + p.calls.inputs[k].name + " " + to_string(x[k].shape());
+  return text;
+}
+
+// All extents grow by one, or to the double if f takes no such sizes. Else one after the other grows. Equal extents
+// grow together.
+Found other_sizes(Probe& p, double seconds) {
+  std::set<Index> extents;
+  Index elements = 0;
+  for (const Tensor& x : p.x) {
+    elements += x.numel();
+    for (const Index n : x.shape())
+      if (n > 1) extents.insert(n);
+  }
+  for (std::size_t k = p.calls.function().fixed_shapes; k < p.x.size(); ++k)
+    for (const Index n : p.x[k].shape()) extents.erase(n);
+  if (extents.empty()) return {Found::Refused};
+  std::vector<Growth> growths(2), alone;
+  for (const Index n : extents) {
+    growths[0][n] = n + 1;
+    growths[1][n] = 2 * n;
+    if (alone.size() < kMostExtents) alone.push_back({{n, n + 1}});
+  }
+  if (elements > kMostDoubled) growths.pop_back();
+  const std::size_t together = growths.size();
+  growths.insert(growths.end(), alone.begin(), alone.end());
+  const double until = seconds_now() + seconds;
+  Found all{Found::Refused};
+  for (std::size_t g = 0; g < growths.size() && (g == 0 || seconds_now() < until); ++g) {
+    Tensors x;
+    Found found = at_size(p, growths[g], x);
+    if (found.kind == Found::Refused) continue;
+    if (found.kind == Found::Unknown) found.why = "for " + listed_sizes(p, x) + " " + found.why;
+    if (found.kind == Found::Right) found.why = listed_sizes(p, x);
+    if (found.kind == Found::Wrong) {
+      for (const Growth& one : alone) {
+        Tensors of_one;
+        if (growths[g].size() > 1 && at_size(p, one, of_one).kind == Found::Wrong) {
+          growths[g] = one;
+          x = of_one;
+          break;
+        }
+      }
+      const auto [from, to] = *growths[g].begin();
+      const bool one = growths[g].size() == 1;
+      return {right_in_another_process(p, x) ? Found::Wrong : Found::Unknown,
+              (one ? "right for " + std::to_string(from) + ", wrong for " + std::to_string(to)
+                   : "right for the given sizes, wrong for other ones") +
+                  " (" + listed_sizes(p, x) + ": " + found.why +
+                  "): a size is kept from an earlier call, or written as a number"};
+    }
+    all = found;
+    if (g < together) break;
+  }
+  return all;
+}
+
+}  // namespace
+
+FunctionCheck check_elsewhere(Probe& p, double seconds) {
+  FunctionCheck check{"elsewhere", CheckVerdict::Failed, ""};
+  const Found values = other_values(p);
+  if (values.kind == Found::Wrong) {
+    check.detail = values.why;
+    return check;
+  }
+  const Found sizes = other_sizes(p, seconds);
+  if (sizes.kind == Found::Wrong) {
+    check.detail = sizes.why;
+    return check;
+  }
+  if (!same(p.gradient(p.dy), p.dx)) {
+    check.detail = "backward keeps state: its last gradient is not its first, at the same inputs";
+    return check;
+  }
+  const bool decided = values.kind == Found::Right || sizes.kind == Found::Right;
+  check.verdict =
+      decided && sizes.kind != Found::Unknown ? CheckVerdict::Passed : CheckVerdict::Undecided;
+  check.detail = values.kind == Found::Right     ? "right for other values"
+                 : values.kind == Found::Refused ? "f takes no other values"
+                                                 : "not decided for other values: " + values.why;
+  check.detail += sizes.kind == Found::Right     ? ", and for " + sizes.why
+                  : sizes.kind == Found::Refused ? "; f takes no other size"
+                                                 : "; " + sizes.why;
+  return check;
+}
+
+}  // namespace glim::foreign
