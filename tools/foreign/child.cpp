@@ -25,6 +25,8 @@ int milliseconds_to(double t) {  // of seconds_now()
   return static_cast<int>(std::clamp(1000 * (t - seconds_now()), 0.0, 0x1p30));
 }
 
+bool try_again() { return errno == EAGAIN || errno == EINTR; }
+
 // The last line that is not empty.
 std::string last_line(std::string text) {
   text.erase(text.find_last_not_of(" \r\n") + 1);
@@ -136,12 +138,14 @@ void Child::fail_ended() {
   fail(problem + (said.empty() ? "" : ", and says: " + said));
 }
 
-// Reads what is there. False at the end.
+// Reads what is there. False at the end; ValueError if it cannot be read.
 bool Child::read_some(Descriptor& from, std::string& to) {
   char buffer[1 << 16];
   const ssize_t n = ::read(from.fd, buffer, sizeof buffer);
   if (n > 0) to.append(buffer, static_cast<std::size_t>(n));
-  return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+  if (n < 0 && !try_again())
+    fail(std::string("its output cannot be read: ") + std::strerror(errno));
+  return n != 0;
 }
 
 void Child::read_errors() {
@@ -174,7 +178,10 @@ std::string Child::ask(const std::string& line, double seconds) {
     if (fds[2].revents) {
       const ssize_t n = ::write(in_.fd, request.data() + sent, request.size() - sent);
       if (n > 0) sent += static_cast<std::size_t>(n);
-      if (n < 0 && errno == EPIPE) sent = request.size();  // its end, or its silence, will tell
+      if (n < 0 && errno == EPIPE)
+        sent = request.size();  // it closed its input; its exit or the timeout says why
+      else if (n < 0 && !try_again())
+        fail(std::string("its input cannot be written: ") + std::strerror(errno));
     }
     end = output_.find('\n', before);
     if (output_.size() > kLongestLine && end == std::string::npos)
