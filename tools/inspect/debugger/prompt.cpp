@@ -92,9 +92,11 @@ int converse(Debugger& debugger, bool terminal) {
     errno = 0;
     std::unique_ptr<char, void (*)(void*)> read(::readline("(glim) "), std::free);
     if (!read) {
-      bool dropped = errno == EINTR;
+      const int reason = errno;
+      if (reason == EIO)  // the terminal has gone
+        throw FileError("standard input", std::string("cannot be read: ") + std::strerror(reason));
       std::puts("");
-      if (dropped) continue;
+      if (reason == EINTR) continue;
       break;
     }
     std::string line = read.get();
