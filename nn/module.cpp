@@ -5,6 +5,7 @@
 #include <cxxabi.h>
 #include <ostream>
 
+#include "tensor/io/checksum.hpp"
 #include "tensor/io/safetensors.hpp"
 
 namespace glim {
@@ -233,7 +234,9 @@ void Module::load_state_dict(const StateDict& state, bool strict) {
 }
 
 void save(const Module& module, const std::string& file) {
-  write_safetensors(file, module.state_dict());
+  const StateDict state = module.state_dict();
+  write_safetensors(file, state,
+                    with_checksum(state, {{"format", "pt"}}));  // transformers 4 needs it
 }
 
 void load(Module& module, const std::string& file) {
