@@ -50,6 +50,10 @@ for verb in "${verbs[@]}"; do
 done
 refuse "train reads a folder" 'standard input: Is a directory' reads_folder train --source - --target good --out none
 
+# --- progress that cannot be written ---
+"$glim" train --task copy --examples 8 --max-length 12 "${small[@]}" --teacher model --out taught >log 2>/dev/full
+report "a full standard error ends no run" "$([ $? = 0 ] && [ -s taught/last.safetensors ] || show log)"
+
 # --- a reader that goes away ---
 gone() {  # NAME FILES COMMAND...: without a reader the command ends well, and the files are there
   local name=$1 files=$2 status=0
