@@ -1,7 +1,7 @@
 // A vocabulary of the user's own instead of one that is learned from the training text.
 //
-//   word, char, mixed   a file of tokens, one a line, numbered from 4 on; <pad>, <s>, </s> and <unk> may
-//                       are in it and are left out
+//   word, char, mixed   a file of tokens, one a line, numbered from 4 on; it may have <pad>, <s>, </s> and <unk>, which
+//                       are left out
 //   sentencepiece       a SentencePiece model (FILE.model), known by its first byte whatever o.kind says
 #pragma once
 
