@@ -28,7 +28,7 @@ struct ModelFile {
   std::map<std::string, std::string> description;
   DType precision = DType::Float32;
   StateDict weights;
-  // Of training: options, config and state; the optimizer's tensors.
+  // State of training: options, config and state; the optimizer's tensors.
   std::map<std::string, std::string> run;
   StateDict optimizer;
 

@@ -27,7 +27,7 @@ Word next(const unsigned char*& at) {
 
 Word mixed(Word lane, Word word) { return std::rotl(lane + word * kPrime2, 31) * kPrime1; }
 
-// Of elements, by the hashes of their blocks: several threads hash as fast as memory is read.
+// The hash of the hashes of blocks, which several threads compute.
 Word hash_of(const std::byte* bytes, std::size_t n, Word seed) {
   constexpr std::size_t kBlock = std::size_t{1} << 20;
   std::vector<Word> blocks((n + kBlock - 1) / kBlock);

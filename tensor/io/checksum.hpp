@@ -18,7 +18,7 @@ inline constexpr const char* kChecksum = "glim_checksum";
 
 std::uint64_t xxh64(const void* bytes, std::size_t n, std::uint64_t seed = 0);
 
-// Of all metadata but the checksum.
+// The checksum of the tensors and of all metadata but the checksum itself.
 std::string checksum_of(const StateDict& tensors,
                         const std::map<std::string, std::string>& metadata);
 // The metadata with the checksum.

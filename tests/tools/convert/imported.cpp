@@ -334,14 +334,14 @@ TEST_CASE("import: what tokenizer files say is compared where it means something
     return said("gpt2", "tokenizer.json", name, value);
   };
   const std::string kTaken = "nothing thrown";
-  // As transformers 5 writes it, and what adds nothing either.
+  // Steps that change nothing; transformers 5 writes the first one.
   CHECK(step("post_processor", templated(Json::array({sequence}))) == kTaken);
   CHECK(step("post_processor",
              sequence_of("processors", {bytes, templated(Json::array({sequence}))})) == kTaken);
   CHECK(step("normalizer", sequence_of("normalizers", Json::array())) == kTaken);
   CHECK(step("pre_tokenizer", sequence_of("pretokenizers", Json::array({bytes}))) == kTaken);
   CHECK(step("decoder", sequence_of("decoders", Json::array({bytes}))) == kTaken);
-  // What does.
+  // Steps that change tokens.
   CHECK(contains(step("post_processor", templated(Json::array({end, sequence}))),
                  "its post_processor adds \"<|endoftext|>\" to each text"));
   CHECK(contains(

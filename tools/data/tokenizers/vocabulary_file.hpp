@@ -9,7 +9,7 @@
 
 namespace glim {
 
-// Of o.vocabulary_file. FileError naming the file, and the line of an empty token, of one that is there
+// The tokenizer of o.vocabulary_file. FileError naming the file, and the line of an empty token, of one that is there
 // twice, or of one that is not of this kind; for a SentencePiece model that is numbered differently or has a
 // character map, with the options that train a fitting one.
 TokenizerPtr tokenizer_of_file(const TokenizerOptions& o);

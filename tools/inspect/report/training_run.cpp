@@ -54,7 +54,7 @@ double number_of(const json& v) {
   return v.get<double>();
 }
 
-// Of a member that counts something.
+// A member that counts something.
 Index whole(const json& object, const char* name) {
   const json& n = object.at(name);
   if (!n.is_number_integer() || n < 0 || n > static_cast<std::int64_t>(kMostCount))
