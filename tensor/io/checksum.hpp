@@ -1,9 +1,9 @@
 // A checksum of tensors and metadata, which says that a file holds what was written.
 //
-// An entry of the metadata has it: "glim_checksum": "xxh64:" and 16 digits of XXH64 (xxhash.com). Each part is hashed with
-// the hash of the parts before it as seed, first 0: of each entry of the metadata the key and the text, then of each tensor
-// its name, dtype ("float32"), extents (int64), and the hashes (seed 0) of its elements' blocks of 1 MiB, all in order of
-// the names. The order of a file does not count.
+// It is an entry of the metadata: "glim_checksum": "xxh64:" and 16 digits of XXH64 (xxhash.com). Each part
+// is hashed with the hash of the parts before it as seed, at first 0: of each entry of the metadata the key
+// and the text, then of each tensor its name, dtype ("float32"), extents (int64), and the hashes (seed 0)
+// of its elements' blocks of 1 MiB, all in order of the names. The order of a file does not count.
 #pragma once
 
 #include <cstdint>

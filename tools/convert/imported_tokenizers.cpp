@@ -91,7 +91,8 @@ void put_added(const Json& token, const Json& id, Pieces& pieces, ByteBpe& bpe) 
   bpe.added.push_back(content.get<std::string>());
 }
 
-// The step of a list of one, {"type": "Sequence", "normalizers": [...]}, and null for an empty list; else `step` itself.
+// The step of a list of one, {"type": "Sequence", "normalizers": [...]}, and null for an empty list; else
+// `step` itself.
 const Json& sole_step(const Json& step, const char* list) {
   const Json& steps = member(step, list);
   if (member(step, "type") != "Sequence" || !steps.is_array() || steps.size() > 1) return step;
