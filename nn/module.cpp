@@ -7,6 +7,7 @@
 #include <ostream>
 #include <set>
 
+#include "tensor/io/checksum.hpp"
 #include "tensor/io/safetensors.hpp"
 
 namespace glim {
@@ -250,7 +251,9 @@ void Module::load_state_dict(const StateDict& state, bool strict) {
 }
 
 void save(const Module& module, const std::string& file) {
-  write_safetensors(file, module.state_dict());
+  const StateDict state = module.state_dict();
+  write_safetensors(file, state,
+                    with_checksum(state, {{"format", "pt"}}));  // transformers 4 needs it
 }
 
 void load(Module& module, const std::string& file) {

@@ -119,7 +119,7 @@ class Layout {
  public:
   Layout(const Tensor& x, const PrintOptions& o) : x_(x), options_(o) {}
 
-  // Positions shown along an axis; -1 is the dots.
+  // Positions shown along an axis; -1 means the dots.
   std::vector<Index> positions(int axis) const {
     std::vector<Index> at;
     Index n = x_.shape()[axis], edge = options_.edgeitems;

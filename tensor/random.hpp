@@ -23,8 +23,8 @@ std::array<std::uint32_t, 4> philox(RandomKey key, std::uint64_t block);
 // Uniform in [0, 1): 53 bits of words (2i, 2i + 1) mod 4 of block i / 2, so that float32 and
 // float64 draw the same numbers.
 double uniform_at(RandomKey key, std::uint64_t i);
-// For decisions, half the work: word i mod 4 of block i / 4, and the threshold below which a word
-// is with probability p, to 2^-32.
+// For decisions, at half the cost: word i mod 4 of block i / 4, and the threshold that a word is below with
+// probability p, to 2^-32.
 std::uint32_t word_at(RandomKey key, std::uint64_t i);
 std::uint32_t word_threshold(double p);
 

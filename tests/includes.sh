@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Includes flow one way: no file includes one of a room behind its own in this list, and what is
-# compiled once includes none. The live pages' library has each std::ranges that is used.
+# Includes flow one way: no file includes one of a folder behind its own in CONTRIBUTING.md's two chains of folders, and
+# what is compiled once includes none. The live pages' library has each std::ranges that is used.
 set -euo pipefail
 cd "$1"
-rooms="tensor autograd nn optim models tools/gradient_cases tools/common tools/derive tools/data tools/render tools/measure
-  tools/train tools/foreign tools/course tools/convert tools/inspect tools/live tools/study tools/cli tools/python tools/benchmarks tools/examples tests"
+chains=$(tr '\n' ' ' <CONTRIBUTING.md | grep -oE '`[a-z_]+( → [a-z_]+)+`' | sed 's/[`→]//g')
+rooms="$(sed -n '1s/ tools$//p' <<<"$chains") $(sed -n '2s/ *\([a-z_]*\)/ tools\/\1/gp' <<<"$chains") tests"
 grep -rHoE '^#include "[^"]+"' --include='*.cpp' --include='*.hpp' tensor autograd nn optim models tools tests |
   awk -F'[:"]' -v list="$rooms" '
     function place(path,  i) {  # of its room in the list; 0: in none

@@ -1,11 +1,10 @@
 // The kernel of the two attention ops (autograd/ops/attention.hpp has the equations): heads as strided matrices.
 //
-// Q (..., T, Dk), K (..., S, Dk), V and C (..., T or S, Dv) are views of any strides, so that heads may
-// are side by side in what one projection made. The heads are independent: each (batch, head) is one
-// piece of work, in tiles of query rows whose scores stay in the cache. The mask is read through
-// strides, never expanded. Backward reads P where forward kept it. Where it did not, backward computes P again,
-// tile by tile (Dao et al. 2022, arXiv 2205.14135, section 3.1). The rule draws dropout's mask again; here
-// the signs of P keep it.
+// Q (..., T, Dk), K (..., S, Dk), V and C (..., T or S, Dv) are views of any strides, so the heads can lie side by
+// side in the output of one projection. The heads are independent: each (batch, head) is one piece of work, in
+// tiles of query rows whose scores stay in the cache. The mask is read through strides, never expanded. Backward
+// reads P where forward kept it. Where it did not, backward computes P again, tile by tile (Dao et al. 2022, arXiv
+// 2205.14135, section 3.1). The rule draws dropout's mask again; here the signs of P keep it.
 #pragma once
 
 #include <algorithm>
@@ -188,12 +187,12 @@ inline void attention(const Attended& o, const Tensor& context, const Tensor& pr
 }
 
 // Where gradients are written, all of them or, undefined, not at all. scores: (..., T, S).
-struct AttentionGradients {
+struct GradientBuffers {
   Tensor query, key, value, scores;
 };
 // probs: as attention wrote them, or undefined. Forward's lines are above those of their gradients.
 inline void attention_grad(const Attended& o, const Tensor& probs, const Tensor& dcontext,
-                           const AttentionGradients& d) {
+                           const GradientBuffers& d) {
   if (o.t == 0)  // no query writes them
     for (const Tensor* x : {&d.key, &d.value})
       if (x->defined()) x->fill_(0);

@@ -81,7 +81,7 @@ struct Clamp final : Unary<Clamp> {
 // ---- with kernels, which take one pass where the rule takes one for each operation ----
 
 // dx from dy and what forward saved: y of tanh and sigmoid, x of silu and gelu.
-Tensor function_grad(Function f, const Var& saved, const Tensor& dy) {
+Tensor function_grad(ElementFunction f, const Var& saved, const Tensor& dy) {
   Tensor in = saved.value().contiguous(), dy_flat = dy.contiguous();
   Tensor dx = empty(dy.shape(), dy.dtype());
   each_elements(dx, [&]<class T>(Index begin, Index end) {
@@ -94,13 +94,13 @@ Tensor function_grad(Function f, const Var& saved, const Tensor& dy) {
 struct Tanh final : OfOutput<Tanh, tanh> {
   static constexpr Formula formula{"tanh", "y = tanh x", {"dx = dy ⊙ (1 - y²)"}};
   Var dx(const Var& dy) const { return dy * (1 - y() * y()); }
-  Tensor kernel(const Tensor& dy) const { return function_grad(Function::Tanh, y(), dy); }
+  Tensor kernel(const Tensor& dy) const { return function_grad(ElementFunction::Tanh, y(), dy); }
 };
 
 struct Sigmoid final : OfOutput<Sigmoid, sigmoid> {
   static constexpr Formula formula{"sigmoid", "y = 1/(1 + e^-x)", {"dx = dy ⊙ y ⊙ (1 - y)"}};
   Var dx(const Var& dy) const { return dy * y() * (1 - y()); }
-  Tensor kernel(const Tensor& dy) const { return function_grad(Function::Sigmoid, y(), dy); }
+  Tensor kernel(const Tensor& dy) const { return function_grad(ElementFunction::Sigmoid, y(), dy); }
 };
 
 struct Relu final : OfOutput<Relu, relu> {
@@ -118,7 +118,7 @@ struct Silu final : OfInput<Silu, silu> {
     Var s = sigmoid(x());
     return dy * s * (1 + x() * (1 - s));
   }
-  Tensor kernel(const Tensor& dy) const { return function_grad(Function::Silu, x(), dy); }
+  Tensor kernel(const Tensor& dy) const { return function_grad(ElementFunction::Silu, x(), dy); }
 };
 
 struct Gelu final : Unary<Gelu> {
@@ -147,7 +147,8 @@ struct Gelu final : Unary<Gelu> {
     return dy * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * du);
   }
   Tensor kernel(const Tensor& dy) const {
-    return function_grad(form == GeluForm::Erf ? Function::GeluErf : Function::GeluTanh, x(), dy);
+    return function_grad(
+        form == GeluForm::Erf ? ElementFunction::GeluErf : ElementFunction::GeluTanh, x(), dy);
   }
   Arguments arguments() const override { return {{"tanh", form == GeluForm::Tanh}}; }
   GeluForm form;

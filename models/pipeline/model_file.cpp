@@ -5,6 +5,7 @@
 #include "tensor/error.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tensor/io/stored_json.hpp"
+#include "tensor/ops/elementwise.hpp"
 
 namespace glim {
 
@@ -63,6 +64,10 @@ ModelFile read_model(const std::string& path) {
   if (precision == "float64") m.precision = DType::Float64;
   m.description = std::move(stored.metadata);
   for (auto& [name, tensor] : stored.tensors) {
+    if (!all_finite(tensor))
+      throw FileError(m.file, "its tensor " + name +
+                                  " is not finite: its training broke down, or it was changed; "
+                                  "use an earlier checkpoint, or another copy");
     if (name.starts_with(kOptimizerPrefix))
       m.optimizer[name.substr(std::string_view(kOptimizerPrefix).size())] = tensor;
     else

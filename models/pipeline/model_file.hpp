@@ -4,12 +4,13 @@
 //   last.safetensors      the newest
 //
 //   NAME                  weights and buffers, under the names of torch.nn modules
-//   metadata              glim (format), kind, and the description from which the model is built again: model (its
-//                         sizes as JSON), tokenizers, labels
+//   metadata              glim (format), glim_checksum (tensor/io/checksum.hpp), kind, and the description from which
+//                         the model is built again: model (its sizes as JSON), tokenizers, labels
 //
 // Training keeps more in the same file (tools/train/checkpoint.hpp): the optimizer's state, the options, where it is.
 //
-// FileError naming the file when it is missing, is not such a file, or has tensors that do not fit its description.
+// FileError naming the file when it is missing, is not such a file, does not match its checksum, or has tensors that are
+// not finite or do not fit its description.
 #pragma once
 
 #include <map>
@@ -27,7 +28,7 @@ struct ModelFile {
   std::map<std::string, std::string> description;
   DType precision = DType::Float32;
   StateDict weights;
-  // Of training: options, config and state; the optimizer's tensors.
+  // State of training: options, config and state; the optimizer's tensors.
   std::map<std::string, std::string> run;
   StateDict optimizer;
 

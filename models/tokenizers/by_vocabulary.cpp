@@ -78,7 +78,7 @@ std::vector<std::string_view> VocabularyTokenizer::cut(std::string_view kind,
 }
 
 TokenizerPtr VocabularyTokenizer::from_json(std::string_view kind, const nlohmann::json& json) {
-  if (kind == "word" && json.at("fold").get<bool>())
+  if (kind == "word" ? json.at("fold").get<bool>() : json.value("fold", false))
     throw ValueError("tokenizer", "its fold is true, and Glim keeps case and punctuation");
   return std::make_shared<VocabularyTokenizer>(
       kind, Vocabulary(json.at("tokens").get<std::vector<std::string>>()));

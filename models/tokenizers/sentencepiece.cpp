@@ -22,7 +22,7 @@ SentencePieceTokenizer::SentencePieceTokenizer(std::string model, std::vector<st
     : model_(std::move(model)),
       processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
   if (!tokens.empty()) tokens_.emplace(std::move(tokens));
-  check_sentencepiece_model(model_, tokens_.has_value());
+  as_it_is_ = !check_sentencepiece_model(model_, tokens_.has_value()) || tokens_;
   const auto status = processor_->LoadFromSerializedProto(model_);
   if (!status.ok()) throw ValueError("sentencepiece", status.ToString());
   longest_ = 4 * kUnknownRun;
@@ -89,7 +89,7 @@ std::vector<std::int64_t> SentencePieceTokenizer::encode_valid(std::string_view 
     numbers.push_back(tokens_->id(line.substr(0, end + 2)));
     line.remove_prefix(end + 2);
   }
-  std::string text = tokens_ ? std::string(line) : normalize_spaces(line);
+  std::string text = as_it_is_ ? std::string(line) : normalize_spaces(line);
   if (text.size() > kLongLine) text = beginning(text, most);
   std::vector<std::string> pieces;
   std::vector<int> ids;

@@ -1,7 +1,8 @@
 // Pieces learned by SentencePiece (Kudo and Richardson, EMNLP 2018): the unigram language model (Kudo, ACL 2018) or
 // byte-pair encoding (Sennrich et al., ACL 2016).
 //
-// Only white space is normalised (SentencePiece's rule "identity"). So full-width punctuation comes out as it
+// Only white space is normalised (SentencePiece's rule "identity"), and not even that where the model says
+// remove_extra_whitespaces = false. So full-width punctuation comes out as it
 // went in, which BLEU on Chinese depends on, and a model has no compiled character map, the one part that
 // SentencePiece does not check.
 //
@@ -50,6 +51,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::string model_;
   std::optional<Vocabulary> tokens_;  // none: the model's own numbers
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
+  bool as_it_is_ = false;    // no white space of a line is normalised before the model does
   std::size_t longest_ = 0;  // bytes of text that a token of a long line has at most
 };
 

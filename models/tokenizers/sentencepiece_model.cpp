@@ -112,14 +112,20 @@ std::string_view check_piece(std::string_view bytes, std::int64_t id, bool forei
   if (first_invalid_utf8(text)) fail(fmt::format("piece {} is not valid UTF-8", id));
   if (text.find('\0') != std::string_view::npos) fail(fmt::format("piece {} has a NUL", id));
   if (!std::isfinite(score)) fail(fmt::format("piece {} has no finite score", id));
+  auto described = [&] {
+    static constexpr const char* kTypes[] = {
+        "", "normal", "unknown", "control", "user-defined", "unused", "byte"};
+    return fmt::format("piece {} (\"{}\") is of type {}", id, text,
+                       type < std::size(kTypes) ? kTypes[type] : std::to_string(type));
+  };
   if (foreign) {
-    if (type > kUnused) fail(fmt::format("piece {} is of type {}", id, type));
+    if (type > kUnused) fail(described());
   } else if (id < kSpecialTokens) {
     if (text != kSpecialNames[id] || type != (id == kUnk ? kUnknown : kControl)) {
       fail(fmt::format("piece {} is not {}", id, kSpecialNames[id]));
     }
   } else if (type != kNormal) {
-    fail(fmt::format("piece {} is of type {}", id, type));
+    fail(described());
   }
   return text;
 }
@@ -173,7 +179,8 @@ void check_character_map(std::string_view map) {
   }
 }
 
-void check_normalizer(std::string_view bytes, bool foreign) {
+// `removes`: white space at the ends and beside other white space, where it says so.
+void check_normalizer(std::string_view bytes, bool foreign, bool& removes) {
   WireField field;
   for (Message message(bytes); message.next(field);) {
     if (field.number == 2) {
@@ -181,13 +188,19 @@ void check_normalizer(std::string_view bytes, bool foreign) {
       if (field.bytes.empty()) continue;
       if (!foreign) fail("it has a compiled character map");
       check_character_map(field.bytes);
+    } else if (field.number == 4 || field.number == 5) {  // remove_extra_ and escape_whitespaces
+      expect(field, kVarint);
+      if (field.number == 4) removes = field.value != 0;
+      if (field.number == 5 && field.value == 0 && !foreign)
+        fail("it does not escape white space (escape_whitespaces)");
     }
   }
 }
 
 }  // namespace
 
-void check_sentencepiece_model(std::string_view model, bool foreign) {
+bool check_sentencepiece_model(std::string_view model, bool foreign) {
+  bool removes = true;
   std::unordered_set<std::string_view> seen;
   WireField field;
   for (Message message(model); message.next(field);) {
@@ -200,12 +213,14 @@ void check_sentencepiece_model(std::string_view model, bool foreign) {
     } else if (field.number == 2) {
       check_trainer(field.bytes, foreign);
     } else if (field.number == 3 || field.number == 5) {
-      check_normalizer(field.bytes, foreign);
+      bool of_output = true;
+      check_normalizer(field.bytes, foreign, field.number == 3 ? removes : of_output);
     } else if (field.number == 4 && !field.bytes.empty()) {
       fail("it has self-tests");
     }
   }
   if (seen.size() <= static_cast<std::size_t>(kSpecialTokens)) fail("it has no pieces");
+  return removes;
 }
 
 }  // namespace glim

@@ -6,6 +6,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
+#include "tensor/io/checksum.hpp"
 
 namespace glim {
 namespace {
@@ -58,6 +59,11 @@ SafeTensors read_safetensors(const std::string& path) {
   for (const SafeTensorsEntry& e : header.entries)
     out.tensors[e.name] = read_elements(file, header.data_at + e.begin, e);
   out.metadata = std::move(header.metadata);
+  const auto checksum = out.metadata.extract(kChecksum);
+  if (checksum && checksum.mapped() != checksum_of(out.tensors, out.metadata))
+    file.fail(std::string("does not match its ") + kChecksum +
+              ": it is damaged, or another program changed it; use another copy, or leave that "
+              "entry of the metadata out");
   return out;
 }
 

@@ -18,6 +18,9 @@
 // tensors: wider elements come first, so that each is at a multiple of its size, and by name
 // within a size; the data begin at a multiple of 8.
 //
+// A checksum in the metadata (tensor/io/checksum.hpp) is compared with what is read, and left out of it. A file without
+// one is read as it is.
+//
 // Errors: FileError "PATH: ..." that names the tensor.
 #pragma once
 

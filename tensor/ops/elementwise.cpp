@@ -75,7 +75,7 @@ Tensor by_float64(const Tensor& x, std::string_view op, const F& f) {
 }
 
 // The kernels want elements that are side by side.
-Tensor function_of(const Tensor& x, Function f, std::string_view op) {
+Tensor function_of(const Tensor& x, ElementFunction f, std::string_view op) {
   require_floating(x, op);
   Tensor in = x.contiguous(), y = empty(x.shape(), x.dtype());
   visit_floating(x.dtype(), [&]<class T>() {
@@ -161,19 +161,20 @@ Tensor sign(const Tensor& x) {
     return v > 0 ? T(1) : v < 0 ? T(-1) : v;  // 0 and NaN stay
   });
 }
-Tensor exp(const Tensor& x) { return function_of(x, Function::Exp, "exp"); }
+Tensor exp(const Tensor& x) { return function_of(x, ElementFunction::Exp, "exp"); }
 Tensor log(const Tensor& x) { return by_float64(x, "log", portable::log); }
 Tensor sqrt(const Tensor& x) {
   return floating(x, "sqrt", [](auto v) { return std::sqrt(v); });
 }
 Tensor sin(const Tensor& x) { return by_float64(x, "sin", portable::sin); }
 Tensor cos(const Tensor& x) { return by_float64(x, "cos", portable::cos); }
-Tensor tanh(const Tensor& x) { return function_of(x, Function::Tanh, "tanh"); }
-Tensor erf(const Tensor& x) { return function_of(x, Function::Erf, "erf"); }
-Tensor sigmoid(const Tensor& x) { return function_of(x, Function::Sigmoid, "sigmoid"); }
-Tensor silu(const Tensor& x) { return function_of(x, Function::Silu, "silu"); }
+Tensor tanh(const Tensor& x) { return function_of(x, ElementFunction::Tanh, "tanh"); }
+Tensor erf(const Tensor& x) { return function_of(x, ElementFunction::Erf, "erf"); }
+Tensor sigmoid(const Tensor& x) { return function_of(x, ElementFunction::Sigmoid, "sigmoid"); }
+Tensor silu(const Tensor& x) { return function_of(x, ElementFunction::Silu, "silu"); }
 Tensor gelu(const Tensor& x, GeluForm form) {
-  return function_of(x, form == GeluForm::Erf ? Function::GeluErf : Function::GeluTanh, "gelu");
+  return function_of(
+      x, form == GeluForm::Erf ? ElementFunction::GeluErf : ElementFunction::GeluTanh, "gelu");
 }
 Tensor relu(const Tensor& x) {
   return floating(x, "relu", [](auto v) { return v < 0 ? decltype(v)(0) : v; });

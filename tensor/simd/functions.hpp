@@ -103,22 +103,22 @@ template <class T>
 inline constexpr T kGeluCubic = static_cast<T>(0.044715);
 
 template <class T>
-void function(Function f, Index n, const T* x, T* y) {
+void function(ElementFunction f, Index n, const T* x, T* y) {
   auto run = [&](auto&& g) { each_to<T>(y, x, n, [&](Index, Vec<T> v) { return g(v); }); };
   switch (f) {
-    case Function::Exp:
+    case ElementFunction::Exp:
       return run([](Vec<T> v) { return exp_wide(v); });
-    case Function::Tanh:
+    case ElementFunction::Tanh:
       return run([](Vec<T> v) { return tanh<T>(v); });
-    case Function::Sigmoid:
+    case ElementFunction::Sigmoid:
       return run([](Vec<T> v) { return sigmoid<T>(v); });
-    case Function::Erf:
+    case ElementFunction::Erf:
       return run([](Vec<T> v) { return erf_wide(v); });
-    case Function::Silu:
+    case ElementFunction::Silu:
       return run([](Vec<T> v) { return v * sigmoid<T>(v); });
-    case Function::GeluErf:
+    case ElementFunction::GeluErf:
       return run([](Vec<T> v) { return v * T(0.5) * (T(1) + erf_wide(v * kRootHalf<T>)); });
-    case Function::GeluTanh:
+    case ElementFunction::GeluTanh:
       return run([](Vec<T> v) {
         Vec<T> u = kRootTwoOverPi<T> * multiply_add<T>(kGeluCubic<T> * v * v, v, v);
         return v * T(0.5) * (T(1) + tanh<T>(u));

@@ -19,7 +19,7 @@ struct DropSpec {
   double scale;
 };
 
-enum class Function { Exp, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh };
+enum class ElementFunction { Exp, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh };
 
 namespace simd {
 
@@ -27,7 +27,7 @@ using Index = std::int64_t;
 
 // y[i] = f(x[i]); y may be x
 template <class T>
-void function(Function f, Index n, const T* x, T* y);
+void function(ElementFunction f, Index n, const T* x, T* y);
 // The largest element, -∞ for none; NaN counts for nothing
 template <class T>
 T largest(Index n, const T* x);

@@ -102,6 +102,13 @@ TEST_CASE("a module is saved in one line and loaded in one", "[module]") {
   CHECK(contains(text, "file (3,) float32"));
   CHECK_THROWS_AS(load(net, scratch / "nowhere"), FileError);
   CHECK_THROWS_AS(save(net, scratch / "no/folder"), FileError);
+  {
+    std::fstream file(scratch / "net.safetensors");
+    file.seekp(-8, std::ios::end);
+    file.write("\0\0\0\0\0\0\0", 8);
+  }
+  text = error_of<FileError>([&] { load(other, scratch / "net.safetensors"); });
+  CHECK(contains(text, "net.safetensors: does not match its glim_checksum: it is damaged"));
   std::ofstream(scratch / "net.safetensors") << "no tensors";
   CHECK_THROWS_AS(load(net, scratch / "net.safetensors"), FileError);
 }

@@ -1,6 +1,6 @@
 """The equations of ops, which `glim derive`, the pages and the debugger print, computed in NumPy: their gradients are the
-ops' own. ⊙ multiplies elements, side by side are a matrix product or a number's. Σ sums what follows over the last axis (Σ_rows: over
-all others) and keeps it."""
+ops' own. ⊙ multiplies elements. Two letters side by side are a matrix product, or a product with a number. Σ sums what
+follows over the last axis (Σ_rows: over all others) and keeps the axis."""
 import re
 
 import glim

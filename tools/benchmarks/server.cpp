@@ -3,11 +3,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <iostream>
 #include <string>
 
 #include "tensor/clock.hpp"
 #include "tensor/error.hpp"
+#include "tools/data/corpus/corpus.hpp"
 
 namespace glim::bench {
 namespace {
@@ -27,7 +27,7 @@ void serve(const std::function<std::function<void()>()>& build) {
   std::printf("ready %lld\n", status("VmRSS"));
   std::fflush(stdout);
   std::function<void()> work = build();
-  for (std::string line; std::getline(std::cin, line);) {
+  for (std::string line; next_line(stdin, line);) {
     if (line == "memory") {
       std::printf("%lld\n", status("VmHWM"));
     } else {

@@ -48,6 +48,13 @@ void refuse_existing(const std::string& path, bool overwrite) {
     throw FileError(path, "exists already: --overwrite replaces it, --out names another place");
 }
 
+bool is_there(const std::string& path) {
+  std::error_code error;
+  const bool there = std::filesystem::exists(path, error);
+  if (error) throw FileError(path, "cannot be read: " + error.message());
+  return there;
+}
+
 TemporaryFolder::TemporaryFolder() {
   std::error_code none;
   std::string name = (std::filesystem::temp_directory_path(none) / "glim-XXXXXX").string();

@@ -17,6 +17,9 @@ void make_folder(const std::string& path);
 // FileError that names --overwrite and --out if the file exists and may not be replaced.
 void refuse_existing(const std::string& path, bool overwrite);
 
+// False only if there is no such file. FileError if that cannot be found out, as of a link to itself.
+bool is_there(const std::string& path);
+
 // A folder of its own among the system's temporary files, until the end of the block or of the process, whatever ends it.
 struct TemporaryFolder {
   TemporaryFolder();

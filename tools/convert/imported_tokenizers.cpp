@@ -9,6 +9,7 @@
 #include "models/tokenizers/sentencepiece.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/stored_json.hpp"
+#include "tools/common/folder.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/files.hpp"
 
@@ -25,10 +26,7 @@ constexpr const char* kElse =
 std::string path_in(const std::string& folder, const char* name) {
   return (fs::path(folder) / name).string();
 }
-bool has(const std::string& folder, const char* name) {
-  std::error_code error;
-  return fs::exists(fs::path(folder) / name, error);
-}
+bool has(const std::string& folder, const char* name) { return is_there(path_in(folder, name)); }
 
 Json read_object(const std::string& file) {
   Json json = parse_json(read_file(file, "tokenizer"), /*allow_exceptions=*/false);
@@ -93,6 +91,38 @@ void put_added(const Json& token, const Json& id, Pieces& pieces, ByteBpe& bpe) 
   bpe.added.push_back(content.get<std::string>());
 }
 
+// The step of a list of one, {"type": "Sequence", "normalizers": [...]}, and null for an empty list; else
+// `step` itself.
+const Json& sole_step(const Json& step, const char* list) {
+  const Json& steps = member(step, list);
+  if (member(step, "type") != "Sequence" || !steps.is_array() || steps.size() > 1) return step;
+  static const Json kNull;
+  return steps.empty() ? kNull : sole_step(steps[0], list);
+}
+
+std::string type_of(const Json& step) {
+  return step.is_null() ? "null" : member(step, "type").dump();
+}
+
+// Refuses a post-processor that changes the tokens of a text. ByteLevel moves offsets alone.
+void require_adds_nothing(const Json& step, const Pieces& pieces) {
+  const Json &type = member(step, "type"), &single = member(step, "single"),
+             &steps = member(step, "processors");
+  if (step.is_null() || type == "ByteLevel") return;
+  if (type == "Sequence" && steps.is_array()) {
+    for (const Json& one : steps) require_adds_nothing(one, pieces);
+    return;
+  }
+  if (type == "TemplateProcessing" && single.is_array()) {
+    for (const Json& part : single)
+      if (const Json& token = member(part, "SpecialToken/id"); !token.is_null())
+        pieces.fail(fmt::format("its post_processor adds {} to each text", token.dump()));
+    if (single.size() == 1 && member(single[0], "Sequence/id") == "A") return;
+  }
+  pieces.fail(
+      fmt::format("its post_processor is {}; Glim reads those that add no token", type_of(step)));
+}
+
 // A tokenizer.json of byte-level BPE.
 void read_tokenizer_json(const std::string& file, Pieces& pieces, ByteBpe& bpe,
                          std::vector<std::string>& notes) {
@@ -102,19 +132,25 @@ void read_tokenizer_json(const std::string& file, Pieces& pieces, ByteBpe& bpe,
                                                          {"model/dropout", nullptr},
                                                          {"model/byte_fallback", false},
                                                          {"model/ignore_merges", false},
-                                                         {"normalizer", nullptr},
                                                          {"model/continuing_subword_prefix", ""},
-                                                         {"model/end_of_word_suffix", ""},
-                                                         {"pre_tokenizer/use_regex", true},
-                                                         {"decoder/type", "ByteLevel"},
-                                                         {"post_processor/type", "ByteLevel"}};
+                                                         {"model/end_of_word_suffix", ""}};
   for (const auto& [path, value] : kWanted)
     if (const Json& found = member(json, path); !found.is_null() && found != value)
-      pieces.fail(fmt::format("its {} is {}; Glim reads GPT-2's, {}", path,
-                              found.is_structured() ? "another" : found.dump(), value.dump()));
-  if (member(json, "pre_tokenizer/type") != "ByteLevel")
-    pieces.fail("its pre_tokenizer/type is not GPT-2's, \"ByteLevel\"");
-  if (member(json, "pre_tokenizer/add_prefix_space") == true && !bpe.prefix_space)
+      pieces.fail(
+          fmt::format("its {} is {}; Glim reads GPT-2's, {}", path, found.dump(), value.dump()));
+  auto require_step = [&](const char* name, const char* list, const char* wanted) -> const Json& {
+    const Json& step = sole_step(member(json, name), list);
+    if (type_of(step) != wanted)
+      pieces.fail(fmt::format("its {} is {}; Glim reads GPT-2's, {}", name, type_of(step), wanted));
+    return step;
+  };
+  require_step("normalizer", "normalizers", "null");
+  if (!member(json, "decoder").is_null()) require_step("decoder", "decoders", "\"ByteLevel\"");
+  const Json& cut = require_step("pre_tokenizer", "pretokenizers", "\"ByteLevel\"");
+  if (member(cut, "use_regex") == false)
+    pieces.fail("its pre_tokenizer has use_regex false; Glim cuts words by GPT-2's pattern");
+  require_adds_nothing(member(json, "post_processor"), pieces);
+  if (member(cut, "add_prefix_space") == true && !bpe.prefix_space)
     notes.push_back(
         "no space before a text, although tokenizer.json says add_prefix_space: so does "
         "transformers, unless tokenizer_config.json says it");
@@ -168,8 +204,15 @@ TokenizerPtr gpt2_tokenizer(const std::string& folder, const Settings& settings,
                           : Json::object();
   const std::string file = path_in(folder, whole ? "tokenizer.json" : "vocab.json");
   Pieces pieces(file);
-  if (member(config, "add_bos_token") == true && !whole)
-    pieces.fail("its tokenizer_config.json adds a token to each text (add_bos_token)");
+  for (const auto& [name, does] : {std::pair("add_bos_token", "adds a token to each text"),
+                                   {"add_eos_token", "adds a token to each text"},
+                                   {"split_special_tokens", "cuts special tokens as text"}})
+    if (member(config, name) == true)
+      pieces.fail(fmt::format("its tokenizer_config.json {} ({})", does, name));
+  if (member(config, "clean_up_tokenization_spaces") == true)
+    notes.push_back(
+        "text comes out as its tokens say, although tokenizer_config.json says "
+        "clean_up_tokenization_spaces: so does transformers 5");
   ByteBpe bpe;
   bpe.prefix_space = member(config, "add_prefix_space") == true;
   if (whole)
@@ -204,6 +247,23 @@ std::optional<MarianPieces> marian_pieces(const std::string& folder, Index rows)
   pieces.put_all(read_object(file));
   found.by_id = pieces.complete(rows);
   found.folder = folder;
+  if (has(folder, "tokenizer_config.json")) {
+    const Json config = read_object(path_in(folder, "tokenizer_config.json"));
+    if (member(config, "separate_vocabs") == true)
+      pieces.fail("its tokenizer_config.json says separate_vocabs; Glim reads one for both sides");
+    if (const Json& options = member(config, "sp_model_kwargs"); !options.empty())
+      pieces.fail(fmt::format("its tokenizer_config.json has sp_model_kwargs {}; Glim has none",
+                              options.dump()));
+    for (const auto& [id, token] : member(config, "added_tokens_decoder").items()) {
+      const Json& text = member(token, "content");
+      const bool code = text.is_string() && text.get<std::string>().starts_with(">>");
+      if (!code && text != "</s>" && text != "<unk>" && text != "<pad>")
+        pieces.fail(
+            fmt::format("its tokenizer_config.json adds the token {}; Glim reads those "
+                        "that the SentencePiece models cut",
+                        text.dump()));
+    }
+  }
   for (auto [name, id] :
        {std::pair("</s>", &found.eos), {"<unk>", &found.unk}, {"<pad>", &found.pad}}) {
     auto at = std::ranges::find(found.by_id, name);

@@ -7,6 +7,7 @@
 #include "tensor/error.hpp"
 #include "tensor/io/input_file.hpp"
 #include "tensor/io/stored_json.hpp"
+#include "tools/common/folder.hpp"
 
 namespace glim {
 
@@ -21,8 +22,7 @@ Settings Settings::of(const std::map<std::string, std::string>& metadata, const 
     s.where_ = file + ": the config in its metadata";
   } else {
     std::filesystem::path beside = std::filesystem::path(file).parent_path() / "config.json";
-    std::error_code error;
-    if (!std::filesystem::exists(beside, error)) return s;
+    if (!is_there(beside.string())) return s;
     InputFile config(beside.string());
     constexpr std::uint64_t kMost = 1'000'000;
     if (config.size() > kMost)

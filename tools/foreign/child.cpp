@@ -34,6 +34,8 @@ double seconds_of(const timeval& t) {
   return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
 }
 
+bool try_again() { return errno == EAGAIN || errno == EINTR; }
+
 // The last line that is not empty.
 std::string last_line(std::string text) {
   text.erase(text.find_last_not_of(" \r\n") + 1);
@@ -121,12 +123,14 @@ void Child::fail_ended() {
   throw ProgramError(cause);
 }
 
-// Reads what is there. False at the end.
+// Reads what is there. False at the end; ValueError if it cannot be read.
 bool Child::read_some(Descriptor& from, std::string& to) {
   char buffer[1 << 16];
   const ssize_t n = ::read(from.fd, buffer, sizeof buffer);
   if (n > 0) to.append(buffer, static_cast<std::size_t>(n));
-  return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+  if (n < 0 && !try_again())
+    fail(std::string("its output cannot be read: ") + std::strerror(errno));
+  return n != 0;
 }
 
 void Child::read_errors() {
@@ -160,7 +164,10 @@ std::string Child::ask(const std::string& line, double seconds) {
     if (fds[2].revents) {
       const ssize_t n = ::write(in_.fd, request.data() + sent, request.size() - sent);
       if (n > 0) sent += static_cast<std::size_t>(n);
-      if (n < 0 && errno == EPIPE) sent = request.size();  // its end, or its silence, will tell
+      if (n < 0 && errno == EPIPE)
+        sent = request.size();  // it closed its input; its exit or the timeout says why
+      else if (n < 0 && !try_again())
+        fail(std::string("its input cannot be written: ") + std::strerror(errno));
     }
     end = output_.find('\n', before);
     if (output_.size() > kLongestLine && end == std::string::npos)

@@ -1,6 +1,7 @@
 #include "tools/render/save_picture.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
 
@@ -39,11 +40,13 @@ void save_picture(const std::string& svg, const std::string& path) {
   std::string missing = said ? "" : without_font(svg);
   if (missing.empty()) return;
   said = true;
-  fmt::print(
-      stderr,
-      "glim: warning: {}: no font on this machine has {}, so they are boxes; Debian's package "
-      "fonts-wqy-microhei has Chinese, Japanese and Korean\n",
-      printable(path), missing);
+  std::fputs(
+      fmt::format(
+          "glim: warning: {}: no font on this machine has {}, so they are boxes; Debian's package "
+          "fonts-wqy-microhei has Chinese, Japanese and Korean\n",
+          path, missing)
+          .c_str(),
+      stderr);
 }
 
 }  // namespace glim

@@ -5,6 +5,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
+#include "tensor/io/checksum.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tensor/io/stored_json.hpp"
 #include "tools/common/number.hpp"
@@ -42,7 +43,7 @@ void save_checkpoint(const std::string& path, const Checkpoint& c) {
   metadata["options"] = c.options.to_json();
   metadata["config"] = c.config_toml;
   metadata["state"] = c.state.to_json();
-  write_safetensors(path, tensors, metadata);
+  write_safetensors(path, tensors, with_checksum(tensors, metadata));
 }
 
 Checkpoint load_checkpoint(const std::string& path) {

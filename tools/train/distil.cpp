@@ -1,5 +1,6 @@
 #include "tools/train/distil.hpp"
 
+#include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
 
@@ -31,7 +32,9 @@ void distil(const TrainOptions& o, const Processes& processes) {
     for (const std::string& line : best_translations(translator, part, t, processes))
       text += line + "\n";
     if (processes.first() && !quiet())
-      fmt::print(stderr, "teacher: {} of {} sentences translated\n", end, sources.size());
+      std::fputs(
+          fmt::format("teacher: {} of {} sentences translated\n", end, sources.size()).c_str(),
+          stderr);
   }
   make_folder(o.out);
   write_file_atomically(distilled_file(o), text);

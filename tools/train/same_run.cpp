@@ -1,10 +1,11 @@
 #include "tools/train/same_run.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 
 #include "tensor/error.hpp"
+#include "tensor/io/input_file.hpp"
 #include "tensor/matmul/plan.hpp"
 #include "tools/common/counted.hpp"
 #include "tools/train/fingerprint.hpp"
@@ -14,10 +15,10 @@ namespace glim {
 namespace {
 
 void mix_file(Fingerprint& f, const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::vector<char> block(1 << 20);
-  while (in.read(block.data(), std::ssize(block)) || in.gcount() > 0)
-    f.mix_all(std::string_view(block.data(), static_cast<std::size_t>(in.gcount())));
+  constexpr std::uint64_t kBlock = 1 << 20;
+  const InputFile in(path);
+  for (std::uint64_t at = 0; at < in.size(); at += kBlock)
+    f.mix_all(in.read_text(at, std::min(kBlock, in.size() - at)));
 }
 
 struct Compared {

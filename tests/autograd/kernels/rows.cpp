@@ -214,16 +214,16 @@ TEST_CASE("one element has a layer norm's gradient of exactly 0", "[kernels]") {
 
 TEST_CASE("gradients of functions equal their differences", "[kernels]") {
   struct Named {
-    Function f;
+    ElementFunction f;
     bool keeps_output;
   };
   const double h = 1e-6;
   for (Isa isa : supported_isas())
-    for (auto [f, keeps_output] : {Named{Function::Tanh, true},
-                                   {Function::Sigmoid, true},
-                                   {Function::Silu, false},
-                                   {Function::GeluErf, false},
-                                   {Function::GeluTanh, false}})
+    for (auto [f, keeps_output] : {Named{ElementFunction::Tanh, true},
+                                   {ElementFunction::Sigmoid, true},
+                                   {ElementFunction::Silu, false},
+                                   {ElementFunction::GeluErf, false},
+                                   {ElementFunction::GeluTanh, false}})
       for (Index n : {1, 7, 8, 15, 16, 17, 33}) {
         auto x = random<double>(static_cast<std::size_t>(n), 1), y = x, dy = x, dx = x;
         auto above = x, below = x;

@@ -30,8 +30,8 @@ std::vector<T> joined(std::initializer_list<std::vector<T>> parts) {
 template <class T>
 void check_functions(Index n) {
   auto x = random<T>(size(n), 1), dy = random<T>(size(n), 2);
-  for (Function f :
-       {Function::Tanh, Function::Sigmoid, Function::Silu, Function::GeluErf, Function::GeluTanh})
+  for (ElementFunction f : {ElementFunction::Tanh, ElementFunction::Sigmoid, ElementFunction::Silu,
+                            ElementFunction::GeluErf, ElementFunction::GeluTanh})
     check_same_bits("gradient of a function", n, [&](Isa isa) {
       std::vector<T> dx(size(n));
       dispatch<simd::function_grad<T>>.on(isa)(f, n, x.data(), dy.data(), dx.data());

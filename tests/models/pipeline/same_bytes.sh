@@ -114,6 +114,7 @@ size = struct.unpack("<Q", whole[:8])[0]
 header, rest = json.loads(whole[8:8 + size]), whole[8 + size:]
 def write(name, change):
     changed = json.loads(json.dumps(header))
+    del changed["__metadata__"]["glim_checksum"]
     change(changed["__metadata__"])
     text = json.dumps(changed).encode()
     open(name, "wb").write(struct.pack("<Q", len(text)) + text + rest)

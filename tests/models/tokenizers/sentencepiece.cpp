@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <sentencepiece_processor.h>
 #include <string>
 #include <unistd.h>
 #include <vector>
 
 #include "models/tokenizers/base64.hpp"
 #include "models/tokenizers/sentencepiece_model.hpp"
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/sanitized.hpp"
@@ -219,6 +221,36 @@ TEST_CASE("small and odd texts train or are refused, nothing else", "[sentencepi
   }
 }
 
+TEST_CASE("a SentencePiece model says whether white space stays", "[sentencepiece]") {
+  const auto text = generated_text(300);
+  const TokenizerPtr plain = train_tokenizer(pieces("unigram", 90), text);
+  const std::string model = dynamic_cast<const SentencePieceTokenizer&>(*plain).model();
+  // normalizer_spec (3): add_dummy_prefix (3), remove_extra_whitespaces (4); trainer_spec (2): treat_whitespace_as_suffix
+  const std::string no_prefix("\x1A\x02\x18\x00", 4), keeps("\x1A\x02\x20\x00", 4),
+      suffix("\x12\x03\xC0\x01\x01", 5);
+  const std::string lines[] = {"  ka  lomi ", "ka lomi", " tre", "un\tber   .", "我有  一只猫"};
+  for (const std::string& settings :
+       {keeps, no_prefix, suffix, keeps + no_prefix, no_prefix + keeps, keeps + suffix}) {
+    const SentencePieceTokenizer mine(model + settings);
+    sentencepiece::SentencePieceProcessor theirs;
+    REQUIRE(theirs.LoadFromSerializedProto(model + settings).ok());
+    const bool as_it_is = settings.find(keeps) != std::string::npos;
+    for (const std::string& line : lines) {
+      INFO(line);
+      std::vector<int> ids;
+      std::string said;
+      REQUIRE(theirs.Encode(as_it_is ? line : normalize_spaces(line), &ids).ok());
+      REQUIRE(theirs.Decode(ids, &said).ok());
+      CHECK(mine.encode(line) == std::vector<std::int64_t>(ids.begin(), ids.end()));
+      CHECK(mine.decode(mine.encode(line)) == said);
+    }
+  }
+  const SentencePieceTokenizer kept(model + keeps);
+  CHECK(kept.encode("ka  lomi") != plain->encode("ka  lomi"));
+  CHECK(kept.decode(kept.encode("ka  lomi ")) == "ka  lomi ");
+  CHECK(plain->decode(plain->encode("ka  lomi ")) == "ka lomi");
+}
+
 TEST_CASE("damaged SentencePiece models are errors", "[sentencepiece]") {
   const auto text = generated_text(100);
   for (const std::string kind : {"unigram", "bpe"}) {
@@ -270,7 +302,7 @@ TEST_CASE("a SentencePiece model must be one of Glim's kind", "[sentencepiece]")
   const std::string good = specials + piece("a", 1);
   const std::pair<std::string, std::string> bad[] = {
       {specials, "has no pieces"},
-      {specials + piece("a", 4), "piece 4 is of type 4"},
+      {specials + piece("a", 4), "piece 4 (\"a\") is of type user-defined"},
       {specials + piece("a", 1) + piece("a", 1), "piece 5 occurs twice"},
       {specials + piece("", 1), "piece 4 is empty"},
       {specials + piece("\xFF", 1), "piece 4 is not valid UTF-8"},
@@ -281,6 +313,7 @@ TEST_CASE("a SentencePiece model must be one of Glim's kind", "[sentencepiece]")
       {good + field(3, field(2, "map")), "compiled character map"},
       {good + field(2, std::string("\x18\x04", 2)), "neither a unigram nor a BPE model"},
       {good + field(2, std::string("\xC0\x02\x00", 3)), "numbered differently"},
+      {good + field(3, std::string("\x28\x00", 2)), "escape_whitespaces"},
       {good + field(4, "x"), "self-tests"},
       {good + "\x0A\x7F", "ends too early"},
       {good + "\x0B", "unknown type"},

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tensor/io/checksum.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
 
@@ -91,6 +92,50 @@ TEST_CASE("elements are at multiples of their size, in an order of names", "[saf
         "\"c\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[8,20]},"
         "\"a\":{\"dtype\":\"BOOL\",\"shape\":[5],\"data_offsets\":[20,25]},"
         "\"d\":{\"dtype\":\"BOOL\",\"shape\":[3],\"data_offsets\":[25,28]}}    ");
+}
+
+TEST_CASE("a checksum tells damage from what was written", "[safetensors]") {
+  CHECK(xxh64("", 0) == 0xEF46DB3751D8E999);  // XXH64 as xxhash.com has it
+  CHECK(xxh64("abc", 3) == 0x44BC2CF5AD770999);
+  const std::string long_text = "The quick brown fox jumps over the lazy dog, and over 31 more.";
+  CHECK(xxh64(long_text.data(), long_text.size(), 7) == 0xA62D016B2FBC361F);
+
+  Scratch scratch;
+  const Tensors tensors = {{"a", random_tensor({3, 5}, DType::Float32, 1)},
+                           {"b", ones({7}, DType::Bool)},
+                           {"large", ones({3, 100'000})},
+                           {"view", transpose(random_tensor({2, 3}, DType::Float64, 2))}};
+  const std::map<std::string, std::string> metadata = {{"k", "some text"}};
+  write_safetensors(scratch / "f", tensors, with_checksum(tensors, metadata));
+  CHECK(read_safetensors(scratch / "f").metadata == metadata);
+  const std::string good = contents(scratch / "f");
+  const std::string refused =
+      (scratch / "f") +
+      ": does not match its glim_checksum: it is damaged, or another program "
+      "changed it; use another copy, or leave that entry of the metadata out";
+  auto problem_of_bytes = [&](std::string bytes) {
+    put(scratch / "f", bytes);
+    return error_of<FileError>([&] { read_safetensors(scratch / "f"); });
+  };
+  auto with = [&](const std::string& from, const std::string& to) {
+    std::string bytes = good;
+    return bytes.replace(bytes.find(from), from.size(), to);
+  };
+  CHECK(problem_of_bytes(with("some text", "other one")) == refused);
+  CHECK(problem_of_bytes(with("\"a\"", "\"c\"")) == refused);
+  CHECK(problem_of_bytes(with("[3,5]", "[5,3]")) == refused);
+  for (std::size_t i = 1; i <= 90; ++i) {  // an element of each tensor among them
+    std::string bytes = good;
+    bytes[bytes.size() - i] = static_cast<char>(bytes[bytes.size() - i] ^ 1);
+    CHECK(problem_of_bytes(bytes) == refused);
+  }
+  const std::string one("\0\0\x80\x3F", 4);
+  for (const std::size_t at : {400'000, 1'048'576, 1'100'000})  // of both blocks of the large one
+    CHECK(problem_of_bytes(std::string(good).replace(good.find(one) + at, 4, "\0\0\0\0", 4)) ==
+          refused);
+  CHECK(problem_of_bytes(good.substr(0, good.size() - 60) + std::string(60, '\0')) != "");
+  CHECK(problem_of_bytes(with("glim_checksum", "its_checksum ")) == "");  // a file without one
+  CHECK(problem_of_bytes(good) == "");
 }
 
 TEST_CASE("files of the safetensors library are read", "[safetensors]") {

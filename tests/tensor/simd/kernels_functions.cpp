@@ -17,16 +17,17 @@ namespace {
 
 struct Exact {
   const char* name;
-  Function f;
+  ElementFunction f;
   double (*value)(double);
   float low, high;
   double ulps;  // largest error allowed, in units in the last place of the exact value
 };
 const Exact kExact[] = {
-    {"exp", Function::Exp, [](double x) { return std::exp(x); }, -87, 88.7f, 2},
-    {"tanh", Function::Tanh, [](double x) { return std::tanh(x); }, -12, 12, 3},
-    {"sigmoid", Function::Sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, -80, 80, 4},
-    {"erf", Function::Erf, [](double x) { return std::erf(x); }, -5, 5, 4},
+    {"exp", ElementFunction::Exp, [](double x) { return std::exp(x); }, -87, 88.7f, 2},
+    {"tanh", ElementFunction::Tanh, [](double x) { return std::tanh(x); }, -12, 12, 3},
+    {"sigmoid", ElementFunction::Sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, -80, 80,
+     4},
+    {"erf", ElementFunction::Erf, [](double x) { return std::erf(x); }, -5, 5, 4},
 };
 
 double unit(double y) {
@@ -35,7 +36,7 @@ double unit(double y) {
          static_cast<double>(f);
 }
 
-std::vector<float> of(Isa isa, Function f, std::vector<float> x) {
+std::vector<float> of(Isa isa, ElementFunction f, std::vector<float> x) {
   dispatch<simd::function<float>>.on(isa)(f, static_cast<Index>(x.size()), x.data(), x.data());
   return x;
 }
@@ -67,19 +68,24 @@ TEST_CASE("vector functions have the limits of the C library's", "[kernels]") {
   const float inf = std::numeric_limits<float>::infinity();
   for (Isa isa : supported_isas()) {
     INFO(name_of(isa));
-    CHECK(of(isa, Function::Exp, {-inf, -200, 0, 90, inf}) ==
+    CHECK(of(isa, ElementFunction::Exp, {-inf, -200, 0, 90, inf}) ==
           std::vector<float>{0, 0, 1, inf, inf});
-    CHECK(of(isa, Function::Exp, {-100})[0] == Approx(std::exp(-100.0)).epsilon(0.1));  // subnormal
-    CHECK(of(isa, Function::Tanh, {-inf, -20, 0, 20, inf}) == std::vector<float>{-1, -1, 0, 1, 1});
-    CHECK(of(isa, Function::Sigmoid, {-inf, 0, inf}) == std::vector<float>{0, 0.5f, 1});
-    CHECK(of(isa, Function::Erf, {-inf, -6, 0, 6, inf}) == std::vector<float>{-1, -1, 0, 1, 1});
+    CHECK(of(isa, ElementFunction::Exp, {-100})[0] ==
+          Approx(std::exp(-100.0)).epsilon(0.1));  // subnormal
+    CHECK(of(isa, ElementFunction::Tanh, {-inf, -20, 0, 20, inf}) ==
+          std::vector<float>{-1, -1, 0, 1, 1});
+    CHECK(of(isa, ElementFunction::Sigmoid, {-inf, 0, inf}) == std::vector<float>{0, 0.5f, 1});
+    CHECK(of(isa, ElementFunction::Erf, {-inf, -6, 0, 6, inf}) ==
+          std::vector<float>{-1, -1, 0, 1, 1});
     // Where one formula ends and the next begins, the next.
-    CHECK(of(isa, Function::Tanh, {-0.625, 0.625}) ==
+    CHECK(of(isa, ElementFunction::Tanh, {-0.625, 0.625}) ==
           std::vector<float>{-0x1.1bf48p-1f, 0x1.1bf48p-1f});
-    CHECK(of(isa, Function::Erf, {-1, 1}) == std::vector<float>{-0x1.af767ap-1f, 0x1.af767ap-1f});
+    CHECK(of(isa, ElementFunction::Erf, {-1, 1}) ==
+          std::vector<float>{-0x1.af767ap-1f, 0x1.af767ap-1f});
     float nan = std::numeric_limits<float>::quiet_NaN();
-    for (Function f : {Function::Exp, Function::Tanh, Function::Sigmoid, Function::Erf,
-                       Function::Silu, Function::GeluErf, Function::GeluTanh})
+    for (ElementFunction f : {ElementFunction::Exp, ElementFunction::Tanh, ElementFunction::Sigmoid,
+                              ElementFunction::Erf, ElementFunction::Silu, ElementFunction::GeluErf,
+                              ElementFunction::GeluTanh})
       CHECK(std::isnan(of(isa, f, {nan})[0]));
   }
   CHECK(log(tensor({0, 1, inf})).to_vector<float>() == std::vector<float>{-inf, 0, inf});
@@ -92,7 +98,7 @@ TEST_CASE("rows of any length equal the definition", "[kernels]") {
     for (Index n : {1, 7, 8, 15, 16, 17, 33}) {
       std::vector<double> x(static_cast<std::size_t>(n)), y = x;
       for (std::size_t i = 0; i < x.size(); ++i) x[i] = 0.37 * static_cast<double>(i) - 3;
-      dispatch<simd::function<double>>.on(isa)(Function::GeluErf, n, x.data(), y.data());
+      dispatch<simd::function<double>>.on(isa)(ElementFunction::GeluErf, n, x.data(), y.data());
       for (std::size_t i = 0; i < x.size(); ++i)
         CHECK(y[i] == Approx(x[i] * 0.5 * (1 + std::erf(x[i] / std::sqrt(2.0)))).margin(1e-14));
     }

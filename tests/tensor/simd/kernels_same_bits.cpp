@@ -24,8 +24,9 @@ template <class T>
 void check_rows(Index n) {
   auto x = random<T>(size(n), 1), z = random<T>(size(n), 2);
   for (T& v : x) v *= 4;
-  for (Function f : {Function::Exp, Function::Tanh, Function::Sigmoid, Function::Erf,
-                     Function::Silu, Function::GeluErf, Function::GeluTanh})
+  for (ElementFunction f :
+       {ElementFunction::Exp, ElementFunction::Tanh, ElementFunction::Sigmoid, ElementFunction::Erf,
+        ElementFunction::Silu, ElementFunction::GeluErf, ElementFunction::GeluTanh})
     check_same_bits("function", n, [&](Isa isa) {
       auto y = x;
       dispatch<simd::function<T>>.on(isa)(f, n, x.data(), y.data());

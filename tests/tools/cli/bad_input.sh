@@ -181,6 +181,27 @@ hostile "unknown dtype" 'bad\.safetensors'
 header '{"a":{"dtype":"F32","shape":[16],"data_offsets":[0,64]}}'
 hostile "no checkpoint of Glim" 'bad\.safetensors'
 head -c 5000 /dev/urandom >bad.safetensors; hostile "noise" 'bad\.safetensors'
+# damaged FILE: its last elements are 0; unsound FILE WEIGHT: the last of its elements is NaN, and there is no checksum.
+damaged() {
+  cp "$1" bad.safetensors
+  head -c 400 /dev/zero | dd of=bad.safetensors bs=1 seek=$(($(stat -c %s "$1") - 400)) conv=notrunc status=none
+}
+unsound() {
+  unchecked "$1" >bad.safetensors
+  printf '\0\0\300\177' | dd of=bad.safetensors bs=1 seek=$(($(stat -c %s "$1") - 4)) conv=notrunc status=none
+}
+checksum='bad\.safetensors: does not match its glim_checksum: it is damaged'
+infinite='bad\.safetensors: its tensor .* is not finite'
+damaged model/best.safetensors; hostile "zeros in a model" "$checksum"
+unsound model/best.safetensors; hostile "a weight that is NaN" "$infinite"
+refuse "as one of a mean" "$infinite" limited average model/best.safetensors bad.safetensors --out mean.safetensors
+refuse "as a beginning" "$infinite" limited train --init-from bad.safetensors --task copy "${small[@]}" --out fresh
+refuse "as a teacher" "$infinite" limited train --task copy --teacher bad.safetensors "${small[@]}" --out fresh
+damaged model/last.safetensors; cp -r model broken; mv bad.safetensors broken/last.safetensors
+resumed() { limited train --resume --epochs 2 --progress none --out broken; }
+refuse "zeros to resume from" 'broken/last\.safetensors: does not match its glim_checksum' resumed
+unsound model/last.safetensors; mv bad.safetensors broken/last.safetensors
+refuse "a number that is not finite to resume from" 'broken/last\.safetensors: its tensor .* is not finite' resumed
 refuse "no model there" 'nowhere' limited translate --model nowhere <good.src
 
 # --- translation ---

@@ -32,6 +32,28 @@ report "as JSON, the error is in its line" "$([ $? = 1 ] &&
   [ "$(grep -o '"line":[0-9]*\|"error":"[0-9a-z]*' out | tr -d '\n')" = \
     '"line":1"line":2"error":"invalid"line":3"line":4"error":"40"line":5' ] || show out err)"
 
+# --- standard input that cannot be read ---
+reads_folder() { "$glim" "$@" </; }
+reads_nothing() { "$glim" "$@" <&-; }
+printf 'a b c\tgood\nd e f\tbad\na b\tgood\ne f\tbad\n' >labelled
+printf 'a\tA\nb\tB\n\na\tA\nb\tB\n\na\tA\n\nb\tB\n' >tagged
+for kind in classifier tagger; do
+  file=labelled
+  [ $kind = classifier ] || file=tagged
+  "$glim" train --kind $kind --labelled $file "${small[@]}" --out $kind >log 2>&1 || { cat log; exit 1; }
+done
+verbs=("translate --model model" "classify --model classifier" "classify --model tagger")
+"$glim" step --help >/dev/null 2>&1 && verbs+=("step --model model")
+for verb in "${verbs[@]}"; do
+  refuse "$verb reads a folder" 'standard input: cannot be read: Is a directory' reads_folder $verb
+  refuse "$verb reads what is closed" 'standard input: cannot be read: Bad file descriptor' reads_nothing $verb
+done
+refuse "train reads a folder" 'standard input: Is a directory' reads_folder train --source - --target good --out none
+
+# --- progress that cannot be written ---
+"$glim" train --task copy --examples 8 --max-length 12 "${small[@]}" --teacher model --out taught >log 2>/dev/full
+report "a full standard error ends no run" "$([ $? = 0 ] && [ -s taught/last.safetensors ] || show log)"
+
 # --- a reader that goes away ---
 gone() {  # NAME FILES COMMAND...: without a reader the command ends well, and the files are there
   local name=$1 files=$2 status=0

@@ -275,13 +275,20 @@ TEST_CASE("import: tokenizer files that contradict the model or each other", "[c
   CHECK(contains(refused("gpt2", "tokenizer.json",
                          in_place("tokenizer.json", "\"normalizer\": null",
                                   "\"normalizer\": {\"type\": \"NFC\"}")),
-                 "its normalizer is another; Glim reads GPT-2's, null"));
+                 "its normalizer is \"NFC\"; Glim reads GPT-2's, null"));
   CHECK(contains(refused("gpt2", "tokenizer.json",
                          in_place("tokenizer.json", "\"lstrip\": false", "\"lstrip\": true")),
                  "the added token \"<|endoftext|>\" has lstrip"));
   CHECK(contains(
       refused("gpt2", "tokenizer.json", [](const Folder& f) { f.write("tokenizer.json", "[]"); }),
       "is not a JSON object"));
+  for (const char* name : {"config.json", "tokenizer.json", "tokenizer_config.json"})
+    CHECK(contains(refused("gpt2", name,
+                           [&](const Folder& f) {  // a link to itself
+                             f.remove(name);
+                             fs::create_symlink(name, f.file(name));
+                           }),
+                   "cannot be read: Too many levels of symbolic links"));
   CHECK(contains(refused("marian", "source.spm", [](const Folder& f) { f.remove("source.spm"); }),
                  "source.spm: is missing beside target.spm"));
   CHECK(contains(
@@ -295,6 +302,76 @@ TEST_CASE("import: tokenizer files that contradict the model or each other", "[c
   CHECK(contains(refused("marian", "vocab.json",
                          in_place("vocab.json", "\"<unk>\": 1", "\"<unk>\": 1, \"wombat\": 148")),
                  "has 149 tokens, the model's embeddings 148 rows"));
+}
+
+TEST_CASE("import: what tokenizer files say is compared where it means something", "[convert]") {
+  const auto said = [](const std::string& name, const char* file, const std::string& at,
+                       const Json& value) {
+    Folder folder(name);
+    Json json = Json::parse(read_file(folder.file(file), "test"));
+    json[Json::json_pointer("/" + at)] = value;
+    folder.write(file, json.dump());
+    return message_of<FileError>([&] {
+      const ImportedModel model = imported(name, folder.path());
+      if (name != "gpt2") return;
+      const TokenizerPtr t = tokenizer_of(model, "tokenizer");
+      const std::string line = lines()["lines"][0];
+      auto expected = lines()["gpt2"][0].get<std::vector<std::int64_t>>();
+      for (std::int64_t& id : expected) id += kSpecialTokens;
+      CHECK(t->encode_text(line) == expected);
+    });
+  };
+  const Json sequence = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
+             end = {{"SpecialToken", {{"id", "<|endoftext|>"}, {"type_id", 0}}}},
+             bytes = {{"type", "ByteLevel"}, {"trim_offsets", false}, {"use_regex", true}};
+  const auto sequence_of = [](const char* list, const Json& steps) {
+    return Json{{"type", "Sequence"}, {"type_id", nullptr}, {list, steps}};
+  };
+  const auto templated = [](const Json& single) {
+    return Json{{"type", "TemplateProcessing"}, {"single", single}, {"pair", Json::array()}};
+  };
+  const auto step = [&](const char* name, const Json& value) {
+    return said("gpt2", "tokenizer.json", name, value);
+  };
+  const std::string kTaken = "nothing thrown";
+  // Steps that change nothing; transformers 5 writes the first one.
+  CHECK(step("post_processor", templated(Json::array({sequence}))) == kTaken);
+  CHECK(step("post_processor",
+             sequence_of("processors", {bytes, templated(Json::array({sequence}))})) == kTaken);
+  CHECK(step("normalizer", sequence_of("normalizers", Json::array())) == kTaken);
+  CHECK(step("pre_tokenizer", sequence_of("pretokenizers", Json::array({bytes}))) == kTaken);
+  CHECK(step("decoder", sequence_of("decoders", Json::array({bytes}))) == kTaken);
+  // Steps that change tokens.
+  CHECK(contains(step("post_processor", templated(Json::array({end, sequence}))),
+                 "its post_processor adds \"<|endoftext|>\" to each text"));
+  CHECK(contains(
+      step("post_processor", sequence_of("processors", {bytes, templated({sequence, end})})),
+      "its post_processor adds \"<|endoftext|>\" to each text"));
+  CHECK(
+      contains(step("post_processor", templated({sequence, sequence})),
+               "its post_processor is \"TemplateProcessing\"; Glim reads those that add no token"));
+  CHECK(contains(step("post_processor", {{"type", "RobertaProcessing"}}),
+                 "its post_processor is \"RobertaProcessing\""));
+  CHECK(contains(
+      step("normalizer", sequence_of("normalizers", {{{"type", "Lowercase"}}, {{"type", "NFC"}}})),
+      "its normalizer is \"Sequence\"; Glim reads GPT-2's, null"));
+  CHECK(contains(step("normalizer", {{"type", "Lowercase"}}), "its normalizer is \"Lowercase\""));
+  CHECK(contains(step("pre_tokenizer", {{"type", "Whitespace"}}),
+                 "its pre_tokenizer is \"Whitespace\"; Glim reads GPT-2's, \"ByteLevel\""));
+  CHECK(contains(step("pre_tokenizer", {{"type", "ByteLevel"}, {"use_regex", false}}),
+                 "its pre_tokenizer has use_regex false"));
+  CHECK(contains(step("decoder", {{"type", "WordPiece"}}), "its decoder is \"WordPiece\""));
+  CHECK(contains(said("gpt2", "tokenizer.json", "model/ignore_merges", true),
+                 "its model/ignore_merges is true"));
+  for (const std::string name : {"add_bos_token", "add_eos_token", "split_special_tokens"})
+    CHECK(contains(said("gpt2", "tokenizer_config.json", name, true), "(" + name + ")"));
+  CHECK(contains(said("marian", "tokenizer_config.json", "separate_vocabs", true),
+                 "its tokenizer_config.json says separate_vocabs"));
+  CHECK(contains(said("marian", "tokenizer_config.json", "sp_model_kwargs/reverse", true),
+                 "has sp_model_kwargs {\"reverse\":true}"));
+  CHECK(
+      contains(said("marian", "tokenizer_config.json", "added_tokens_decoder/147/content", "<sep>"),
+               "its tokenizer_config.json adds the token \"<sep>\""));
 }
 
 TEST_CASE("A damaged SentencePiece model of another program is an error at most", "[convert]") {

@@ -64,7 +64,7 @@ noam+=(--noam-factor 2 --warmup 5)
 "${noam[@]}" --epochs 4 --out whole >whole.log 2>&1
 "${noam[@]}" --epochs 2 --out half >log 2>&1
 was='\\"rate\\":0.0,\\"noam_factor\\":2.0' is='\\"rate\\":2.0                    '
-sed "s/$was/$is/" half/last.safetensors >older
+unchecked half/last.safetensors | sed "s/$was/$is/" >older
 report "an older checkpoint" "$(cmp -s older half/last.safetensors && echo "nothing was changed")"
 mv older half/last.safetensors
 "$glim" train --resume --epochs 4 --out half >log 2>&1

@@ -4,7 +4,7 @@
 // One line out for each: the label, a tab, every label's probability, and for files a tab and the name. A file that
 // cannot be read is reported and has neither; the exit status then is 1. With --labels (IDX) or --image-folder (a folder for each class) accuracy is measured instead.
 #include <algorithm>
-#include <iostream>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -81,7 +81,7 @@ void classify_images(const ClassifyArguments& a, const ModelFile& model) {
   bool all = true;
   for (const std::string& file : a.files) all = classify_file(a, classifier, file) && all;
   std::string line;
-  while (a.files.empty() && next_line(std::cin, line))
+  while (a.files.empty() && next_line(stdin, line))
     if (!line.empty()) all = classify_file(a, classifier, line) && all;
   if (!all) throw Exit(1);
 }

@@ -2,7 +2,7 @@
 //
 // One line in gives one line out, at once: the label, a tab, and every label's probability. An empty line stays
 // empty. So does a line that cannot be read, which is reported; the exit status then is 1.
-#include <iostream>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "models/tokenizers/utf8.hpp"
@@ -35,7 +35,7 @@ void classify_sentences(const ClassifyArguments& a, const ModelFile& model) {
   if (!a.labelled.empty()) return measure_labelled(classifier, a);
   std::string line;
   bool all = true;
-  for (Index number = 1; next_line(std::cin, line); ++number) {
+  for (Index number = 1; next_line(stdin, line); ++number) {
     if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
     std::string name = "standard input:" + std::to_string(number);
     auto find = [&]() -> std::optional<Classified> {

@@ -3,8 +3,8 @@
 // A sentence a line in gives TOKEN<TAB>LABEL lines and a blank one, as --labelled reads them; with --json an object a
 // sentence. A line that is empty or cannot be read, which is reported, gives the blank line alone; the exit status then
 // is 1.
+#include <cstdio>
 #include <fmt/format.h>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "models/tokenizers/utf8.hpp"
@@ -51,7 +51,7 @@ void classify_tokens(const ClassifyArguments& a, const ModelFile& model) {
   if (!a.labelled.empty()) return measure_labelled(a, tagger);
   std::string line;
   bool all = true;
-  for (Index number = 1; next_line(std::cin, line); ++number) {
+  for (Index number = 1; next_line(stdin, line); ++number) {
     if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
     const std::string name = "standard input:" + std::to_string(number);
     std::vector<std::string> tokens, labels;

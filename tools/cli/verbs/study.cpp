@@ -4,6 +4,7 @@
 // --out keeps the numbers as JSON and the plots as pictures. Processes share the seeds.
 #include "tools/study/study.hpp"
 
+#include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
@@ -70,7 +71,7 @@ void run_study(StudyArguments a) {
   for (const Study* s : wanted) {
     if (is_terminal(2) && !quiet())
       a.options.starting = [&](std::uint64_t seed) {
-        fmt::print(stderr, "{}: seed {}\n", s->name, seed);
+        std::fputs(fmt::format("{}: seed {}\n", s->name, seed).c_str(), stderr);
       };
     results.push_back(run_study(*s, a.options, world));
     print_line((results.size() > 1 ? "\n" : "") + to_text(results.back()));

@@ -6,8 +6,8 @@
 // reported on standard error and counts as empty; the others are translated, and the exit status is 1. With
 // --json a line is an object (tools/cli/json.md). Words that the vocabulary lacks are named on standard error,
 // unless the model copies them.
+#include <cstdio>
 #include <fmt/format.h>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -89,7 +89,7 @@ void run_translate(TranslateArguments& a) {
     errors.clear();
   };
   std::string line;
-  while (next_line(std::cin, line)) {
+  while (next_line(stdin, line)) {
     if (first == 0 && lines.empty() && line.rfind("\xEF\xBB\xBF", 0) == 0) line.erase(0, 3);
     names.push_back("standard input:" + std::to_string(first + lines.size() + 1));
     errors.emplace_back();

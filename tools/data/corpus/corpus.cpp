@@ -1,8 +1,9 @@
 #include "tools/data/corpus/corpus.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fmt/format.h>
-#include <istream>
 #include <string_view>
 #include <utility>
 
@@ -83,12 +84,13 @@ class LineReader {
 
 }  // namespace
 
-bool next_line(std::istream& in, std::string& line) {
+bool next_line(std::FILE* in, std::string& line) {
   line.clear();
   int c = 0;
-  while ((c = in.get()) != std::istream::traits_type::eof() && c != '\n')
+  while ((c = std::getc(in)) != EOF && c != '\n')
     if (line.size() <= kMostLineBytes) line += static_cast<char>(c);
-  if (in.bad()) throw FileError("standard input", "cannot be read");
+  if (std::ferror(in))
+    throw FileError("standard input", std::string("cannot be read: ") + std::strerror(errno));
   if (line.ends_with('\r')) line.pop_back();
   return c == '\n' || !line.empty();
 }

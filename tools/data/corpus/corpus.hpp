@@ -7,7 +7,7 @@
 #pragma once
 
 #include <cstdint>
-#include <iosfwd>
+#include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,9 +33,9 @@ inline constexpr std::size_t kMostLineBytes = 1 << 20;
 // All lines, blank ones included. FileError with file and line for one of more than `most` bytes.
 std::vector<std::string> read_lines(const std::string& path, std::size_t most = kMostLineBytes);
 
-// The next line of standard input, false at its end. Of a line that is too long the end is not kept. FileError if it cannot
-// be read.
-bool next_line(std::istream& in, std::string& line);
+// The next line of standard input, false at its end. A line that is too long loses its end. FileError if it cannot be
+// read: std::cin takes an error of reading for the end.
+bool next_line(std::FILE* in, std::string& line);
 // FileError naming `name`, the line's place, for a line that is too long, has a zero byte or is not UTF-8.
 void require_text(const std::string& name, const std::string& line);
 

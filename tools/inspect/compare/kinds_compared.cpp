@@ -1,6 +1,7 @@
 #include "tools/inspect/compare/kinds_compared.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <fmt/format.h>
 
 #include "models/pipeline/described.hpp"
@@ -27,11 +28,13 @@ class Epochs final : public TrainObserver {
   Epochs(std::string name, const Learner& learner) : name_(std::move(name)), learner_(learner) {}
   void validated(const ValidationReport& r) override {
     if (quiet()) return;
-    fmt::print(stderr, "{}: epoch {} of {}, step {}, {:.0f} s, validation {}\n", name_, r.epoch,
-               learner_.options().epochs, r.step, r.seconds,
-               sequence_kind(learner_.kind())
-                   ? fmt::format("perplexity {:.3f}", r.valid.perplexity())
-                   : fmt::format("accuracy {:.4f}", r.valid.accuracy()));
+    std::fputs(fmt::format("{}: epoch {} of {}, step {}, {:.0f} s, validation {}\n", name_, r.epoch,
+                           learner_.options().epochs, r.step, r.seconds,
+                           sequence_kind(learner_.kind())
+                               ? fmt::format("perplexity {:.3f}", r.valid.perplexity())
+                               : fmt::format("accuracy {:.4f}", r.valid.accuracy()))
+                   .c_str(),
+               stderr);
   }
 
  private:

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <editline/readline.h>
-#include <iostream>
 #include <memory>
 
 #include "tensor/error.hpp"
@@ -74,7 +73,7 @@ int converse(Debugger& debugger, bool terminal) {
   bool failed = false;
   if (!terminal) {
     std::string line;
-    for (int number = 1; next_line(std::cin, line); ++number) {
+    for (int number = 1; next_line(stdin, line); ++number) {
       auto first = line.find_first_not_of(" \t\r");
       if (first == std::string::npos || line[first] == '#') continue;
       if (!run(debugger, line, "line " + std::to_string(number) + ": ", failed)) break;
@@ -93,9 +92,11 @@ int converse(Debugger& debugger, bool terminal) {
     errno = 0;
     std::unique_ptr<char, void (*)(void*)> read(::readline("(glim) "), std::free);
     if (!read) {
-      bool dropped = errno == EINTR;
+      const int reason = errno;
+      if (reason == EIO)  // the terminal has gone
+        throw FileError("standard input", std::string("cannot be read: ") + std::strerror(reason));
       std::puts("");
-      if (dropped) continue;
+      if (reason == EINTR) continue;
       break;
     }
     std::string line = read.get();

@@ -36,13 +36,13 @@ std::vector<Where> places_of_rule(const Session& s, int i) {
 
 std::size_t indent(std::string_view line) { return line.find_first_not_of(' '); }
 
-struct Function {
+struct FunctionLines {
   std::size_t first, last;
 };
 
 // Around this line. Functions begin at the left edge, or within a struct there.
-Function function_around(const Lines& lines, std::size_t at) {
-  Function f{at, at};
+FunctionLines function_around(const Lines& lines, std::size_t at) {
+  FunctionLines f{at, at};
   std::size_t edge = at;
   while (edge > 0 && indent(lines[edge]) > 0) {
     const std::size_t inner = indent(lines[edge]);
@@ -81,7 +81,7 @@ std::string rule_text(const Session& s, int i) {
   for (const Where& where : places_of_rule(s, i)) {
     const Lines lines = source_lines(where);
     if (lines.empty()) continue;
-    const Function f = function_around(lines, static_cast<std::size_t>(where.line()) - 1);
+    const FunctionLines f = function_around(lines, static_cast<std::size_t>(where.line()) - 1);
     std::string& code = functions[{where.file_name(), f.first}];
     if (!code.empty()) continue;
     const std::string file = std::filesystem::path(where.file_name()).filename();

@@ -8,6 +8,7 @@
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tensor/io/stored_json.hpp"
+#include "tools/common/folder.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/common/range.hpp"
 #include "tools/common/toml.hpp"
@@ -53,7 +54,7 @@ double number_of(const json& v) {
   return v.get<double>();
 }
 
-// Of a member that counts something.
+// A member that counts something.
 Index whole(const json& object, const char* name) {
   const json& n = object.at(name);
   if (!n.is_number_integer() || n < 0 || n > static_cast<std::int64_t>(kMostCount))
@@ -135,12 +136,7 @@ bool read_recording(const std::string& path, Recording& r) {
   });
 }
 
-bool holds(const fs::path& folder, const char* file) {
-  std::error_code error;
-  const bool there = fs::exists(folder / file, error);
-  if (error) throw FileError((folder / file).string(), "cannot be read: " + error.message());
-  return there;
-}
+bool holds(const fs::path& folder, const char* file) { return is_there((folder / file).string()); }
 
 std::vector<std::string> recorded_folders(const fs::path& parent) {
   std::vector<std::string> names;

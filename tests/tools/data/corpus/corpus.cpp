@@ -1,6 +1,8 @@
 #include "tools/data/corpus/corpus.hpp"
 
-#include <sstream>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <string>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,14 +49,37 @@ TEST_CASE("a line that is too long is refused with file and line", "[corpus]") {
   const TemporaryFile longer("a\n" + most + "x\nb");
   CHECK(refusal(longer.path()) ==
         longer.path() + ":2: more than 1048576 bytes, the most that a line may have");
-  std::istringstream in("a\n" + most + most + "\n\n" + most);
+  const TemporaryFile lines("a\n" + most + most + "\n\n" + most);
+  std::FILE* in = std::fopen(lines.path().c_str(), "r");
   std::vector<std::size_t> sizes;
   for (std::string line; next_line(in, line);) sizes.push_back(line.size());
+  std::fclose(in);
   CHECK(sizes == std::vector<std::size_t>{1, kMostLineBytes + 1, 0, kMostLineBytes});
   CHECK_THROWS_AS(require_text("x:1", most + "x"), FileError);
   CHECK_NOTHROW(require_text("x:1", most));
   CHECK_THROWS_AS(require_text("x:1", std::string("a\0b", 3)), FileError);
   CHECK_THROWS_AS(require_text("x:1", "\xff"), FileError);
+}
+
+TEST_CASE("standard input that cannot be read is no end of it", "[corpus]") {
+  std::string line;
+  std::FILE* folder = std::fopen("/", "r");
+  CHECK(message_of<FileError>([&] { next_line(folder, line); }) ==
+        "standard input: cannot be read: Is a directory");
+  std::fclose(folder);
+  // A disk that fails after the second line has begun.
+  cookie_io_functions_t calls{};
+  calls.read = [](void* n, char* into, std::size_t) -> ssize_t {
+    if (++*static_cast<int*>(n) > 1) return errno = EIO, -1;
+    return std::ssize(std::string(std::strcpy(into, "one\ntw")));
+  };
+  int reads = 0;
+  std::FILE* disk = ::fopencookie(&reads, "r", calls);
+  CHECK(next_line(disk, line));
+  CHECK(line == "one");
+  CHECK(message_of<FileError>([&] { next_line(disk, line); }) ==
+        "standard input: cannot be read: Input/output error");
+  std::fclose(disk);
 }
 
 TEST_CASE("files that are no text", "[corpus]") {

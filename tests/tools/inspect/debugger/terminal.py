@@ -8,6 +8,7 @@ import pty
 import select
 import signal
 import sys
+import tempfile
 import termios
 import time
 
@@ -29,7 +30,7 @@ def check(name, condition, seen=b""):
 
 
 class Terminal:
-    def __init__(self, term="xterm"):
+    def __init__(self, term="xterm", errors=None):
         self.seen = b""
         self.master, self.slave = pty.openpty()
         self.before = termios.tcgetattr(self.slave)
@@ -39,6 +40,9 @@ class Terminal:
             os.close(self.master)
             for fd in range(3):
                 os.dup2(self.slave, fd)
+            if errors:  # as `nohup` starts it
+                signal.signal(signal.SIGHUP, signal.SIG_IGN)
+                os.dup2(errors.fileno(), 2)
             import fcntl
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
             os.environ["TERM"] = term
@@ -144,4 +148,14 @@ t = Terminal(term="dumb")
 t.wait_for(b"=> #")
 os.write(t.master, b"next\nquit\n")
 check("a terminal that can do nothing", t.status() == 0)
+
+with tempfile.TemporaryFile() as errors:
+    t = Terminal(errors=errors)
+    t.wait_for(b"(glim) ")
+    t.type(b"")
+    os.close(t.master)
+    status = os.waitstatus_to_exitcode(os.waitpid(t.pid, 0)[1])
+    errors.seek(0)
+    said = errors.read()
+    check("a terminal that goes away", status == 1 and said.count(b"\n") == 1 and b"cannot be read" in said, said)
 counted.leave()

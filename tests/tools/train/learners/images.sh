@@ -81,6 +81,8 @@ report "accuracy over an IDX file" "$(grep -Eq '^accuracy (0\.9[5-9]|1\.0)[0-9]*
 report "accuracy over folders" "$(grep -Eq '^accuracy (0\.9[5-9]|1\.0)[0-9]* ' found || show found err)"
 "$glim" classify --model by-folder folders/2/0.png folders/1/0.png >found 2>err
 report "PNG files as arguments" "$([ "$(cut -f1,3 found)" = $'2\tfolders/2/0.png\n1\tfolders/1/0.png' ] || show found err)"
+reads_folder() { "$glim" classify --model by-folder </; }
+refuse "names from a folder" 'standard input: cannot be read: Is a directory' reads_folder
 printf 'folders/3/0.png\ncolor.png\n' | "$glim" classify --model by-folder >found 2>err
 report "PNG files by standard input" "$([ "$(cut -f1 found | head -1)" = 3 ] && [ "$(wc -l <found)" = 2 ] || show found err)"
 echo broken >broken.png
