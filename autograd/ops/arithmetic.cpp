@@ -42,12 +42,13 @@ struct Div final : Binary<Div> {
   Var db(const Var& dy) const { return -(dy * y() / b()); }
 };
 
-// dy where the operand is taken, dy/2 where both are equal (one choice among the subgradients), else 0.
-Var share(const Var& dy, const Tensor& taken, const Tensor& both) {
-  return where(taken, dy, where(both, 0.5 * dy, Var(scalar(0, dy.dtype()))));
+// 0 where the other operand is taken, dy/2 where both are equal (one choice among the subgradients), else
+// dy: also where y is NaN.
+Var share(const Var& dy, const Tensor& other, const Tensor& both) {
+  return where(other, scalar(0, dy.dtype()), where(both, 0.5 * dy, dy));
 }
 
-// y = a or b, where `taken` says that it is a.
+// y = a or b, where `taken` says that it is b.
 template <class Self, Tensor (*f)(const Tensor&, const Tensor&),
           Tensor (*taken)(const Tensor&, const Tensor&)>
 struct OneOfTwo : Binary<Self> {
@@ -62,18 +63,18 @@ struct OneOfTwo : Binary<Self> {
   }
 };
 
-struct Maximum final : OneOfTwo<Maximum, maximum, greater> {
+struct Maximum final : OneOfTwo<Maximum, maximum, less> {
   static constexpr Formula formula{"maximum",
                                    "y = max(a, b)",
-                                   {"da = dy where a > b, dy/2 where a = b, else 0",
-                                    "db = dy where b > a, dy/2 where a = b, else 0"}};
+                                   {"da = 0 where a < b, dy/2 where a = b, else dy",
+                                    "db = 0 where b < a, dy/2 where a = b, else dy"}};
 };
 
-struct Minimum final : OneOfTwo<Minimum, minimum, less> {
+struct Minimum final : OneOfTwo<Minimum, minimum, greater> {
   static constexpr Formula formula{"minimum",
                                    "y = min(a, b)",
-                                   {"da = dy where a < b, dy/2 where a = b, else 0",
-                                    "db = dy where b < a, dy/2 where a = b, else 0"}};
+                                   {"da = 0 where a > b, dy/2 where a = b, else dy",
+                                    "db = 0 where b > a, dy/2 where a = b, else dy"}};
 };
 
 struct Shift final : Unary<Shift> {

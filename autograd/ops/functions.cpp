@@ -104,9 +104,9 @@ struct Sigmoid final : OfOutput<Sigmoid, sigmoid> {
 };
 
 struct Relu final : OfOutput<Relu, relu> {
-  static constexpr Formula formula{"relu", "y = max(0, x)", {"dx = dy where y > 0, else 0"}};
+  static constexpr Formula formula{"relu", "y = max(0, x)", {"dx = dy, 0 where y = 0"}};
   Var dx(const Var& dy) const {
-    return where(greater(y().value(), 0), dy, Var(scalar(0, dy.dtype())));
+    return where(equal(y().value(), 0), scalar(0, dy.dtype()), dy);  // NaN passes dy on
   }
   Tensor kernel(const Tensor& dy) const { return relu_grad(y().value(), dy, 1); }
 };

@@ -74,6 +74,31 @@ TEST_CASE("where a rule gives an element no share, an infinite gradient gives it
         std::vector<double>{0, 0});
 }
 
+TEST_CASE("a choice passes the gradient of NaN on, in the rule and in each kernel", "[limits]") {
+  const double nan = std::nan("");
+  for (DType t : kTypes)
+    for (bool recorded : {false, true}) {
+      const Tensor x = full({19}, nan, t), dy = full({19}, 3, t);
+      auto passes = [&](const std::function<Var(const Var&)>& f, double share = 3) {
+        Var leaf = Var::leaf(x);
+        Tape tape;
+        const Var y = f(leaf);
+        const Tensor dx = tape.grad(y, {leaf}, dy, {.create_graph = recorded})[0].value();
+        CHECK(list(dx.to(DType::Float64)) == std::vector<double>(19, share));
+      };
+      passes([](const Var& v) { return relu(v); });
+      passes([](const Var& v) { return clamp(v, -1, 1); });
+      passes([&](const Var& v) { return maximum(v, ones({19}, t)); });
+      passes([&](const Var& v) { return minimum(ones({19}, t), v); });
+      passes([](const Var& v) { return sort(v).values; });
+      Var w = Var::leaf(ones({1, 1}, t));  // its u is NaN
+      Tape tape;
+      const Var y = linear_relu(Var(full({2, 1}, nan, t)), w, Var());
+      CHECK(std::isnan(
+          tape.grad(y, {w}, ones({2, 1}, t), {.create_graph = recorded})[0].value().item()));
+    }
+}
+
 namespace {
 
 // The loss in its form, and the gradient in logits.
