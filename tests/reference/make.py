@@ -22,6 +22,7 @@ import files
 import imported
 import language
 import layers
+import ops
 import optimisers
 import recurrent
 import tensor_ops
@@ -41,6 +42,7 @@ def write(folder):
         layers,
         optimisers,
         tensor_ops,
+        ops,
         language,
         vision,
         vision_models,
