@@ -142,11 +142,11 @@ namespace nanobind::detail {
 bool type_caster<glim::python::DimsArg>::from_python(handle src, std::uint32_t flags,
                                                      cleanup_list* cleanup) noexcept {
   value.list = {};
-  if (PyLong_Check(src.ptr())) {
-    value.list.push_back(PyLong_AsLongLong(src.ptr()));
-    if (!PyErr_Occurred()) return true;
-    PyErr_Clear();
-    return false;
+  // A Var as a sequence would record each of its elements.
+  if (isinstance<glim::Var>(src)) return false;
+  if (glim::Index one = 0; try_cast(src, one)) {
+    value.list.push_back(one);
+    return true;
   }
   make_caster<std::vector<glim::Index>> sequence;
   if (!sequence.from_python(src, flags, cleanup)) return false;
