@@ -29,6 +29,8 @@ Var neg(const Operand& x);                    // -x
 Var sub(double c, const Operand& x);          // c - x
 Var div(double c, const Operand& x);          // c / x
 Var pow(const Operand& x, double exponent);   // x^p
+Var pow(const Operand& x, const Var& exponent);
+Var pow(double base, const Operand& exponent);
 // condition ? a : b; condition is a bool tensor and has no gradient
 Var where(const Tensor& condition, const Operand& a, const Var& b);
 
@@ -49,6 +51,7 @@ inline Var operator-(const Operand& x) { return neg(x); }
 
 // ---- functions (ops/functions.cpp) ----
 Var exp(const Operand& x);      // e^x
+Var expm1(const Operand& x);    // e^x - 1, accurate near 0
 Var log(const Operand& x);      // ln x
 Var sqrt(const Operand& x);     // √x
 Var sin(const Operand& x);      // sin x
@@ -62,6 +65,11 @@ Var silu(const Operand& x);     // x sigmoid(x)
 Var clamp(const Operand& x, double low, double high);
 // x Φ(x), Φ the normal distribution; or its tanh approximation (Hendrycks & Gimpel 2016)
 Var gelu(const Operand& x, GeluForm form = GeluForm::Erf);
+Var softplus(const Operand& x, double beta = 1);  // ln(1 + e^(βx))/β, without overflow
+// x where x > 0, else α(e^x - 1) (Clevert et al. 2016)
+Var elu(const Operand& x, double alpha = 1);
+// x where x > 0, else slope x
+Var leaky_relu(const Operand& x, double negative_slope = 0.01);
 
 // ---- shape (ops/shape.cpp); views, no element moves ----
 Var reshape(const Operand& x, const Shape& shape);
@@ -77,6 +85,8 @@ Var squeeze(const Operand& x, Index axis);
 Var unsqueeze(const Operand& x, Index axis);
 Var concatenate(const std::vector<Var>& parts, Index axis, Where where = Where::current());
 Var stack(const std::vector<Var>& parts, Index axis, Where where = Where::current());
+// `value` around x: (before, after) elements for each axis; a negative number cuts elements off
+Var pad(const Operand& x, const std::vector<std::pair<Index, Index>>& widths, double value = 0);
 std::vector<Var> split(const Operand& x, Index axis, const std::vector<Index>& lengths);
 Var tril(const Operand& x, Index diagonal = 0);
 Var triu(const Operand& x, Index diagonal = 0);
@@ -88,7 +98,35 @@ Var mean(const Operand& x, const Dims& axes = {}, bool keepdim = false);
 Var max(const Operand& x, const Dims& axes = {}, bool keepdim = false);
 Var min(const Operand& x, const Dims& axes = {}, bool keepdim = false);
 Var var(const Operand& x, const Dims& axes = {}, double correction = 1, bool keepdim = false);
+
+// ---- comparisons and logic (ops/compare.cpp): bool tensors, through which no gradient flows ----
+Tensor equal(const Operand& a, const Var& b);
+Tensor not_equal(const Operand& a, const Var& b);
+Tensor less(const Operand& a, const Var& b);
+Tensor less_equal(const Operand& a, const Var& b);
+Tensor greater(const Operand& a, const Var& b);
+Tensor greater_equal(const Operand& a, const Var& b);
+Tensor equal(const Operand& x, double c);
+Tensor not_equal(const Operand& x, double c);
+Tensor less(const Operand& x, double c);
+Tensor less_equal(const Operand& x, double c);
+Tensor greater(const Operand& x, double c);
+Tensor greater_equal(const Operand& x, double c);
+Tensor logical_and(const Operand& a, const Var& b);  // of bool, as all three
+Tensor logical_or(const Operand& a, const Var& b);
+Tensor logical_not(const Operand& a);
+// int64: where along the axis the largest (smallest) element is, the first of equals
+Tensor argmax(const Operand& x, Index axis, bool keepdim = false);
+Tensor argmin(const Operand& x, Index axis, bool keepdim = false);
+Tensor argmax(const Operand& x);  // of all elements, in row-major order
+Tensor argmin(const Operand& x);
+
+// ---- cumulative (ops/cumulative.cpp): of all elements up to each one, along an axis ----
 Var cumsum(const Operand& x, Index axis, bool reverse = false);  // reverse: from the far end
+Var cumprod(const Operand& x, Index axis);
+Var logcumsumexp(const Operand& x, Index axis);
+// y_0 = b_0, y_i = a_{i-1} y_{i-1} + b_i, where a has one element less than b; reverse: from the far end
+Var linear_recurrence(const Operand& a, const Var& b, Index axis, bool reverse = false);
 
 // ---- softmax (ops/softmax.cpp) ----
 Var softmax(const Operand& x, Index axis = -1);
@@ -113,6 +151,13 @@ struct OrderedVar {
 };
 OrderedVar sort(const Operand& x, Index axis = -1, bool descending = false);
 OrderedVar top_k(const Operand& x, Index k, Index axis = -1);
+// The largest (smallest) of all elements up to each one; of equals the last (ops/cumulative.cpp)
+OrderedVar cummax(const Operand& x, Index axis);
+OrderedVar cummin(const Operand& x, Index axis);
+// NumPy's x[i, j]. For each axis, from the first on: int64 positions, of which negative ones count from
+// the end; a bool mask, for as many axes as it has; or an undefined tensor, for all of the axis. The
+// positions broadcast. Their axes are where the first one was, or in front if other axes are between them.
+Var index(const Operand& x, const std::vector<Tensor>& at);
 
 // ---- sliding windows over images (B, H, W, C) (ops/windows.cpp) ----
 // every window as its own copy: (B, H', W', kh, kw, C); positions outside x are `fill`
@@ -134,9 +179,16 @@ Var linear_relu(const Operand& x, const Var& weight, const Var& bias, double dro
                 RandomKey dropout_key = {});
 // ValueError unless a norm's ε is finite and not negative, in the dtype too, and 0 there only if it is 0.
 void require_eps(std::string_view op, double eps, DType dtype = DType::Float64);
-// y = γ (x - μ)/σ + β over the last axis, σ = √(var x + ε) (Ba et al. 2016); gamma, beta: (D,) or undefined
+// y = γ (x - μ)/σ + β, σ = √(var x + ε), over the last axes, those of `shape` (Ba et al. 2016); gamma,
+// beta: of that shape, or undefined
+Var layer_norm(const Operand& x, const Shape& shape, const Var& gamma, const Var& beta,
+               double eps = 1e-5);
+// The same over the last axis; gamma, beta: (D,) or undefined
 Var layer_norm(const Operand& x, const Var& gamma, const Var& beta, double eps = 1e-5);
-// y = γ x/√(mean x² + ε) over the last axis (Zhang & Sennrich 2019); gamma: (D,) or undefined
+// y = γ x/√(mean x² + ε) over the last axes, those of `shape` (Zhang & Sennrich 2019); gamma: of that
+// shape, or undefined
+Var rms_norm(const Operand& x, const Shape& shape, const Var& gamma, double eps);
+// The same over the last axis; gamma: (D,) or undefined
 Var rms_norm(const Operand& x, const Var& gamma, double eps);
 // neighbouring columns as points of the plane, turned by angles given as cos and sin (T, D/2)
 // (Su et al. 2021); x: (..., T, D), D even

@@ -1,8 +1,8 @@
-// LayerNorm over the last axis (Ba et al. 2016, equation 4): autograd/ops/layer_norm.cpp
+// LayerNorm over the last axis, or the last axes (Ba et al. 2016, equation 4): autograd/ops/layer_norm.cpp
 //
-//   x, y: (..., D)   weight γ: (D,), at first 1   bias β: (D,), at first 0
+//   x, y: (..., shape)   weight γ, at first 1, and bias β, at first 0: shape, which is (D,) for the last axis
 //
-// ShapeError where x has another number of columns.
+// ShapeError where x does not end in shape.
 #pragma once
 
 #include "nn/module.hpp"
@@ -12,13 +12,16 @@ namespace glim {
 class LayerNorm : public Layer {
  public:
   // affine: with γ; with_bias: with β, which needs γ.
-  explicit LayerNorm(Index d, double eps = 1e-5, bool affine = true, bool with_bias = true);
+  explicit LayerNorm(Index d, double eps = 1e-5, bool affine = true, bool with_bias = true)
+      : LayerNorm(Shape{d}, eps, affine, with_bias) {}
+  explicit LayerNorm(const Shape& shape, double eps = 1e-5, bool affine = true,
+                     bool with_bias = true);
 
   Param weight, bias;
 
  private:
   Var forward(const Var& x) override;
-  Index d_;
+  Shape shape_;
   double eps_;
 };
 

@@ -1,10 +1,10 @@
-// RMSNorm over the last axis (Zhang & Sennrich 2019, equation 4): autograd/ops/rms_norm.cpp
+// RMSNorm over the last axis, or the last axes (Zhang & Sennrich 2019, equation 4): autograd/ops/rms_norm.cpp
 //
-//   x, y: (..., D)   weight γ: (D,), at first 1
+//   x, y: (..., shape)   weight γ: shape, at first 1; shape is (D,) for the last axis
 //
 // Layer norm that only scales: y does not change when x is multiplied by a number, but does when a
 // number is added. ε, unless given, is the distance from 1 to the next number of x's dtype, as in
-// torch.nn.RMSNorm. ShapeError where x has another number of columns.
+// torch.nn.RMSNorm. ShapeError where x does not end in shape.
 #pragma once
 
 #include <optional>
@@ -15,13 +15,16 @@ namespace glim {
 
 class RMSNorm : public Layer {
  public:
-  explicit RMSNorm(Index d, std::optional<double> eps = std::nullopt, bool affine = true);
+  explicit RMSNorm(Index d, std::optional<double> eps = std::nullopt, bool affine = true)
+      : RMSNorm(Shape{d}, eps, affine) {}
+  explicit RMSNorm(const Shape& shape, std::optional<double> eps = std::nullopt,
+                   bool affine = true);
 
   Param weight;
 
  private:
   Var forward(const Var& x) override;
-  Index d_;
+  Shape shape_;
   std::optional<double> eps_;
 };
 

@@ -99,7 +99,7 @@ inline Tensor sum_of_rows(const Tensor& dy) {
   return sums.total();
 }
 
-// y > 0 ? scale·dy : 0
+// scale·dy, and 0 where y = 0
 inline Tensor relu_grad(const Tensor& y, const Tensor& dy, double scale) {
   Tensor out = y.contiguous(), dy_flat = dy.contiguous(), dx = empty(dy.shape(), dy.dtype());
   each_elements(dx, [&]<class T>(Index begin, Index end) {

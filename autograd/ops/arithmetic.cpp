@@ -42,12 +42,13 @@ struct Div final : Binary<Div> {
   Var db(const Var& dy) const { return -(dy * y() / b()); }
 };
 
-// dy where the operand is taken, dy/2 where both are equal (one choice among the subgradients), else 0.
-Var share(const Var& dy, const Tensor& taken, const Tensor& both) {
-  return where(taken, dy, where(both, 0.5 * dy, Var(scalar(0, dy.dtype()))));
+// 0 where the other operand is taken, dy/2 where both are equal (one choice among the subgradients), else
+// dy: also where y is NaN.
+Var share(const Var& dy, const Tensor& other, const Tensor& both) {
+  return where(other, scalar(0, dy.dtype()), where(both, 0.5 * dy, dy));
 }
 
-// y = a or b, where `taken` says that it is a.
+// y = a or b, where `taken` says that it is b.
 template <class Self, Tensor (*f)(const Tensor&, const Tensor&),
           Tensor (*taken)(const Tensor&, const Tensor&)>
 struct OneOfTwo : Binary<Self> {
@@ -62,18 +63,18 @@ struct OneOfTwo : Binary<Self> {
   }
 };
 
-struct Maximum final : OneOfTwo<Maximum, maximum, greater> {
+struct Maximum final : OneOfTwo<Maximum, maximum, less> {
   static constexpr Formula formula{"maximum",
                                    "y = max(a, b)",
-                                   {"da = dy where a > b, dy/2 where a = b, else 0",
-                                    "db = dy where b > a, dy/2 where a = b, else 0"}};
+                                   {"da = 0 where a < b, dy/2 where a = b, else dy",
+                                    "db = 0 where b < a, dy/2 where a = b, else dy"}};
 };
 
-struct Minimum final : OneOfTwo<Minimum, minimum, less> {
+struct Minimum final : OneOfTwo<Minimum, minimum, greater> {
   static constexpr Formula formula{"minimum",
                                    "y = min(a, b)",
-                                   {"da = dy where a < b, dy/2 where a = b, else 0",
-                                    "db = dy where b < a, dy/2 where a = b, else 0"}};
+                                   {"da = 0 where a > b, dy/2 where a = b, else dy",
+                                    "db = 0 where b > a, dy/2 where a = b, else dy"}};
 };
 
 struct Shift final : Unary<Shift> {
@@ -123,6 +124,26 @@ struct Pow final : Unary<Pow> {
   double p;
 };
 
+struct Power final : Binary<Power> {
+  static constexpr Formula formula{
+      "power",
+      "y = a^b",
+      {"da = dy ⊙ b ⊙ a^(b-1), 0 where b = 0", "db = dy ⊙ y ⊙ ln a, 0 where a = 0 and b >= 0"}};
+  Tensor forward(const Tensor& a, const Tensor& b) {
+    save(A, B);
+    if (needs_grad(B)) save_output();
+    return pow(a, b);
+  }
+  Var da(const Var& dy) const {
+    return dy * (b() * pow(where(equal(b().value(), 0), not_zero(), a()), b() - 1));
+  }
+  Var db(const Var& dy) const {
+    return dy * y() * log(where(less(b().value(), 0), a(), not_zero()));
+  }
+  // a, and 1 where a is 0: there 0 · 0^-1 and 0 · ln 0 would be NaN, and are 0.
+  Var not_zero() const { return where(equal(a().value(), 0), scalar(1, a().dtype()), a()); }
+};
+
 struct Select final : Binary<Select> {
   static constexpr Formula formula{
       "where", "y = condition ? a : b", {"da = condition ? dy : 0", "db = condition ? 0 : dy"}};
@@ -166,6 +187,11 @@ Var mul(const Operand& x, double c) { return apply(ops::Scale(c), x); }
 Var div(const Operand& x, double c) { return apply(ops::Divide(c), x); }
 Var neg(const Operand& x) { return apply(ops::Neg{}, x); }
 Var pow(const Operand& x, double exponent) { return apply(ops::Pow(exponent), x); }
+Var pow(const Operand& x, const Var& exponent) { return ops::binary<ops::Power>(x, exponent); }
+Var pow(double base, const Operand& exponent) {
+  CallSite site(exponent.where());
+  return pow(Var(scalar(base, exponent->dtype())), exponent);
+}
 Var sub(double c, const Operand& x) {
   CallSite site(x.where());
   return -x + c;

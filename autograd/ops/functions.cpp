@@ -29,6 +29,11 @@ struct Exp final : OfOutput<Exp, exp> {
   Var dx(const Var& dy) const { return dy * y(); }
 };
 
+struct Expm1 final : OfInput<Expm1, expm1> {
+  static constexpr Formula formula{"expm1", "y = e^x - 1", {"dx = dy ⊙ e^x"}};
+  Var dx(const Var& dy) const { return dy * exp(x()); }
+};
+
 struct Log final : OfInput<Log, log> {
   static constexpr Formula formula{"log", "y = ln x", {"dx = dy / x"}};
   Var dx(const Var& dy) const { return dy / x(); }
@@ -60,6 +65,11 @@ struct Abs final : OfInput<Abs, abs> {
 struct Erf final : OfInput<Erf, erf> {
   static constexpr Formula formula{"erf", "y = erf x", {"dx = 2/√π dy ⊙ e^(-x²)"}};
   Var dx(const Var& dy) const { return dy * exp(-(x() * x())) * (2 * std::numbers::inv_sqrtpi); }
+};
+
+struct Softplus final : OfInput<Softplus, softplus> {
+  static constexpr Formula formula{"softplus", "y = ln(1 + e^x)", {"dx = dy ⊙ sigmoid(x)"}};
+  Var dx(const Var& dy) const { return dy * sigmoid(x()); }
 };
 
 struct Clamp final : Unary<Clamp> {
@@ -104,9 +114,9 @@ struct Sigmoid final : OfOutput<Sigmoid, sigmoid> {
 };
 
 struct Relu final : OfOutput<Relu, relu> {
-  static constexpr Formula formula{"relu", "y = max(0, x)", {"dx = dy where y > 0, else 0"}};
+  static constexpr Formula formula{"relu", "y = max(0, x)", {"dx = dy, 0 where y = 0"}};
   Var dx(const Var& dy) const {
-    return where(greater(y().value(), 0), dy, Var(scalar(0, dy.dtype())));
+    return where(equal(y().value(), 0), scalar(0, dy.dtype()), dy);  // NaN passes dy on
   }
   Tensor kernel(const Tensor& dy) const { return relu_grad(y().value(), dy, 1); }
 };
@@ -157,6 +167,7 @@ struct Gelu final : Unary<Gelu> {
 }  // namespace ops
 
 Var exp(const Operand& x) { return apply(ops::Exp{}, x); }
+Var expm1(const Operand& x) { return apply(ops::Expm1{}, x); }
 Var log(const Operand& x) { return apply(ops::Log{}, x); }
 Var sqrt(const Operand& x) { return apply(ops::Sqrt{}, x); }
 Var sin(const Operand& x) { return apply(ops::Sin{}, x); }
@@ -169,5 +180,20 @@ Var relu(const Operand& x) { return apply(ops::Relu{}, x); }
 Var silu(const Operand& x) { return apply(ops::Silu{}, x); }
 Var clamp(const Operand& x, double low, double high) { return apply(ops::Clamp(low, high), x); }
 Var gelu(const Operand& x, GeluForm form) { return apply(ops::Gelu(form), x); }
+
+Var softplus(const Operand& x, double beta) {
+  CallSite site(x.where());
+  return beta == 1 ? apply(ops::Softplus{}, x) : apply(ops::Softplus{}, beta * x) / beta;
+}
+// e^x of the side that is not chosen could be ∞, and its gradient 0 · ∞.
+Var elu(const Operand& x, double alpha) {
+  CallSite site(x.where());
+  const Tensor positive = greater(x->value(), 0);
+  return where(positive, x, alpha * expm1(where(positive, scalar(0, x->dtype()), x)));
+}
+Var leaky_relu(const Operand& x, double negative_slope) {
+  CallSite site(x.where());
+  return where(greater(x->value(), 0), x, negative_slope * x);
+}
 
 }  // namespace glim

@@ -82,6 +82,50 @@ Var index_add(const Shape& shape, Index axis, const Tensor& index, const Operand
                source);
 }
 
+Var index(const Operand& x, const std::vector<Tensor>& at) {
+  const int rank = x->rank();
+  std::vector<Tensor> arrays;
+  Dims axes;
+  Index axis = 0;
+  for (const Tensor& given : at) {
+    const bool mask = given.defined() && given.dtype() == DType::Bool;
+    const Index next = axis + (mask ? given.rank() : 1);
+    if (next > rank || next == axis)
+      throw IndexError("index", "more indices than x has axes, or a mask of none",
+                       {{"x", x->value()}, {"index", given}});
+    if (mask)
+      for (Index a = axis; a < next; ++a)
+        if (given.size(a - axis) != x->size(a))
+          throw ShapeError("index",
+                           "a mask has x's extents, from axis " + std::to_string(axis) + " on",
+                           {{"x", x->value()}, {"mask", given}});
+    const std::vector<Tensor> places = mask ? nonzero(given) : std::vector<Tensor>{given};
+    for (const Tensor& p : places) {
+      if (p.defined()) {
+        arrays.push_back(p);
+        axes.push_back(axis);
+      }
+      ++axis;
+    }
+  }
+  if (arrays.empty()) return reshape(x, x->shape());
+  // The axes of the arrays, side by side at `to` as one axis.
+  const bool adjacent = axes.back() - axes[0] + 1 == axes.rank();
+  const int to = adjacent ? static_cast<int>(axes[0]) : 0;
+  Dims order, merged, extents;
+  for (Index a : axes) extents.push_back(x->size(a));
+  for (int a = 0; a < rank; ++a)
+    if (std::ranges::find(axes, a) == axes.end()) {
+      order.push_back(a);
+      merged.push_back(x->size(a));
+    }
+  for (int k = axes.rank(); k-- > 0;) order.insert(to, axes[k]);
+  merged.insert(to, numel_of(extents));
+  CallSite site(x.where());
+  const Var moved = adjacent ? *x : permute(x, order);
+  return index_select(reshape(moved, merged), to, ravel_index(arrays, extents));
+}
+
 // The order is found on values; what flows back goes to where each value came from.
 OrderedVar sort(const Operand& x, Index axis, bool descending) {
   Tensor indices = sort(x->value(), axis, descending).indices;

@@ -52,6 +52,13 @@ void require_eps(std::string_view op, double eps, DType dtype) {
     throw ValueError(op, "eps " + number_text(eps) + " is " + number_text(rounded) + " in float32");
 }
 
+Var layer_norm(const Operand& x, const Shape& shape, const Var& gamma, const Var& beta,
+               double eps) {
+  return ops::over_last_axes(
+      "layer_norm", x, shape, gamma, beta,
+      [eps](const Var& rows, const Var& g, const Var& b) { return layer_norm(rows, g, b, eps); });
+}
+
 Var layer_norm(const Operand& x, const Var& gamma, const Var& beta, double eps) {
   require_floating(x->value(), "layer_norm");
   require_eps("layer_norm", eps, x->dtype());

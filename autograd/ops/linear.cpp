@@ -67,14 +67,14 @@ struct LinearRelu final : Affine {
   static constexpr Formula formula{
       "linear_relu",
       "y = dropout(max(0, u)), u = x Wᵀ + b",
-      {"dx = du W, du = y > 0 ? dy/(1 - p) : 0", "dW = duᵀ x", "db = Σ_rows du"}};
+      {"dx = du W, du = dy/(1 - p), 0 where y = 0", "dW = duᵀ x", "db = Σ_rows du"}};
   LinearRelu(double probability, RandomKey k) : p(probability), key(k) {}
   Var explicit_form(const Var& x, const Var& weight, const Var& bias) const {
     return dropout(relu(affine(x, weight, bias)), p, key);
   }
   Grads gradient(const Var& dy) const override {
-    Var zero(scalar(0, dy.dtype()));
-    return affine_gradient(where(greater(output().value(), 0), dy / (1 - p), zero), false);
+    const Tensor zero = scalar(0, dy.dtype());
+    return affine_gradient(where(equal(output().value(), 0), zero, dy / (1 - p)), false);
   }
 
   // ---- the kernel ----

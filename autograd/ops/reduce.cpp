@@ -65,18 +65,6 @@ struct Min final : Extremum<Min, min> {
       "min", "y = min x over the axes", {"dx = dy, shared evenly among the elements equal to y"}};
 };
 
-struct Cumsum final : Unary<Cumsum> {
-  static constexpr Formula formula{"cumsum",
-                                   "y_i = Σ_{j<=i} x_j, or Σ_{j>=i} x_j",
-                                   {"dx_j = Σ_{i>=j} dy_i, from the other end"}};
-  Cumsum(int a, bool from_far_end) : axis(a), reverse(from_far_end) {}
-  Tensor forward(const Tensor& x) { return cumsum(x, axis, reverse); }
-  Var dx(const Var& dy) const { return cumsum(dy, axis, !reverse); }
-  Arguments arguments() const override { return {{"axis", axis}, {"reverse", reverse}}; }
-  int axis;
-  bool reverse;
-};
-
 }  // namespace ops
 
 Var sum(const Operand& x, const Dims& axes, bool keepdim) {
@@ -101,10 +89,6 @@ Var var(const Operand& x, const Dims& axes, double correction, bool keepdim) {
   Var centered = x - mean(x, axes, true);
   return sum(centered * centered, axes, keepdim) /
          std::max(0.0, ops::count_of(x->shape(), axes) - correction);
-}
-
-Var cumsum(const Operand& x, Index axis, bool reverse) {
-  return apply(ops::Cumsum(normalize_axis(axis, x->rank(), "cumsum"), reverse), x);
 }
 
 }  // namespace glim

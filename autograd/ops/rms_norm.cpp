@@ -36,6 +36,12 @@ struct RmsNorm final : Norm {
 
 }  // namespace ops
 
+Var rms_norm(const Operand& x, const Shape& shape, const Var& gamma, double eps) {
+  return ops::over_last_axes(
+      "rms_norm", x, shape, gamma, {},
+      [eps](const Var& rows, const Var& g, const Var&) { return rms_norm(rows, g, eps); });
+}
+
 Var rms_norm(const Operand& x, const Var& gamma, double eps) {
   require_floating(x->value(), "rms_norm");
   require_eps("rms_norm", eps, x->dtype());

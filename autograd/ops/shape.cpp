@@ -214,6 +214,28 @@ Var stack(const std::vector<Var>& parts, Index axis, Where where) {
   return concatenate(rows, a);
 }
 
+Var pad(const Operand& x, const std::vector<std::pair<Index, Index>>& widths, double value) {
+  if (static_cast<int>(widths.size()) != x->rank())
+    throw ShapeError("pad", "needs a pair (before, after) for each axis", {{"x", x->value()}});
+  CallSite site(x.where());
+  Var y = x->rank() ? *x : reshape(x, {});
+  for (int axis = 0; axis < y.rank(); ++axis) {
+    const auto [before, after] = widths[static_cast<std::size_t>(axis)];
+    const Index n = y.size(axis);
+    if (before < -n || after < -n - std::min<Index>(before, 0))
+      throw ShapeError("pad", "cuts off more than axis " + std::to_string(axis) + " has",
+                       {{"x", x->value()}});
+    if (before < 0 || after < 0)
+      y = slice(y, axis, std::max<Index>(0, -before), n - std::max<Index>(0, -after));
+    Shape first = y.shape(), last = first;
+    first[axis] = std::max<Index>(0, before);
+    last[axis] = std::max<Index>(0, after);
+    if (before > 0 || after > 0)
+      y = concatenate({full(first, value, y.dtype()), y, full(last, value, y.dtype())}, axis);
+  }
+  return y;
+}
+
 std::vector<Var> split(const Operand& x, Index axis, const std::vector<Index>& lengths) {
   split(x->value(), axis, lengths);  // ShapeError unless the lengths add up
   std::vector<Var> parts;

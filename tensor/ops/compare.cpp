@@ -51,7 +51,11 @@ Tensor greater_equal(const Tensor& a, const Tensor& b) {
 Tensor equal(const Tensor& x, double c) { return compare_scalar(x, c, std::equal_to()); }
 Tensor not_equal(const Tensor& x, double c) { return compare_scalar(x, c, std::not_equal_to()); }
 Tensor less(const Tensor& x, double c) { return compare_scalar(x, c, std::less()); }
+Tensor less_equal(const Tensor& x, double c) { return compare_scalar(x, c, std::less_equal()); }
 Tensor greater(const Tensor& x, double c) { return compare_scalar(x, c, std::greater()); }
+Tensor greater_equal(const Tensor& x, double c) {
+  return compare_scalar(x, c, std::greater_equal());
+}
 
 namespace {
 void require_bool(const Tensor& x, std::string_view op) {

@@ -162,6 +162,13 @@ Tensor sign(const Tensor& x) {
   });
 }
 Tensor exp(const Tensor& x) { return function_of(x, ElementFunction::Exp, "exp"); }
+// Where e^x has lost digits of x, the quotient gives them back (Kahan).
+Tensor expm1(const Tensor& x) {
+  return by_float64(x, "expm1", [](double v) {
+    const double e = portable::exp(v), y = e - 1;
+    return e == 1 ? v : y == -1 || std::isinf(e) ? y : y * v / portable::log(e);
+  });
+}
 Tensor log(const Tensor& x) { return by_float64(x, "log", portable::log); }
 Tensor sqrt(const Tensor& x) {
   return floating(x, "sqrt", [](auto v) { return std::sqrt(v); });
@@ -178,6 +185,19 @@ Tensor gelu(const Tensor& x, GeluForm form) {
 }
 Tensor relu(const Tensor& x) {
   return floating(x, "relu", [](auto v) { return v < 0 ? decltype(v)(0) : v; });
+}
+Tensor softplus(const Tensor& x) {
+  return by_float64(x, "softplus", [](double v) {
+    const double e = portable::exp(-std::abs(v)), sum = 1 + e;
+    const double rest = sum == 1 ? e : portable::log(sum) * e / (sum - 1);  // ln(1 + e), as above
+    return v > 0 ? v + rest : rest;
+  });
+}
+Tensor pow(const Tensor& x, const Tensor& exponent) {
+  require_floating(x, "pow");
+  return arithmetic(x, exponent, "pow", [](auto a, auto b) {
+    return static_cast<decltype(a)>(portable::pow(static_cast<double>(a), static_cast<double>(b)));
+  });
 }
 Tensor pow(const Tensor& x, double exponent) {
   if (exponent == 2) return floating(x, "pow", [](auto v) { return v * v; });

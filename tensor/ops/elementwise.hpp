@@ -35,6 +35,7 @@ Tensor neg(const Tensor& x);  // int64 too
 Tensor abs(const Tensor& x);  // int64 too
 Tensor sign(const Tensor& x);
 Tensor exp(const Tensor& x);
+Tensor expm1(const Tensor& x);  // e^x - 1, accurate near 0
 Tensor log(const Tensor& x);
 Tensor sqrt(const Tensor& x);
 Tensor sin(const Tensor& x);
@@ -47,7 +48,9 @@ Tensor relu(const Tensor& x);     // max(0, x)
 enum class GeluForm { Erf, Tanh };
 // x Φ(x), Φ the normal distribution; or its tanh approximation (Hendrycks & Gimpel 2016)
 Tensor gelu(const Tensor& x, GeluForm form);
+Tensor softplus(const Tensor& x);  // ln(1 + e^x), without overflow
 Tensor pow(const Tensor& x, double exponent);
+Tensor pow(const Tensor& x, const Tensor& exponent);
 Tensor clamp(const Tensor& x, double low, double high);  // ValueError when low > high
 
 // Comparisons give bool. A scalar is compared in x's floating dtype, with an int64 exactly.
@@ -60,7 +63,9 @@ Tensor greater_equal(const Tensor& a, const Tensor& b);
 Tensor equal(const Tensor& x, double c);
 Tensor not_equal(const Tensor& x, double c);
 Tensor less(const Tensor& x, double c);
+Tensor less_equal(const Tensor& x, double c);
 Tensor greater(const Tensor& x, double c);
+Tensor greater_equal(const Tensor& x, double c);
 
 // Logic on bool.
 Tensor logical_and(const Tensor& a, const Tensor& b);

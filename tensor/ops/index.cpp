@@ -178,6 +178,35 @@ void index_add_(const Tensor& y, Index axis, const Tensor& index, const Tensor& 
   });
 }
 
+std::vector<Tensor> nonzero(const Tensor& mask) {
+  if (mask.dtype() != DType::Bool) throw DTypeError("nonzero", "needs bool", {{"mask", mask}});
+  const Tensor in = mask.contiguous();
+  const bool* p = in.data<bool>();
+  std::vector<std::vector<Index>> places(static_cast<std::size_t>(mask.rank()));
+  for (Index i = 0; i < mask.numel(); ++i) {
+    Index rest = p[i] ? i : -1;
+    for (int axis = mask.rank(); rest >= 0 && axis-- > 0; rest /= mask.shape()[axis])
+      places[static_cast<std::size_t>(axis)].push_back(rest % mask.shape()[axis]);
+  }
+  std::vector<Tensor> index;
+  for (const std::vector<Index>& axis : places)
+    index.push_back(from_vector(axis, {static_cast<Index>(axis.size())}));
+  return index;
+}
+
+Tensor ravel_index(const std::vector<Tensor>& index, const Shape& extents) {
+  Tensor all = scalar(0, DType::Int64);
+  for (int k = 0; k < extents.rank(); ++k) {
+    const Tensor& given = index[static_cast<std::size_t>(k)];
+    const double n = static_cast<double>(extents[k]);
+    require_index(given, "index");
+    const Tensor from_start = where(less(given, 0), add(given, n), given).contiguous();
+    require_range(from_start, extents[k], "index");
+    all = add(mul(all, n), from_start);
+  }
+  return all;
+}
+
 Tensor concatenate(const std::vector<Tensor>& parts, Index axis) {
   if (parts.empty()) throw ValueError("concatenate", "needs at least one tensor");
   const Tensor& first = parts[0];

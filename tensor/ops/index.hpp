@@ -27,6 +27,12 @@ Tensor index_add(const Shape& shape, Index axis, const Tensor& index, const Tens
 void index_add_(const Tensor& y, Index axis, const Tensor& index, const Tensor& source,
                 const Where& where = Where::current());
 
+// The places of a mask's true elements, in row-major order: an int64 vector for each of its axes.
+std::vector<Tensor> nonzero(const Tensor& mask);
+// The row-major place within `extents` of one index tensor for each, which broadcast. Negative ones count
+// from the end.
+Tensor ravel_index(const std::vector<Tensor>& index, const Shape& extents);
+
 Tensor concatenate(const std::vector<Tensor>& parts, Index axis);  // ShapeError off the axis
 Tensor stack(const std::vector<Tensor>& parts, Index axis);        // a new axis
 std::vector<Tensor> split(const Tensor& x, Index axis, const std::vector<Index>& lengths);  // views

@@ -159,6 +159,9 @@ Tensor argmin(const Tensor& x, Index axis, bool keepdim) {
   return extremum(x, {axis}, keepdim, "argmin", below, place_of_best);
 }
 
+Tensor argmax(const Tensor& x) { return argmax(reshape(x, {-1}), 0); }
+Tensor argmin(const Tensor& x) { return argmin(reshape(x, {-1}), 0); }
+
 Tensor any(const Tensor& x, const Dims& axes, bool keepdim) {
   if (x.dtype() != DType::Bool) throw DTypeError("any", "needs bool", {{"x", x}});
   return greater(sum(x, axes, keepdim), 0.0);

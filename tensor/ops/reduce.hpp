@@ -17,10 +17,18 @@ Tensor min(const Tensor& x, const Dims& axes = {}, bool keepdim = false);
 Tensor var(const Tensor& x, const Dims& axes = {}, double correction = 1, bool keepdim = false);
 Tensor argmax(const Tensor& x, Index axis, bool keepdim = false);  // int64; the first of equals
 Tensor argmin(const Tensor& x, Index axis, bool keepdim = false);
+Tensor argmax(const Tensor& x);  // in row-major order, of all
+Tensor argmin(const Tensor& x);
 Tensor any(const Tensor& x, const Dims& axes = {}, bool keepdim = false);  // of bool
 Tensor all(const Tensor& x, const Dims& axes = {}, bool keepdim = false);
 // y_i = Σ_{j<=i} x_j, or from the far end, Σ_{j>=i} x_j
 Tensor cumsum(const Tensor& x, Index axis, bool reverse = false);
+// y_0 = b_0, y_i = a_{i-1} y_{i-1} + b_i along the axis, where a has one element less than b; or from the
+// far end, y_n = b_n, y_i = a_i y_{i+1} + b_i. In float64, each y rounded once. ShapeError unless a fits.
+Tensor linear_recurrence(const Tensor& a, const Tensor& b, Index axis, bool reverse = false);
+// Where the largest (smallest) element up to here is, the last of equals. NaN wins.
+Tensor cumargmax(const Tensor& x, Index axis);
+Tensor cumargmin(const Tensor& x, Index axis);
 // Sums x down to `shape`, the reverse of expand. ShapeError unless `shape` broadcasts to x's.
 Tensor sum_to(const Tensor& x, const Shape& shape);
 double dot(const Tensor& a, const Tensor& b);  // Σ a·b over all elements, in float64

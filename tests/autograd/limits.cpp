@@ -74,6 +74,63 @@ TEST_CASE("where a rule gives an element no share, an infinite gradient gives it
         std::vector<double>{0, 0});
 }
 
+TEST_CASE("what is tiny keeps its digits, what is large does not overflow", "[limits]") {
+  const Tensor x = tensor({-800, -40, -1e-10, 1e-10, 40, 800}, DType::Float64);
+  const double e40 = std::exp(-40.0);
+  const std::vector<double> plus{0, e40, 0.69314718050994530, 0.69314718060994530, 40 + e40, 800},
+      minus{-1, -1 + e40, -9.9999999995e-11, 1e-10, 40, 800};
+  for (Index i = 0; i < x.numel(); ++i) {
+    const Var at = Var(select(x, 0, i));
+    const auto k = static_cast<std::size_t>(i);
+    INFO(i);
+    CHECK(std::abs(softplus(at).item() - plus[k]) <= 4e-16 * plus[k]);
+    CHECK(std::abs(elu(at).item() - minus[k]) <= 4e-16 * std::abs(minus[k]));
+  }
+  const Tensor one = ones({6}, DType::Float64);
+  auto dx = list(gradient_of([](const Var& v) { return softplus(v); }, x, one));
+  CHECK(std::abs(dx[1] / e40 - 1) < 1e-15);
+  CHECK(dx[5] == 1);
+  dx = list(gradient_of([](const Var& v) { return elu(v); }, x, one));
+  CHECK(std::abs(dx[1] / e40 - 1) < 1e-15);
+  CHECK(dx[5] == 1);
+}
+
+TEST_CASE("a choice passes the gradient of NaN on, in the rule and in each kernel", "[limits]") {
+  const double nan = std::nan("");
+  for (DType t : kTypes)
+    for (bool recorded : {false, true}) {
+      const Tensor x = full({19}, nan, t), dy = full({19}, 3, t);
+      auto passes = [&](const std::function<Var(const Var&)>& f, double share = 3) {
+        Var leaf = Var::leaf(x);
+        Tape tape;
+        const Var y = f(leaf);
+        const Tensor dx = tape.grad(y, {leaf}, dy, {.create_graph = recorded})[0].value();
+        CHECK(list(dx.to(DType::Float64)) == std::vector<double>(19, share));
+      };
+      passes([](const Var& v) { return relu(v); });
+      passes([](const Var& v) { return clamp(v, -1, 1); });
+      passes([&](const Var& v) { return maximum(v, ones({19}, t)); });
+      passes([&](const Var& v) { return minimum(ones({19}, t), v); });
+      passes([](const Var& v) { return sort(v).values; });
+      passes([](const Var& v) { return cummax(v, 0).values; }, 3);
+      Var w = Var::leaf(ones({1, 1}, t));  // its u is NaN
+      Tape tape;
+      const Var y = linear_relu(Var(full({2, 1}, nan, t)), w, Var());
+      CHECK(std::isnan(
+          tape.grad(y, {w}, ones({2, 1}, t), {.create_graph = recorded})[0].value().item()));
+    }
+}
+
+TEST_CASE("logcumsumexp of -∞ has no share in the sum", "[limits]") {
+  const Tensor x = tensor({-kInf, -kInf, -800, 1, kInf, 2}, DType::Float64);
+  const Var y = logcumsumexp(Var(x), 0);
+  CHECK(list(y.value()) == std::vector<double>{-kInf, -kInf, -800, 1, kInf, kInf});
+  Tensor finite = slice(x, 0, 0, 4);
+  auto dx = list(gradient_of([](const Var& v) { return logcumsumexp(v, 0); }, finite,
+                             ones({4}, DType::Float64)));
+  CHECK(dx == std::vector<double>{0, 0, 1, 1});
+}
+
 namespace {
 
 // The loss in its form, and the gradient in logits.

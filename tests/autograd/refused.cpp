@@ -41,11 +41,27 @@ TEST_CASE("an undefined value is an error wherever it is used, not a crash", "[t
       [&] { reshape(empty_leaf, {1}); },
       [&] { neg(none); },
       [&] { pow(none, 2); },
+      [&] { pow(none, x); },
+      [&] { pow(2.0, none); },
+      [&] { less(none, 1.0); },
+      [&] { equal(x, none); },
+      [&] { logical_not(none); },
+      [&] { argmax(none); },
       [&] { where(no_tensor, x, x); },
       [&] { where(equal(x.value(), x.value()), x, none); },
       [&] { relu(none); },
       [&] { clamp(none, 0, 1); },
       [&] { gelu(none); },
+      [&] { softplus(none); },
+      [&] { elu(none); },
+      [&] { leaky_relu(none); },
+      [&] { pad(none, {}); },
+      [&] { cumprod(none, 0); },
+      [&] { cummax(none, 0); },
+      [&] { logcumsumexp(none, 0); },
+      [&] { linear_recurrence(none, none, 0); },
+      [&] { index(none, {at}); },
+      [&] { index(none, {}); },
       [&] { reshape(none, {1}); },
       [&] { transpose(none); },
       [&] { slice(none, 0, 0, 1); },
@@ -190,6 +206,59 @@ TEST_CASE("narrow and select refuse what slice would cut off", "[tape]") {
   CHECK_THROWS_AS(narrow(x, 1, 2, 3), IndexError);
   CHECK_THROWS_AS(narrow(x, 0, 4, 0), IndexError);
   CHECK_THROWS_AS(select(x, 1, 4), IndexError);
+}
+
+TEST_CASE("index refuses what is outside, and masks that do not fit", "[tape]") {
+  const Var x = Var::leaf(ones({3, 4}), "x");
+  const Tensor outside = from_vector<std::int64_t>({0, 3}, {2}),
+               below = full({1}, -4, DType::Int64), mask = full({3, 3}, 1, DType::Bool);
+  CHECK_THROWS_AS(index(x, {outside}), IndexError);
+  CHECK_THROWS_AS(index(x, {below}), IndexError);
+  CHECK_THROWS_AS(index(x, {outside, outside, outside}), IndexError);
+  CHECK_THROWS_AS(index(x, {mask}), ShapeError);
+  CHECK_THROWS_AS(index(x, {scalar(1, DType::Bool)}), IndexError);
+  CHECK_THROWS_AS(index(x, {ones({2})}), DTypeError);
+  CHECK_THROWS_AS(index(x, {from_vector<std::int64_t>({0, 1}, {2}), zeros({3}, DType::Int64)}),
+                  ShapeError);
+  CHECK(index(x, {scalar(-1, DType::Int64), Tensor()}).shape() == Shape{4});
+}
+
+TEST_CASE("pad, recurrences and norms refuse shapes that do not fit", "[tape]") {
+  const Var x = Var::leaf(ones({3, 4}), "x");
+  CHECK_THROWS_AS(pad(x, {{1, 1}}), ShapeError);
+  CHECK_THROWS_AS(pad(x, {{0, 0}, {-3, -2}}), ShapeError);
+  CHECK(pad(x, {{0, 0}, {-2, -2}}).shape() == Shape{3, 0});
+  CHECK_THROWS_AS(linear_recurrence(x, x, 1), ShapeError);
+  CHECK_THROWS_AS(layer_norm(x, {2, 4}, Var(), Var()), ShapeError);
+  CHECK_THROWS_AS(layer_norm(x, {3, 4}, Var(ones({4})), Var()), ShapeError);
+  CHECK_THROWS_AS(layer_norm(x, Shape{}, Var(), Var()), ShapeError);
+  CHECK_THROWS_AS(rms_norm(x, {1, 3, 4}, Var(), 0.1), ShapeError);
+}
+
+TEST_CASE("comparisons are of all elements, and name the line of the call", "[tape]") {
+  const Var x = leaf_of({1, 2, 3}), y = leaf_of({3, 2, 1});
+  Tape tape;
+  auto is = [](const Tensor& t, bool a, bool b, bool c) {
+    CHECK(t.to_vector<bool>() == std::vector<bool>{a, b, c});
+  };
+  is(equal(x, y), false, true, false);
+  is(not_equal(x, y), true, false, true);
+  is(less(x, y), true, false, false);
+  is(less_equal(x, y), true, true, false);
+  is(greater(x, 2), false, false, true);
+  is(greater_equal(x, 2), false, true, true);
+  is(less_equal(x, 2), true, true, false);
+  is(logical_and(less(x, 3), greater(x, 1)), false, true, false);
+  is(logical_or(Var(less(x, 2)), Var(greater(x, 2))), true, false, true);
+  is(logical_not(Var(less(x, 2))), false, true, true);
+  CHECK(argmax(x).item() == 2);
+  CHECK(argmin(Var(tensor({2, 1, 0, 3}, {2, 2}))).item() == 2);
+  CHECK(list(argmax(Var(tensor({2, 1, 0, 3}, {2, 2})), 1).to(DType::Float64)) ==
+        std::vector<double>{0, 1});
+  CHECK(tape.nodes().size() == 0);
+  CHECK(error_of([&] { less(x, ones({4}, DType::Float64)); }).find("refused.cpp") !=
+        std::string::npos);
+  CHECK(error_of<DTypeError>([&] { logical_not(x); }).find("refused.cpp") != std::string::npos);
 }
 
 TEST_CASE("unslice refuses what does not fit, however large the step", "[tape]") {

@@ -23,6 +23,7 @@ import imported
 import language
 import layers
 import module_db
+import ops
 import optimisers
 import recurrent
 import stacks
@@ -43,6 +44,7 @@ def write(folder):
         layers,
         optimisers,
         tensor_ops,
+        ops,
         language,
         vision,
         vision_models,

@@ -11,7 +11,7 @@ namespace {
 
 bool elementwise(const std::string& op) {
   return op == "add" || op == "sub" || op == "mul" || op == "div" || op == "maximum" ||
-         op == "minimum" || op == "where";
+         op == "minimum" || op == "power" || op == "where";
 }
 
 const Dims& dims_of(const Value& v, std::string_view name) {
@@ -61,7 +61,8 @@ std::string form_of(const Value& v, const Trace& trace) {
   if (v.op == "sum")
     return dims_of(v, "axes").empty() ? "sum_all" : given("keepdim") ? "sum_keep" : "sum";
   if (v.op == "sum_to") return std::string(form_of_sum(trace[v.inputs[0]].shape(), v.shape()));
-  if (v.op == "cumsum" && given("reverse")) return "cumsum_reverse";
+  if ((v.op == "cumsum" || v.op == "linear_recurrence") && given("reverse"))
+    return v.op + "_reverse";
   if (v.op == "gelu" && given("tanh")) return "gelu_tanh";
   if (v.op == "index_select" && number_of(v, "axis") == 0) return "rows";
   if (v.op == "shift" && number_of(v, "c") < 0) return "shift_down";

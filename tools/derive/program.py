@@ -100,6 +100,15 @@ def unslice(x, shape, at):  # zeros, with x at these places
     y = np.zeros(shape)
     y[at] = x
     return y
+# ==== linear_recurrence
+def linear_recurrence(a, b, axis, reverse=False):  # y[i] = a[i - 1] y[i - 1] + b[i]
+    y = np.array(b, float)
+    rows, a = np.moveaxis(y, axis, 0), np.moveaxis(a, axis, 0)
+    if reverse:
+        rows, a = rows[::-1], a[::-1]
+    for i in range(1, len(rows)):
+        rows[i] += a[i - 1] * rows[i - 1]
+    return y
 # ==== erf
 erf = np.vectorize(math.erf, otypes=[float])
 # ==== gelu_tanh

@@ -34,9 +34,10 @@ class Program : public Expressions {
   // The functions that are called, each after those that it calls.
   std::string helpers() const {
     std::string text;
-    for (const char* name : {"softmax", "masked_softmax", "log_softmax", "logsumexp", "sigmoid",
-                             "gelu", "gelu_tanh", "erf", "unslice", "gather", "scatter_add",
-                             "index_add", "unfold", "fold", "windows", "rotate_pairs"})
+    for (const char* name :
+         {"softmax", "masked_softmax", "log_softmax", "logsumexp", "sigmoid", "gelu", "gelu_tanh",
+          "erf", "linear_recurrence", "unslice", "gather", "scatter_add", "index_add", "unfold",
+          "fold", "windows", "rotate_pairs"})
       if (calls(out_ + text, name)) text = "\n\n" + text_part(name) + text;
     return text;
   }

@@ -110,9 +110,10 @@ class Builder final : public Observer {
     return node >= 0 ? value_of_node(node) : constant(v.value(), reader, role, of);
   }
 
-  // A tensor computed from values, not Vars: y > 0 is an op of its own here, of a constant or of what a rule reads.
-  int recognised(const Tensor& x, int reader, int of) {
-    std::vector<int> candidates = constants_;
+  // A tensor computed from values, not Vars: y > 0 is an op of its own here, of a constant, of what a rule reads, or
+  // of another operand, as x in where(x > 0, x, y).
+  int recognised(const Tensor& x, int reader, int of, std::vector<int> candidates) {
+    candidates.insert(candidates.end(), constants_.begin(), constants_.end());
     const int y = of < 0 ? -1 : value_of_node(of);
     if (y >= 0) {
       for (const auto& [name, t] : trace_[y].tensors)
@@ -144,7 +145,8 @@ class Builder final : public Observer {
     return -1;
   }
 
-  int constant(const Tensor& x, int reader, std::string_view role, int of = -1) {
+  int constant(const Tensor& x, int reader, std::string_view role, int of = -1,
+               const std::vector<int>& operands = {}) {
     if (!x.defined()) return -1;
     const auto name = std::ranges::find_if(
         names_.names, [&](const auto& named) { return named.first.storage() == x.storage(); });
@@ -160,7 +162,7 @@ class Builder final : public Observer {
           same_bits(trace_[k].value.contiguous(), x.contiguous()))
         return k;
     if (!named)
-      if (const int known = recognised(x, reader, of); known >= 0) return known;
+      if (const int known = recognised(x, reader, of, operands); known >= 0) return known;
     v.op = "constant";
     const std::string path = tape_.path(reader);
     const std::size_t dot = path.rfind('.');
@@ -218,7 +220,8 @@ class Builder final : public Observer {
     }
     for (Argument& a : node.op->arguments()) {
       if (a.tensor.defined())
-        v.tensors.emplace_back(a.name, constant(a.tensor, i, a.name, v.backward ? of : -1));
+        v.tensors.emplace_back(a.name,
+                               constant(a.tensor, i, a.name, v.backward ? of : -1, v.inputs));
       else
         v.arguments.push_back(std::move(a));
     }

@@ -62,6 +62,40 @@ Family arithmetic() {
   family.add_drawn("pow", "x^2 at 0", exactly({0, 1, 0}),
                    beside_inputs([](const Var& x) { return pow(x, 2); }));
 
+  auto power = [](const Var& x, const Var& y) { return pow(x, y); };
+  auto both = [](double low, double high, const Shape& a, const Shape& b) {
+    return [=](std::uint64_t seed) {  // bases above 0, exponents around 0
+      return std::vector<Tensor>{uniform(a, 0.3, 2, {seed, 100}, DType::Float64),
+                                 uniform(b, low, high, {seed, 101}, DType::Float64)};
+    };
+  };
+  family.add_drawn("power", "one shape", both(0.3, 3, {2, 3}, {2, 3}), power);
+  family.add_drawn("power", "row broadcast", both(-2, 3, {2, 3}, {3}), power);
+  family.add_drawn("power", "both broadcast", both(-2, 3, {2, 1}, {3}), power);
+  family.add("power", "2^x", {{2, 3}}, [](const Var& x) { return pow(2.0, x); });
+  Tensor whole = tensor({3, 2, 1, -1, 2, 4}, DType::Float64);
+  family
+      .add_drawn("power", "negative bases, whole exponents", exactly({-2, -0.5, -1, -3, 1.5, -1}),
+                 [=](const Var& x) { return pow(x, whole.to(x.dtype())); })
+      .with_expanded(-1);
+  // 0 to a power that stays above 1 has both derivatives.
+  family
+      .add_drawn("power", "0^2 and 0^3", exactly({0, 1, 0, 2, 0.5, 0}),
+                 beside_inputs([=](const Var& x) {
+                   return pow(x, abs(tensor({3, 2, 2, 1, 2, 4}, x.dtype())) + 0 * x);
+                 }))
+      .with_expanded(-1);
+  family
+      .add_drawn(
+          "power", "exponent 0, beside x",
+          [](std::uint64_t) {
+            return std::vector<Tensor>{tensor({2, 0.5, 3}, DType::Float64),
+                                       tensor({0, 1, 0}, DType::Float64)};
+          },
+          beside_inputs(power))
+      .with_expanded(-1);
+  family.add_empty("power", "broadcast", {{0, 3}, {3}}, {0, 3}, power);
+
   auto chosen = [](const Tensor& condition) {
     return [=](const Var& x, const Var& y) { return where(condition, x, y); };
   };

@@ -37,6 +37,16 @@ Family index() {
       .add("sort", "descending, columns", {{4, 2}},
            squared([](const Var& x) { return sort(x, 0, true).values; }))
       .with_expanded(1);
+  Tensor mask = from_vector<bool>({true, false, true, true, false, true}, {2, 3});
+  Tensor backwards = from_vector<std::int64_t>({-1, 0, -1}, {3}), column = reshape(rows, {5, 1});
+  auto at = [](const std::vector<Tensor>& list) {
+    return [=](const Var& x) { return index(x, list); };
+  };
+  family.add("index", "ids, some twice", {{3, 2}}, squared(at({rows})));
+  family.add("index", "from the end", {{2, 4}}, squared(at({Tensor(), backwards})));
+  family.add("index", "a mask of two axes", {{2, 3, 2}}, squared(at({mask})));
+  family.add("index", "two arrays that broadcast", {{3, 4}}, squared(at({column, backwards})));
+  family.add("index", "arrays apart", {{3, 2, 3}}, squared(at({backwards, Tensor(), backwards})));
   auto two = [](const Var& x) { return top_k(x, 2).values; };
   family.add("top_k", "two of four", {{2, 4}}, squared(two));
   family.add_drawn("sort", "ties", exactly({1, 0, 1, 2}), squared(two))
@@ -47,6 +57,8 @@ Family index() {
   family.add_empty("scatter_add", "nothing", {{2, 4}, {2, 0}}, {2, 4}, scattered(1, none));
   family.add_empty("index_select", "nothing", {{3, 2}}, {0, 2}, selected(0, nothing));
   family.add_empty("index_add", "nothing", {{0, 2}}, {3, 2}, added({3, 2}, 0, nothing));
+  family.add_empty("index", "nothing", {{3, 2}}, {0, 2}, at({nothing}));
+  family.add_empty("index", "a mask of nothing", {{0, 2}}, {0}, at({empty({0, 2}, DType::Bool)}));
   family.add_empty("sort", "nothing", {{2, 0}}, {2, 0},
                    [](const Var& x) { return sort(x).values; });
   family.add_empty("top_k", "none of four", {{2, 4}}, {2, 0},

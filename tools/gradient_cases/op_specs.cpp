@@ -7,9 +7,9 @@
 namespace glim {
 
 std::vector<specs::Family> specs::families() {
-  return {arithmetic(),        functions(),         shape(),   reduce(),
-          softmax_family(),    products(),          index(),   dropout_family(),
-          checkpoint_family(), transformer_parts(), windows(), recurrent()};
+  return {arithmetic(),        functions(), shape(),    reduce(),         cumulative(),
+          softmax_family(),    products(),  index(),    dropout_family(), checkpoint_family(),
+          transformer_parts(), windows(),   recurrent()};
 }
 
 std::string_view name_of(CaseStatus status) {

@@ -32,9 +32,6 @@ Family reduce() {
   family.add_drawn("min", "ties", exactly({0, 2, 0, 0}), beside_inputs(least))
       .with_kinks()
       .with_expanded(-1);
-  one("cumsum", "rows", {2, 4}, [](const Var& x) { return cumsum(mul(x, x), 1); });
-  one("cumsum", "from the far end", {2, 4}, [](const Var& x) { return cumsum(x * x, 1, true); });
-  one("cumsum", "columns", {3, 2}, [](const Var& x) { return cumsum(x, 0); });
 
   auto empty = [&](const char* op, const char* name, const Shape& shape, const Shape& output,
                    Var (*f)(const Var&)) { family.add_empty(op, name, {shape}, output, f); };
@@ -45,7 +42,6 @@ Family reduce() {
   empty("var", "to nothing", {0, 3}, {0}, [](const Var& x) { return var(x, {1}); });
   empty("max", "to nothing", {0, 3}, {0}, [](const Var& x) { return max(x, {1}); });
   empty("min", "to nothing", {0, 3}, {0}, [](const Var& x) { return min(x, {1}); });
-  empty("cumsum", "of nothing", {2, 0}, {2, 0}, [](const Var& x) { return cumsum(x, 1); });
   return family;
 }
 

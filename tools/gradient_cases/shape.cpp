@@ -38,6 +38,8 @@ Family shape() {
   one("tril", "below, in batches", {2, 3, 3}, [](const Var& x) { return tril(x, -1); });
   one("triu", "diagonal", {3, 4}, [](const Var& x) { return triu(x); });
   one("triu", "above", {4, 3}, [](const Var& x) { return triu(x, 1); });
+  one("pad", "both sides", {2, 3}, [](const Var& x) { return pad(x, {{1, 0}, {2, 1}}, 0.5); });
+  one("pad", "one more, one less", {3, 4}, [](const Var& x) { return pad(x, {{0, 0}, {-1, 2}}); });
   one("split", "three parts", {2, 6}, [](const Var& x) {
     std::vector<Var> parts = split(x, 1, {2, 2, 2});
     return mul(parts[0], add(parts[1], mul(parts[2], parts[2])));
@@ -72,6 +74,10 @@ Family shape() {
   family.add_empty("stack", "of nothing", {{0}, {0}}, {2, 0},
                    [](const Vars& x) { return stack(x, 0); });
   none("split", "into nothing", {3}, {0}, [](const Var& x) { return split(x, 0, {0, 3})[0]; });
+  none("pad", "nothing", {0, 3}, {2, 3}, [](const Var& x) { return pad(x, {{1, 1}, {0, 0}}); });
+  none("pad", "all cut off", {2, 3}, {2, 0}, [](const Var& x) {
+    return pad(x, {{0, 0}, {-2, -1}});
+  });
   none("tril", "no rows", {0, 3}, {0, 3}, [](const Var& x) { return tril(x); });
   none("triu", "no columns", {3, 0}, {3, 0}, [](const Var& x) { return triu(x); });
   return family;

@@ -111,6 +111,7 @@ Family arithmetic();
 Family functions();
 Family shape();
 Family reduce();
+Family cumulative();
 Family softmax_family();
 Family products();
 Family index();

@@ -37,6 +37,12 @@ void norm_specs(Family& family) {
   family.add("layer_norm", "with gain and bias", {{2, 4}, {4}, {4}}, layer(1e-5)).with_explicit();
   family.add("layer_norm", "with gain", {{3, 3}, {3}}, layer(1e-5)).with_explicit();
   family.add("layer_norm", "plain", {{2, 2, 4}}, layer(1e-5)).with_explicit();
+  family
+      .add("layer_norm", "two axes", {{2, 2, 3}, {2, 3}, {2, 3}},
+           [](const Vars& x) {
+             return layer_norm(x[0], {2, 3}, x[1], x[2]);
+           })
+      .with_explicit();
   family.add("layer_norm", "large eps", {{2, 4}, {4}, {4}}, layer(0.5)).with_explicit();
   family.add_empty("layer_norm", "no rows", {{0, 4}, {4}, {4}}, {0, 4}, layer(1e-5));
   auto rms = [](double eps) {
@@ -44,6 +50,12 @@ void norm_specs(Family& family) {
   };
   family.add("rms_norm", "with gain", {{2, 4}, {4}}, rms(1e-5)).with_explicit();
   family.add("rms_norm", "plain", {{2, 2, 5}}, rms(1e-5)).with_explicit();
+  family
+      .add("rms_norm", "two axes", {{2, 2, 3}, {2, 3}},
+           [](const Vars& x) {
+             return rms_norm(x[0], {2, 3}, x[1], 1e-5);
+           })
+      .with_explicit();
   family.add("rms_norm", "large eps", {{3, 3}, {3}}, rms(0.5)).with_explicit();
   family.add_empty("rms_norm", "no rows", {{0, 4}, {4}}, {0, 4}, rms(1e-5));
 }

@@ -218,6 +218,8 @@ namespace nanobind::detail {
 bool type_caster<glim::python::DimsArg>::from_python(handle src, std::uint32_t flags,
                                                      cleanup_list* cleanup) noexcept {
   value.list = {};
+  // A Var as a sequence would record each of its elements.
+  if (isinstance<glim::Var>(src)) return false;
   if (PyIndex_Check(src.ptr())) {
     const Py_ssize_t one = PyNumber_AsSsize_t(src.ptr(), PyExc_OverflowError);
     if (!PyErr_Occurred()) return value.list.push_back(one), true;

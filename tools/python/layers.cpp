@@ -22,14 +22,26 @@ namespace {
 void bind_plain_layers(nb::module_& m) {
   layer<Linear>(m, "Linear", "y = x Wᵀ + b      x: (..., in)   weight: (out, in)   bias: (out,)")
       .def(nb::init<Index, Index, bool>(), "in_features"_a, "out_features"_a, "bias"_a = true);
-  layer<LayerNorm>(m, "LayerNorm",
-                   "Over the last axis (Ba et al. 2016)      x, y: (..., D)   weight, bias: (D,)")
-      .def(nb::init<Index, double, bool, bool>(), "d"_a, "eps"_a = 1e-5, "affine"_a = true,
-           "bias"_a = true);
-  layer<RMSNorm>(m, "RMSNorm",
-                 "Over the last axis (Zhang & Sennrich 2019)      x, y: (..., D)   weight: (D,)")
-      .def(nb::init<Index, std::optional<double>, bool>(), "d"_a, "eps"_a = nb::none(),
-           "affine"_a = true);
+  layer<LayerNorm>(
+      m, "LayerNorm",
+      "Over the last axes (Ba et al. 2016)      x, y: (..., d)   weight, bias: d, a number or "
+      "a shape")
+      .def(
+          "__init__",
+          [](LayerNorm* self, const DimsArg& d, double eps, bool affine, bool bias) {
+            new (self) LayerNorm(d.dims(), eps, affine, bias);
+          },
+          "d"_a, "eps"_a = 1e-5, "affine"_a = true, "bias"_a = true);
+  layer<RMSNorm>(
+      m, "RMSNorm",
+      "Over the last axes (Zhang & Sennrich 2019)      x, y: (..., d)   weight: d, a number or a "
+      "shape")
+      .def(
+          "__init__",
+          [](RMSNorm* self, const DimsArg& d, std::optional<double> eps, bool affine) {
+            new (self) RMSNorm(d.dims(), eps, affine);
+          },
+          "d"_a, "eps"_a = nb::none(), "affine"_a = true);
   layer<Dropout>(m, "Dropout", "y = x/(1 - p) with probability 1 - p, else 0; in eval y = x")
       .def(nb::init<double>(), "p"_a = 0.5);
   layer<ReLU>(m, "ReLU", "max(0, x)").def(nb::init<>());

@@ -14,6 +14,7 @@ TYPES = {
     "const Shape&": ("const DimsArg&", "{0}.dims()"),
     "const Dims&": ("const DimsArg&", "{0}.dims()"),
     "const std::vector<Var>&": ("const std::vector<Arg>&", "vars_of({0})"),
+    "const std::vector<std::pair<Index, Index>>&": ("const std::vector<std::pair<Index, Index>>&", "{0}"),
     "const std::vector<Index>&": ("const std::vector<Index>&", "{0}"),
     "RandomKey": ("const Key&", "key_of({0})"),
     "GeluForm": ("const std::string&", "kWords<GeluForm>.parse(\"form\", {0})"),
@@ -28,12 +29,13 @@ DEFAULTS = {"GeluForm::Erf": '"erf"', "const Dims& {}": "nb::tuple()", "RandomKe
             "const AttentionMask& {}": None, "const Tensor& {}": None}
 OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "div": "truediv", "matmul": "matmul", "pow": "pow", "neg": "neg"}
 MAY_BE_NONE = {"bias", "gamma", "beta", "memory"}
-BY_HAND = {"recomputed"}
+BY_HAND = {"recomputed", "index"}
 
 
 class Op:
     def __init__(self, name, parameters, doc):
-        self.name, self.doc = name, f'doc_of("{name}", R"({doc})")'
+        formula = "power" if name == "pow" and "double exponent" not in parameters else name
+        self.name, self.doc = name, f'doc_of("{formula}", R"({doc})")'
         self.taken, self.named, self.calls, self.vars = [], [], [], []
         for part in re.split(r",\s*(?![^{<(]*[}>)])", " ".join(parameters.split())):
             declaration, _, default = (side.strip() for side in part.partition("="))
@@ -49,7 +51,7 @@ class Op:
                 self.vars.append(parameter)
             if default:
                 default = DEFAULTS.get(default, DEFAULTS.get(f"{kind} {default}", default))
-            if default is None or parameter in MAY_BE_NONE:
+            if default is None or (taken == "const Arg&" and parameter in MAY_BE_NONE):
                 self.named.append(f'"{parameter}"_a.none() = nb::none()')
             else:
                 self.named.append(f'"{parameter}"_a' + (f" = {default}" if default else ""))
@@ -91,7 +93,7 @@ def documentation(text, start, beside):
 
 def main():
     text = open(sys.argv[1], encoding="utf-8").read()
-    for match in re.finditer(r"^(?:Var|std::vector<Var>|OrderedVar|AttentionResult|MeasuredLoss) (\w+)\(([^;]*?)\);(.*)$",
+    for match in re.finditer(r"^(?:Var|Tensor|std::vector<Var>|OrderedVar|AttentionResult|MeasuredLoss) (\w+)\(([^;]*?)\);(.*)$",
                              text, re.M):
         name, parameters, beside = match.groups()
         if name not in BY_HAND:

@@ -12,21 +12,55 @@ namespace glim::python {
 using namespace nb::literals;
 namespace {
 
-// x[i], x[a:b:c], x[..., None]: views, as of NumPy.
+// An integer of Python or NumPy; a bool is none.
+bool is_integer(nb::handle x) {
+  return is_number(x) && PyIndex_Check(x.ptr()) && !PyBool_Check(x.ptr());
+}
+
+// The ids or the mask that an index is, if it is an array or a list; undefined if it is not.
+Tensor index_array(nb::handle part) {
+  if (part.is_none() || part.is(nb::handle(Py_Ellipsis)) || PySlice_Check(part.ptr()) ||
+      is_integer(part))
+    return {};
+  nb::object array = nb::module_::import_("numpy").attr("asarray")(part);
+  const std::string kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
+  if (kind == "i" || kind == "u" || (nb::isinstance<nb::list>(part) && nb::len(part) == 0))
+    array = array.attr("astype")("int64");
+  else if (kind != "b" || nb::cast<int>(array.attr("ndim")) == 0)
+    throw DTypeError("index",
+                     "an index is a " + type_of(part) +
+                         "; it is an integer, a slice, None, ..., or an array of integers or bool");
+  return tensor_of(array, "index").clone();
+}
+
+// x[i], x[a:b:c], x[..., None]: views; x[ids], x[mask], x[i, j]: copies; all as of NumPy.
 Var item_of(const Var& x, nb::handle index, const Where& line) {
   nb::tuple parts =
       nb::isinstance<nb::tuple>(index) ? nb::borrow<nb::tuple>(index) : nb::make_tuple(index);
   const nb::handle ellipsis(Py_Ellipsis);
+  std::vector<Tensor> arrays, at;
   int consumed = 0;
-  for (nb::handle part : parts) consumed += !part.is_none() && !part.is(ellipsis);
+  bool by_arrays = false;
+  for (nb::handle part : parts) {
+    arrays.push_back(index_array(part));
+    const bool mask = arrays.back().defined() && arrays.back().dtype() == DType::Bool;
+    by_arrays = by_arrays || arrays.back().defined();
+    consumed += mask ? arrays.back().rank() : !part.is_none() && !part.is(ellipsis);
+  }
   if (consumed > x.rank())
     throw IndexError(
         "index", std::to_string(consumed) + " indices for " + std::to_string(x.rank()) + " axes",
         {{"x", x}});
   CallSite site(line);
   Var y = x;
-  Index axis = 0;
-  for (nb::handle part : parts) {
+  Index axis = 0, covered = 0;  // axes of y; axes that `at` is about
+  auto by_array = [&](const Tensor& array) {
+    for (; covered < axis; ++covered) at.emplace_back();
+    at.push_back(array);
+    covered = axis += array.dtype() == DType::Bool ? array.rank() : 1;
+  };
+  for (std::size_t k = 0; k < arrays.size(); ++k) {
+    const nb::handle part = parts[k];
     if (part.is_none()) {
       y = unsqueeze(y, axis++);
     } else if (part.is(ellipsis)) {
@@ -40,18 +74,18 @@ Var item_of(const Var& x, nb::handle index, const Where& line) {
       const Py_ssize_t length = PySlice_AdjustIndices(y.size(axis), &start, &stop, step);
       y = length == 0 ? slice(y, axis, 0, 0) : slice(y, axis, start, stop, step);
       ++axis;
-    } else if (is_number(part) && PyIndex_Check(part.ptr()) && !PyBool_Check(part.ptr())) {
-      Index at = 0;
-      if (!nb::try_cast(part, at)) throw IndexError("index", "is beyond 64 bits", {{"x", x}});
-      y = select(y, axis, at);
+    } else if (is_integer(part)) {
+      Index i = 0;
+      if (!nb::try_cast(part, i)) throw IndexError("index", "is beyond 64 bits", {{"x", x}});
+      if (by_arrays)
+        by_array(scalar(static_cast<double>(i), DType::Int64));
+      else
+        y = select(y, axis, i);
     } else {
-      throw DTypeError(
-          "index",
-          "an index is a " + type_of(part) +
-              "; it is an integer, a slice, None or ... (index_select and gather take arrays)");
+      by_array(arrays[k]);
     }
   }
-  return y;
+  return by_arrays ? glim::index(y, at) : y;
 }
 
 std::string shown(const Var& x) {

@@ -80,6 +80,7 @@ Var var_of(nb::handle x, std::string_view name);
 Where user_line();
 
 inline Var result_of(Var v) { return v; }
+inline Tensor result_of(Tensor v) { return v; }
 inline std::vector<Var> result_of(std::vector<Var> v) { return v; }
 nb::object result_of(OrderedVar v);       // (values, indices)
 nb::object result_of(AttentionResult v);  // (context, probs), probs None unless asked for

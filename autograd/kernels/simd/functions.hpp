@@ -41,7 +41,7 @@ void function_grad(ElementFunction f, Index n, const T* kept, const T* dy, T* dx
 template <class T>
 void relu_grad(Index n, const T* y, const T* dy, T scale, T* dx) {
   each_to<T>(dx, y, n,
-             [&](Index i, Vec<T> v) { return v > 0 ? at<T>(dy, i, n) * scale : Vec<T>{}; });
+             [&](Index i, Vec<T> v) { return v == 0 ? Vec<T>{} : at<T>(dy, i, n) * scale; });
 }
 
 }  // namespace glim::GLIM_ISA

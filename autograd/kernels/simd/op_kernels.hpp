@@ -55,7 +55,7 @@ namespace simd {
 // dx = dy f'(·) from what is kept: y of tanh and sigmoid, x of silu and gelu; not for the others
 template <class T>
 void function_grad(ElementFunction f, Index n, const T* kept, const T* dy, T* dx);
-// dx = y > 0 ? scale·dy : 0; dx may be y
+// dx = scale·dy, and 0 where y = 0; dx may be y
 template <class T>
 void relu_grad(Index n, const T* y, const T* dy, T scale, T* dx);
 // total[c] += Σ_r x[r][c], partial sums of 64 rows

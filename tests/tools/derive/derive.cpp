@@ -217,6 +217,22 @@ TEST_CASE("The gradient of a factor that all leading axes share is summed over t
   }
 }
 
+TEST_CASE("Powers, recurrences and choices are written with what they read") {
+  const Var x = Var::leaf(tensor({1, -2, 3}), "x"), y = Var::leaf(tensor({2, 3, 4}), "y");
+  auto loss = [&] {
+    return sum(pow(y, x)) + sum(cumprod(x, 0)) + sum(softplus(x)) + sum(elu(x)) +
+           sum(leaky_relu(x));
+  };
+  const std::string numpy = program(loss);
+  INFO(numpy);
+  for (const char* part :
+       {"power = w[\"y\"] ** w[\"x\"]", "def linear_recurrence(", "linear_recurrence(",
+        ", 0, True)", "np.logaddexp(0, w[\"x\"])", "np.expm1(", "= w[\"x\"] > 0"})
+    CHECK(contains(numpy, part));
+  CHECK(!contains(numpy, "batch[\""));  // nothing that x decides is taken for data
+  CHECK(contains(written(loss), "recurrence(x[1:3], "));
+}
+
 TEST_CASE("A tape is printed the same twice") {
   Tape tape({.replay = true});
   Linear linear(3, 4);
