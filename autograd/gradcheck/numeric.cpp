@@ -105,7 +105,11 @@ double Line::jump(Index row) {
   double from = 0, to = h(std::min(kCoarse, ordinary_ - 2));
   if (!std::isfinite(value(to, row))) to = -to;
   if (!std::isfinite(value(to, row))) return 0;
-  const double slope = central(ordinary_, row);
+  // Of all but what is rounded. One of the three steps may cross a jump.
+  const int fine = std::clamp(finest_ - 5, ordinary_ + 2, ordinary_ + 8);
+  std::array slopes{central(fine - 1, row), central(fine, row), central(fine + 1, row)};
+  std::sort(slopes.begin(), slopes.end());
+  const double slope = slopes[1];
   auto change = [&](double a, double b) {
     return std::abs(value(b, row) - value(a, row) - slope * (b - a));
   };
@@ -132,9 +136,12 @@ bool Line::alone(Index row) {
 }
 
 bool Line::plateau(Index row) {
-  const double finer = central(ordinary_ + 2, row), ordinary = central(ordinary_, row);
-  return std::abs(finer - ordinary) * h(ordinary_ + 2) <=
-         8 * origin_.epsilon * scale(ordinary_, row) + 1e-6 * std::abs(ordinary) * h(ordinary_ + 2);
+  const double slope = central(ordinary_, row);
+  auto agrees = [&](int level) {
+    return std::abs(central(level, row) - slope) * h(level) <=
+           8 * origin_.epsilon * scale(level, row) + 1e-6 * std::abs(slope) * h(level);
+  };
+  return agrees(ordinary_ + 1) && agrees(ordinary_ + 2) && agrees(ordinary_ + 3);
 }
 
 bool Line::constant(Index row) {
