@@ -62,7 +62,8 @@ class Check {
 
  private:
   bool full() const { return options_.mode == GradcheckOptions::Mode::Full; }
-  Verdict verdict(double analytic, Line& line, Index row, bool still) const {
+  Verdict verdict(GradcheckEntry& e, double analytic, Line& line, Index row, bool still) const {
+    e.rounds = e.rounds || line.grain(row) > 0;
     Verdict v = compare(analytic, line, row, tolerance_, options_.precise);
     settle(analytic, line, row, tolerance_.rtol, still, v);
     return v;
@@ -166,7 +167,7 @@ class Check {
         const auto at = static_cast<std::size_t>(row * numel_of(e.shape) + j);
         found.output_index = unravel(output, p);
         found.analytic = analytic_.rows[e.input][at];
-        Verdict v = verdict(found.analytic, here, row, still);
+        Verdict v = verdict(e, found.analytic, here, row, still);
         if (v.kind == Verdict::Wrong) {
           if (jump.empty()) jump = jumps(e.input, j, here, v.level);
           v.explain_by(jump[row], found.analytic);
@@ -209,7 +210,7 @@ class Check {
   // Along the elements [begin, end) of v. A wrong range is halved until one element is left: it is wrong, or at a
   // kink, and the others have to be right without it. Kinks of several elements may cancel along a direction, and hide
   // what is wrong elsewhere.
-  Verdict along(const GradcheckEntry& e, const std::vector<double>& v, Index begin, Index end,
+  Verdict along(GradcheckEntry& e, const std::vector<double>& v, Index begin, Index end,
                 ComparedDerivative& found) {
     const bool alone = end - begin == 1;
     const std::vector<double> weights =
@@ -219,7 +220,7 @@ class Check {
     whole.index = unravel(e.shape, begin);
     whole.analytic = std::inner_product(weights.begin(), weights.end(),
                                         analytic_.along_u[e.input].begin() + begin, 0.0);
-    Verdict result = verdict(whole.analytic, here, Line::kAlong, true);
+    Verdict result = verdict(e, whole.analytic, here, Line::kAlong, true);
     if (alone && result.kind == Verdict::Wrong) {
       double jump = 0;
       const std::vector<double> by_output = jumps(e.input, begin, here, result.level);

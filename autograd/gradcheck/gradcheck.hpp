@@ -113,6 +113,7 @@ struct GradcheckEntry : ComparedDerivative {
   Index telling = 0;              // how many tell
   Index within_atol = 0;          // neither right nor wrong: within atol alone
   Index low_precision = 0;        // of a precise check: right to atol 1e-7 and rtol 1e-5 alone
+  bool rounds = false;            // f rounds to few digits, or cancels, where the input moves
   std::string why_undecidable;    // of the last of them
   std::string why_low_precision;  // of the last of them
   // by_decade[k] counts right derivatives with an error of 10^-(k+1) to 10^-k, the last one smaller errors too. The

@@ -125,13 +125,13 @@ double Line::jump(Index row) {
   return rounds && last > 0.25 * changes[changes.size() - 5] ? last : 0;
 }
 
-// Where the change of f is that of one jump, a 4-fold step has a 4-fold smaller part of it in its difference.
+// Where the change of f is that of one jump, a 16-fold step has a 16th of it in its difference.
 bool Line::alone(Index row) {
   if (!plateau(row)) return false;
   auto beside = [&](int level) { return std::abs(central(level, row) - central(ordinary_, row)); };
   for (int level = ordinary_ - 1; level >= kCoarse; --level)
     if (beside(level) > 64 * rounding(level, row))
-      return level > 0 && beside(level - 1) < 0.5 * beside(level);
+      return beside(level - 2) < 0.125 * beside(level);
   return true;
 }
 
