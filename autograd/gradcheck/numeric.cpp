@@ -7,6 +7,7 @@
 namespace glim::detail {
 namespace {
 constexpr int kCoarse = 4;         // h(4) = 0.02, where a grain of bfloat16 shows
+constexpr int kCoarsest = 2;       // h(2) = 0.4, for bfloat16 where f is flat
 constexpr double kGrain = 0x1p12;  // of ε; a smaller one is left to the estimates of rounding
 }  // namespace
 
@@ -89,8 +90,14 @@ bool Line::even(Index row) {
                  second = central(middle, row) - central(ordinary_, row);
     if (!std::isfinite(first) || !std::isfinite(second)) continue;
     const double by = std::ldexp(1, 4 * (middle - coarse));  // (h(coarse) / h(middle))²
-    return std::abs(first - by * second) <=
-           0.1 * std::abs(first) + by * rounding(ordinary_, row) + rounding(coarse, row);
+    if (!(std::abs(first - by * second) <=
+          0.1 * std::abs(first) + by * rounding(ordinary_, row) + rounding(coarse, row)))
+      return false;
+    // Where nothing curves, the grain may be larger still.
+    const double alike = 4 * (rounding(middle, row) + rounding(coarse, row));
+    for (int level = coarse; std::abs(first) <= alike && level >= kCoarsest; --level)
+      if (std::abs(central(level, row) - central(middle, row)) > alike) return false;
+    return true;
   }
   return true;
 }
@@ -98,11 +105,11 @@ bool Line::even(Index row) {
 double Line::grain(Index row) {
   if (const auto known = grains_.find(row); known != grains_.end()) return known->second;
   const double found = even(row) ? 0 : jump(row);
-  return grains_[row] = found > 0 && alone(row) ? 0 : found;
+  return grains_[row] = found > 0 && alone(row, found) ? 0 : found;
 }
 
 double Line::jump(Index row) {
-  double from = 0, to = h(std::min(kCoarse, ordinary_ - 2));
+  double from = 0, to = h(kCoarsest);
   if (!std::isfinite(value(to, row))) to = -to;
   if (!std::isfinite(value(to, row))) return 0;
   // Of all but what is rounded. One of the three steps may cross a jump.
@@ -125,14 +132,15 @@ double Line::jump(Index row) {
   return rounds && last > 0.25 * changes[changes.size() - 5] ? last : 0;
 }
 
-// Where the change of f is that of one jump, a 16-fold step has a 16th of it in its difference.
-bool Line::alone(Index row) {
+// One jump changes f by as much at any step. A large share of f is no rounding, unless there are many jumps.
+bool Line::alone(Index row, double jump) {
   if (!plateau(row)) return false;
-  auto beside = [&](int level) { return std::abs(central(level, row) - central(ordinary_, row)); };
-  for (int level = ordinary_ - 1; level >= kCoarse; --level)
-    if (beside(level) > 64 * rounding(level, row))
-      return beside(level - 2) < 0.125 * beside(level);
-  return true;
+  auto one = [&](int level) {
+    const double beside = central(level, row) - central(ordinary_, row);
+    return !(std::abs(beside) * 2 * h(level) > 3 * jump);
+  };
+  const bool large = jump > 0x1p-6 * scale(ordinary_, row);
+  return one(kCoarse) && (large || (one(kCoarse - 1) && one(kCoarsest)));
 }
 
 bool Line::plateau(Index row) {

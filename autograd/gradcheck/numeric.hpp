@@ -97,7 +97,7 @@ class Line {
   double rounding(int level, Index row);
   double change(int level, Index row);  // of f over the step
   double jump(Index row);               // by halving
-  bool alone(Index row);                // the jump found is the only one
+  bool alone(Index row, double jump);   // it is the only one
 
   const Origin& origin_;
   F f_;
