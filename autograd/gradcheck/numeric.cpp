@@ -104,43 +104,44 @@ bool Line::even(Index row) {
 
 double Line::grain(Index row) {
   if (const auto known = grains_.find(row); known != grains_.end()) return known->second;
-  const double found = even(row) ? 0 : jump(row);
+  double found = 0;
+  for (int level = even(row) ? 0 : ordinary_; level >= kCoarsest && found == 0;
+       level = level > kCoarse + 2 ? level - 3 : level - 2)
+    found = jump(level, row);
   return grains_[row] = found > 0 && alone(row, found) ? 0 : found;
 }
 
-double Line::jump(Index row) {
-  double from = 0, to = h(kCoarsest);
-  if (!std::isfinite(value(to, row))) to = -to;
-  if (!std::isfinite(value(to, row))) return 0;
-  // Of all but what is rounded. One of the three steps may cross a jump.
+double Line::jump(int level, Index row) {
+  // The slope of all but what is rounded. One of the three steps may cross a jump.
   const int fine = std::clamp(finest_ - 5, ordinary_ + 2, ordinary_ + 8);
   std::array slopes{central(fine - 1, row), central(fine, row), central(fine + 1, row)};
   std::sort(slopes.begin(), slopes.end());
-  const double slope = slopes[1];
   auto change = [&](double a, double b) {
-    return std::abs(value(b, row) - value(a, row) - slope * (b - a));
+    return std::abs(value(b, row) - value(a, row) - slopes[1] * (b - a));
   };
-  const double least = std::max(h(finest_), 0x1p-40 * std::abs(to));
+  double from = 0, to = change(0, h(level)) >= change(0, -h(level)) ? h(level) : -h(level);
+  const double least = std::max(h(finest_), 0x1p-40 * h(level));
+  const double rounding = kGrain * origin_.epsilon * scale(ordinary_, row);
   std::vector<double> changes{change(from, to)};
   while (std::abs(to - from) > least) {
     const double middle = (from + to) / 2;
     (change(from, middle) > change(middle, to) ? to : from) = middle;
     changes.push_back(change(from, to));
+    // Over 12 halvings a change of many jumps has become one.
+    const std::size_t n = changes.size();
+    if (!(changes[n - 1] > rounding) || (n > 12 && changes[n - 1] < 0.25 * changes[n - 5]))
+      return 0;
   }
-  const double last = changes.back();
-  const bool rounds = last > kGrain * origin_.epsilon * scale(ordinary_, row);
-  return rounds && last > 0.25 * changes[changes.size() - 5] ? last : 0;
+  return changes.back();
 }
 
-// One jump changes f by as much at any step. A large share of f is no rounding, unless there are many jumps.
+// One jump changes f by as much at any step.
 bool Line::alone(Index row, double jump) {
   if (!plateau(row)) return false;
-  auto one = [&](int level) {
-    const double beside = central(level, row) - central(ordinary_, row);
-    return !(std::abs(beside) * 2 * h(level) > 3 * jump);
-  };
-  const bool large = jump > 0x1p-6 * scale(ordinary_, row);
-  return one(kCoarse) && (large || (one(kCoarse - 1) && one(kCoarsest)));
+  for (int level = kCoarse; level >= kCoarsest; --level)
+    if (std::abs(central(level, row) - central(ordinary_, row)) * 2 * h(level) > 3 * jump)
+      return false;
+  return true;
 }
 
 bool Line::plateau(Index row) {

@@ -96,7 +96,7 @@ class Line {
   double scale(int level, Index row);  // of the values whose ε is f's rounding
   double rounding(int level, Index row);
   double change(int level, Index row);  // of f over the step
-  double jump(Index row);               // by halving
+  double jump(int level, Index row);    // by halving this step; 0 where there is none
   bool alone(Index row, double jump);   // it is the only one
 
   const Origin& origin_;
