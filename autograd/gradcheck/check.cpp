@@ -28,6 +28,7 @@ class Check {
     if (o.atol == 0) o.atol = o.precise ? 1e-11 : !float32 ? 1e-7 : own ? 2e-3 : 1e-5;
     if (o.rtol == 0) o.rtol = o.precise ? 1e-10 : !float32 ? 1e-5 : own ? 1e-2 : 1e-3;
     tolerance_ = {o.atol, o.rtol};
+    backward_noise_ = float32 ? 1e-3 : 1e-10;
   }
 
   Checked run() {
@@ -39,6 +40,9 @@ class Check {
     found_.report.problem = find_problem();
     if (!found_.report.problem.empty()) return std::move(found_);
     origin_.u = analytic_.u;
+    for (const std::vector<double>& along_u : analytic_.along_u)
+      for (double d : along_u) origin_.noise = std::max(origin_.noise, std::abs(d));
+    origin_.noise *= backward_noise_;
     found_.numeric = analytic_.rows;
     for (std::size_t k = 0; k < subject_.values.size(); ++k) {
       if (!subject_.checked(k)) continue;
@@ -48,6 +52,7 @@ class Check {
       e.shape = subject_.values[k].shape();
       e.dtype = subject_.values[k].dtype();
       const Index elements = numel_of(e.shape);
+      if (full() && elements * outputs > 0) find_uneven(k);
       for (Index j = 0; full() && j < elements; ++j) check_column(e, j);
       for (int d = 0; !full() && elements * outputs > 0 && d < options_.directions; ++d)
         check_direction(e, d);
@@ -57,8 +62,11 @@ class Check {
 
  private:
   bool full() const { return options_.mode == GradcheckOptions::Mode::Full; }
-  Verdict verdict(double analytic, Line& line, Index row) const {
-    return compare(analytic, line, row, tolerance_, options_.precise);
+  Verdict verdict(GradcheckEntry& e, double analytic, Line& line, Index row, bool still) const {
+    e.rounds = e.rounds || line.grain(row) > 0;
+    Verdict v = compare(analytic, line, row, tolerance_, options_.precise);
+    settle(analytic, line, row, tolerance_.rtol, still, v);
+    return v;
   }
 
   // In float64, if the function takes that.
@@ -123,6 +131,25 @@ class Check {
 
   // ---- every element of the Jacobian, and Jᵀu ----
 
+  // Which outputs may have a grain? All elements move at once, each by steps of its own size.
+  void find_uneven(std::size_t input) {
+    const Tensor& x = at_[input];
+    std::vector<double> v =
+        flatten({random_like(x.to(DType::Float64), {options_.seed, 5ull << 32 | input})});
+    const std::vector<double> size = flatten({x});
+    const double largest = std::abs(*std::max_element(
+        size.begin(), size.end(), [](double a, double b) { return std::abs(a) < std::abs(b); }));
+    for (std::size_t j = 0; j < v.size(); ++j)
+      v[j] = std::ldexp(std::nearbyint(std::ldexp(
+                            v[j] * std::max(1.0, std::abs(size[j])) / std::max(1.0, largest), 20)),
+                        -20);
+    origin_.uneven.clear();
+    Line all = line(input, 0, v, x);
+    std::vector<bool> uneven;
+    for (Index row = 0; row < std::ssize(origin_.y); ++row) uneven.push_back(!all.even(row));
+    origin_.uneven = std::move(uneven);
+  }
+
   void check_column(GradcheckEntry& e, Index j) {
     Line here = line(e.input, j, {1}, at_[e.input]);
     double& error = e.errors.emplace_back(std::nan(""));
@@ -132,17 +159,21 @@ class Check {
     std::vector<double> jump;  // by output, once one differs
     bool decided = true;
     Index row = 0;
+    bool still = true, within_atol = false;
+    for (Index r = 0; r < std::ssize(origin_.y) && still; ++r)
+      still = here.equal(here.ordinary(), r);
     for (const Shape& output : analytic_.output_shapes) {
       for (Index p = 0; p < numel_of(output); ++p, ++row) {
         const auto at = static_cast<std::size_t>(row * numel_of(e.shape) + j);
         found.output_index = unravel(output, p);
         found.analytic = analytic_.rows[e.input][at];
-        Verdict v = verdict(found.analytic, here, row);
+        Verdict v = verdict(e, found.analytic, here, row, still);
         if (v.kind == Verdict::Wrong) {
           if (jump.empty()) jump = jumps(e.input, j, here, v.level);
           v.explain_by(jump[row], found.analytic);
         }
         count(e, found, v);
+        within_atol = within_atol || v.within_atol;
         if (v.kind != Verdict::Undecidable)
           error = std::fmax(error, v.tolerance.excess(found.analytic, v.numeric));
         found_.numeric[e.input][at] = v.numeric;
@@ -156,7 +187,9 @@ class Check {
     // The numeric side adds up the errors of its terms, and is allowed what they are.
     found.projected = true;
     found.analytic = analytic_.along_u[e.input][j];
-    count(e, found, decided_by(found.analytic, along_u, {allowed, 0}));
+    Verdict v = decided_by(found.analytic, along_u, {allowed, 0});
+    v.within_atol = within_atol && v.kind == Verdict::Right && !v.tells;
+    count(e, found, v);
   }
 
   // ---- vᵀJᵀu for random u and v ----
@@ -177,7 +210,7 @@ class Check {
   // Along the elements [begin, end) of v. A wrong range is halved until one element is left: it is wrong, or at a
   // kink, and the others have to be right without it. Kinks of several elements may cancel along a direction, and hide
   // what is wrong elsewhere.
-  Verdict along(const GradcheckEntry& e, const std::vector<double>& v, Index begin, Index end,
+  Verdict along(GradcheckEntry& e, const std::vector<double>& v, Index begin, Index end,
                 ComparedDerivative& found) {
     const bool alone = end - begin == 1;
     const std::vector<double> weights =
@@ -187,7 +220,7 @@ class Check {
     whole.index = unravel(e.shape, begin);
     whole.analytic = std::inner_product(weights.begin(), weights.end(),
                                         analytic_.along_u[e.input].begin() + begin, 0.0);
-    Verdict result = verdict(whole.analytic, here, Line::kAlong);
+    Verdict result = verdict(e, whole.analytic, here, Line::kAlong, true);
     if (alone && result.kind == Verdict::Wrong) {
       double jump = 0;
       const std::vector<double> by_output = jumps(e.input, begin, here, result.level);
@@ -262,6 +295,8 @@ class Check {
     }
     if (v.kind == Verdict::Wrong) {
       ++e.failed;
+    } else if (v.within_atol) {
+      ++e.within_atol;
     } else {
       e.low_precision += v.low_precision;
       if (v.low_precision) e.why_low_precision = v.because;
@@ -284,6 +319,7 @@ class Check {
   GradcheckOptions& options_ = found_.report.options;
   const Analytic& analytic_ = found_.analytic;
   Tolerance tolerance_{};
+  double backward_noise_;   // relative to the largest derivative
   std::vector<Tensor> at_;  // copies of the inputs, in the dtype of the numeric side
   Origin origin_;
   int smooth_ = 0;  // wrong elements without a kink; -1 once there was one

@@ -1,5 +1,8 @@
 #include "autograd/gradcheck/compare.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "tensor/print.hpp"
 
 namespace glim::detail {
@@ -30,9 +33,20 @@ Verdict compare_once(double analytic, Line& line, Index row, const Tolerance& to
     return line.gap(e.level, row) <= 1000 * sure.allowed(e.value);
   };
 
-  // Does one difference agree, do four neighbours, or those where the error is smallest?
   line.round_inside(false);
   const int start = precise ? kPreciseStart : line.ordinary();
+  const double zero = line.at(-1, 0, row);
+  std::string rounds;
+  if (const double grain = line.grain(row); grain > 0) {
+    const double digits = zero == 0 ? 0 : std::max(0.0, std::log10(std::abs(zero) / grain));
+    rounds = "f rounds to about " + number_text(std::round(digits), 2) + " digits";
+    // Steps below the grain do not see what is rounded, nor whether that has a derivative.
+    const Estimate fine = line.single(line.ordinary(), row);
+    if (line.plateau(row) && kOrdinary.within(analytic, fine.value))
+      return undecidable(fine, rounds);
+  }
+
+  // Does one difference agree, do four neighbours, or those where the error is smallest?
   if (const Estimate e = line.single(start, row); !precise && agrees(e) && one_slope(e))
     return decided(e);
   const Estimate first = line.estimate(start, row);
@@ -41,7 +55,6 @@ Verdict compare_once(double analytic, Line& line, Index row, const Tolerance& to
   if (agrees(own) && one_slope(own)) return decided(own);
 
   // Is there a derivative at all?
-  const double zero = line.at(-1, 0, row);
   if (std::isnan(zero) || std::isnan(analytic)) return decided(own);
   if (!std::isfinite(own.error()))
     return undecidable(own,
@@ -65,6 +78,7 @@ Verdict compare_once(double analytic, Line& line, Index row, const Tolerance& to
     if (known && line.resolved(e, row) && std::abs(analytic - e.value) > allowed + 10 * e.error())
       return decided(e);
   }
+  if (!rounds.empty()) return undecidable(own, rounds);
   if (!own.is_rounding() && !inside.is_rounding())
     return undecidable(own,
                        "a kink or a steep place within " + number_text(4 * line.h(own.level), 1));
@@ -89,6 +103,23 @@ Verdict compare(double analytic, Line& line, Index row, const Tolerance& toleran
   low.low_precision = true;
   if (low.kind != Verdict::Undecidable) low.because = v.because;
   return low;
+}
+
+void settle(double analytic, Line& line, Index row, double rtol, bool still, Verdict& v) {
+  if (v.kind != Verdict::Right || v.tells) return;
+  if (analytic == 0 && line.equal(line.ordinary(), row)) {
+    v.within_atol = still && line.fades(row);
+    return;
+  }
+  const Estimate e = line.coarse(row);
+  Verdict by_size = decided_by(analytic, e.value, {10 * e.error(), rtol});
+  by_size.level = e.level;
+  const double apart = std::abs(analytic - e.value);
+  if (by_size.tells ||
+      (by_size.kind == Verdict::Wrong && apart > line.origin().noise && line.resolved(e, row)))
+    v = by_size;
+  else
+    v.within_atol = !(apart <= line.origin().noise && line.constant(row));
 }
 
 }  // namespace glim::detail

@@ -8,6 +8,8 @@
 // undecidable. Others are undecidable for rounding, or because f is too steep.
 //
 // A derivative tells if it is right and so far from 0 that a missing gradient, or one of the other sign, would be wrong.
+// One that atol alone makes right is compared again, relative to its own size, at the step where the error is smallest.
+// If no step decides, it is not right: it is within atol. Exactly 0, where f has one value, is right.
 #pragma once
 
 #include <string>
@@ -25,6 +27,7 @@ struct Verdict {
   bool kink = false;      // it is undecidable for a kink
   bool low_precision = false;
   bool tells = false;
+  bool within_atol = false;  // and right by that alone
 
   void at_kink() {
     kind = Undecidable;
@@ -41,5 +44,7 @@ Verdict decided_by(double analytic, double numeric, const Tolerance& tolerance);
 // A precise comparison starts at steps of 1e-3 to 0.09. If nothing decides, the ordinary tolerance takes the place of
 // the precise one, and the verdict is of low precision.
 Verdict compare(double analytic, Line& line, Index row, const Tolerance& tolerance, bool precise);
+// Of a right derivative that does not tell: right, wrong, or within atol alone. `still`: no output moves along the line.
+void settle(double analytic, Line& line, Index row, double rtol, bool still, Verdict& v);
 
 }  // namespace glim::detail

@@ -14,7 +14,10 @@
 //
 // Undecided is not passed. A derivative tells if it is right, and so large that a missing gradient, or its negative,
 // would fail. A report without a derivative that tells is undecided. So is a report with an input that has none and has
-// undecidable derivatives away from kinks.
+// undecidable derivatives away from kinks, or some within atol alone.
+//
+// A derivative within atol alone is not counted as right: it is so small that 0, or the other sign, would be within atol
+// too, and rounding hides what it is relative to its own size (compare.hpp).
 //
 // Each input is a variable of its own with the elements of the given view, whatever memory is behind it: an
 // expanded (stride 0) or overlapping view is numel() independent elements, and two inputs that share storage are two
@@ -108,7 +111,9 @@ struct GradcheckEntry : ComparedDerivative {
   Index checked = 0, failed = 0, undecidable = 0;
   Index kinks = 0;                // of the undecidable ones, how many are at a kink
   Index telling = 0;              // how many tell
+  Index within_atol = 0;          // neither right nor wrong: within atol alone
   Index low_precision = 0;        // of a precise check: right to atol 1e-7 and rtol 1e-5 alone
+  bool rounds = false;            // f rounds to few digits, or cancels, where the input moves
   std::string why_undecidable;    // of the last of them
   std::string why_low_precision;  // of the last of them
   // by_decade[k] counts right derivatives with an error of 10^-(k+1) to 10^-k, the last one smaller errors too. The
@@ -134,6 +139,7 @@ struct GradcheckReport {
   Index checked() const { return total(&GradcheckEntry::checked); }
   Index failed() const { return total(&GradcheckEntry::failed); }
   Index undecidable() const { return total(&GradcheckEntry::undecidable); }
+  Index within_atol() const { return total(&GradcheckEntry::within_atol); }
   Index low_precision() const { return total(&GradcheckEntry::low_precision); }
   bool undecided() const;  // nothing is wrong, but a missing gradient would look the same
   bool passed() const { return problem.empty() && failed() == 0 && !undecided(); }

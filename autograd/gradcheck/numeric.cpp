@@ -5,6 +5,11 @@
 #include <numeric>
 
 namespace glim::detail {
+namespace {
+constexpr int kCoarse = 4;         // h(4) = 0.02, where a grain of bfloat16 shows
+constexpr int kCoarsest = 2;       // h(2) = 0.4, for bfloat16 where f is flat
+constexpr double kGrain = 0x1p12;  // of ε; a smaller one is left to the estimates of rounding
+}  // namespace
 
 double Tolerance::excess(double analytic, double numeric) const {
   const double e = std::abs(analytic - numeric) / allowed(numeric);
@@ -23,17 +28,20 @@ Line::Line(const Origin& origin, F f, double size, bool many)
   finest_ = std::clamp(static_cast<int>((first - least) / 2), ordinary_ + 3, 48);
 }
 
-double Line::at(int level, int side, Index row) {
-  const std::vector<double>* values = &origin_.y;
-  if (level >= 0) {
-    auto& levels = sides_[side > 0];
-    if (static_cast<std::size_t>(level) >= levels.size()) levels.resize(level + 1);
-    if (levels[level].empty()) levels[level] = f_(side * h(level));
-    values = &levels[level];
+// A coarse step may leave the domain of f.
+double Line::value(double t, Index row) {
+  std::vector<double>* y = nullptr;
+  if (t != 0) {
+    y = &values_[t];
+    if (y->empty()) try {
+        *y = f_(t);
+      } catch (const std::exception&) {
+        if (std::abs(t) <= h(ordinary_)) throw;
+        y->assign(origin_.y.size(), std::numeric_limits<double>::quiet_NaN());
+      }
   }
-  const std::vector<double>& u = origin_.u;
-  return row == kAlong ? std::inner_product(u.begin(), u.end(), values->begin(), 0.0)
-                       : (*values)[row];
+  const std::vector<double>&values = y ? *y : origin_.y, &u = origin_.u;
+  return row == kAlong ? std::inner_product(u.begin(), u.end(), values.begin(), 0.0) : values[row];
 }
 
 double Line::gap(int level, Index row) {
@@ -48,17 +56,117 @@ double Line::change(int level, Index row) {
   return most;
 }
 
-// Some ε of the values; of values all the same to the bit, half an ulp over the distance of the outer two.
-double Line::rounding(int level, Index row) {
-  const double zero = at(-1, 0, row), plus = at(level, 1, row), minus = at(level, -1, row);
-  double scale = std::abs(zero);
+double Line::scale(int level, Index row) {
+  double scale = std::abs(at(-1, 0, row));
   if (row == kAlong)
     for (std::size_t i = 0; i < origin_.u.size(); ++i)
       scale += std::abs(origin_.u[i] * origin_.y[i]);
-  for (double y : {plus, minus})
-    if (std::isfinite(y)) scale = std::max(scale, std::abs(y));
-  const bool same = plus == zero && minus == zero && scale >= inside_;
-  return (same ? 0.125 : 4) * origin_.epsilon * std::max(scale, inside_) / h(level);
+  for (int side : {-1, 1})
+    if (const double y = at(level, side, row); std::isfinite(y))
+      scale = std::max(scale, std::abs(y));
+  return scale;
+}
+
+bool Line::equal(int level, Index row) {
+  const double zero = at(-1, 0, row);
+  return at(level, 1, row) == zero && at(level, -1, row) == zero;
+}
+
+// Some ε of the values; of values all the same to the bit, half an ulp over the distance of the outer two.
+double Line::rounding(int level, Index row) {
+  const double size = scale(level, row);
+  const bool same = equal(level, row) && size >= inside_;
+  const auto grain = grains_.find(row);
+  return ((same ? 0.125 : 4) * origin_.epsilon * std::max(size, inside_) +
+          (grain == grains_.end() ? 0 : 2 * grain->second)) /
+         h(level);
+}
+
+bool Line::even(Index row) {
+  if (row != kAlong && !origin_.uneven.empty() && !origin_.uneven[row]) return true;
+  for (int coarse = std::min(kCoarse, ordinary_ - 2); coarse < ordinary_ - 1; ++coarse) {
+    const int middle = (coarse + ordinary_) / 2;
+    const double first = central(coarse, row) - central(middle, row),
+                 second = central(middle, row) - central(ordinary_, row);
+    if (!std::isfinite(first) || !std::isfinite(second)) continue;
+    const double by = std::ldexp(1, 4 * (middle - coarse));  // (h(coarse) / h(middle))²
+    if (!(std::abs(first - by * second) <=
+          0.1 * std::abs(first) + by * rounding(ordinary_, row) + rounding(coarse, row)))
+      return false;
+    // Where nothing curves, the grain may be larger still.
+    const double alike = 4 * (rounding(middle, row) + rounding(coarse, row));
+    for (int level = coarse; std::abs(first) <= alike && level >= kCoarsest; --level)
+      if (std::abs(central(level, row) - central(middle, row)) > alike) return false;
+    return true;
+  }
+  return true;
+}
+
+double Line::grain(Index row) {
+  if (const auto known = grains_.find(row); known != grains_.end()) return known->second;
+  double found = 0;
+  for (int level = even(row) ? 0 : ordinary_; level >= kCoarsest && found == 0;
+       level = level > kCoarse + 2 ? level - 3 : level - 2)
+    found = jump(level, row);
+  return grains_[row] = found > 0 && alone(row, found) ? 0 : found;
+}
+
+double Line::jump(int level, Index row) {
+  // The slope of all but what is rounded. One of the three steps may cross a jump.
+  const int fine = std::clamp(finest_ - 5, ordinary_ + 2, ordinary_ + 8);
+  std::array slopes{central(fine - 1, row), central(fine, row), central(fine + 1, row)};
+  std::sort(slopes.begin(), slopes.end());
+  auto change = [&](double a, double b) {
+    return std::abs(value(b, row) - value(a, row) - slopes[1] * (b - a));
+  };
+  double from = 0, to = change(0, h(level)) >= change(0, -h(level)) ? h(level) : -h(level);
+  const double least = std::max(h(finest_), 0x1p-40 * h(level));
+  const double rounding = kGrain * origin_.epsilon * scale(ordinary_, row);
+  std::vector<double> changes{change(from, to)};
+  while (std::abs(to - from) > least) {
+    const double middle = (from + to) / 2;
+    (change(from, middle) > change(middle, to) ? to : from) = middle;
+    changes.push_back(change(from, to));
+    // Over 12 halvings a change of many jumps has become one.
+    const std::size_t n = changes.size();
+    if (!(changes[n - 1] > rounding) || (n > 12 && changes[n - 1] < 0.25 * changes[n - 5]))
+      return 0;
+  }
+  return changes.back();
+}
+
+// One jump changes f by as much at any step.
+bool Line::alone(Index row, double jump) {
+  if (!plateau(row)) return false;
+  for (int level = kCoarse; level >= kCoarsest; --level)
+    if (std::abs(central(level, row) - central(ordinary_, row)) * 2 * h(level) > 3 * jump)
+      return false;
+  return true;
+}
+
+bool Line::plateau(Index row) {
+  const double slope = central(ordinary_, row);
+  auto agrees = [&](int level) {
+    return std::abs(central(level, row) - slope) * h(level) <=
+           8 * origin_.epsilon * scale(level, row) + 1e-6 * std::abs(slope) * h(level);
+  };
+  return agrees(ordinary_ + 1) && agrees(ordinary_ + 2) && agrees(ordinary_ + 3);
+}
+
+bool Line::constant(Index row) {
+  for (int level = 1; level <= kCoarse; ++level)
+    if (!(change(level, row) <= 16 * origin_.epsilon * scale(level, row))) return false;
+  return true;
+}
+
+bool Line::fades(Index row) {
+  double most = 0, least = std::numeric_limits<double>::infinity();
+  for (int level = 1; level <= kCoarse; ++level)
+    if (const double c = change(level, row); c > 0) {
+      most = std::max(most, c);
+      least = std::min(least, c);
+    }
+  return least < 1e-6 * most;
 }
 
 Estimate Line::estimate(int level, Index row) {
@@ -94,6 +202,13 @@ Estimate Line::estimate(int level, Index row) {
   return e;
 }
 
+Estimate Line::coarse(Index row) {
+  Estimate best;
+  for (int level = ordinary_; level > 0; --level)
+    if (const Estimate e = estimate(level, row); e.error() < best.error()) best = e;
+  return best;
+}
+
 // Towards finer steps, unless rounding is the larger error, then the other way.
 Estimate Line::best(int start, Index row, const Tolerance& tolerance) {
   Estimate best;
@@ -109,6 +224,7 @@ Estimate Line::best(int start, Index row, const Tolerance& tolerance) {
 }
 
 bool Line::resolved(const Estimate& e, Index row) {
+  if (change(e.level, row) < 16 * grain(row)) return false;
   const double step = h(e.level);
   const double enough = std::max(0.01 * change(e.level, row), 4 * rounding(e.level, row) * step);
   const double finer = std::abs(central(e.level + 1, row) - e.value);

@@ -9,11 +9,18 @@
 //
 // Kinks. Where f is not differentiable (relu at 0, a tie in max, an edge of a mask) the one-sided differences stay apart
 // until rounding is the larger part of their distance.
+//
+// Grain. Where a part of f computes in fewer digits (float32, bfloat16) or cancels, f is a staircase. Steps below its
+// grain see the rest of f alone, and agree with each other. The differences of a smooth f come nearer to each other by
+// h² with each step. Where they do not (`even`), halving the coarsest step towards the larger change of f ends at a jump,
+// whose size is the grain: the error of a difference is then grain/h. At a kink the change falls with the step. A jump
+// alone, as the edge of a mask, is no grain: the change does not grow with the step.
 #pragma once
 
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <vector>
 
 #include "tensor/shape.hpp"
@@ -37,10 +44,12 @@ struct Estimate {
 
 // Shared by all lines through a point.
 struct Origin {
-  std::vector<double> y{};    // the outputs
-  std::vector<double> u{};    // their weights in kAlong
-  double epsilon = 0x1p-52;   // of the dtype that f computes in
-  double largest_inside = 0;  // the largest value that an op within f computes
+  std::vector<double> y{};     // the outputs
+  std::vector<double> u{};     // their weights in kAlong
+  double epsilon = 0x1p-52;    // of the dtype that f computes in
+  double largest_inside = 0;   // the largest value that an op within f computes
+  double noise = 0;            // of backward: derivatives that are closer may be the same
+  std::vector<bool> uneven{};  // the outputs that may have a grain in the input that moves
 };
 
 class Line {
@@ -53,7 +62,7 @@ class Line {
   double h(int level) const { return unit_ * std::ldexp(1.4375, 2 - 2 * level); }
   int ordinary() const { return ordinary_; }  // the level of h near ∛ε
   // f(±h), evaluated when it is first asked for; level -1 is f(0).
-  double at(int level, int side, Index row);
+  double at(int level, int side, Index row) { return value(level < 0 ? 0 : side * h(level), row); }
   double central(int level, Index row) {
     return (at(level, 1, row) - at(level, -1, row)) / (2 * h(level));
   }
@@ -65,23 +74,37 @@ class Line {
   Estimate estimate(int level, Index row);
   // The one with the smallest error in units of its tolerance, sought from `start` on.
   Estimate best(int start, Index row, const Tolerance& tolerance);
+  Estimate coarse(Index row);  // the smallest error of steps from the ordinary one up
   // Is the change of f over the step known well? False where f may be steep within it.
   bool resolved(const Estimate& e, Index row);
   // How far from the central difference a derivative may be because of a kink or a jump; 0 where f is smooth.
   double kink(Index row);
+  // Do differences come nearer to each other, from a step of 0.02 to the ordinary one, as those of a smooth f do?
+  bool even(Index row);
+  double grain(Index row);           // 0 where f has none beyond ε, or it is not looked for
+  bool plateau(Index row);           // the ordinary step is below the grain
+  bool equal(int level, Index row);  // has f one value at the point and on both sides, to the bit?
+  bool constant(Index row);          // but for rounding, at steps up to 1.4
+  // Does f leave its value by less than rounding first, and by far more at larger steps?
+  bool fades(Index row);
   // Takes rounding to be that of the largest value within f, or that of f's own values alone.
   void round_inside(bool on) { inside_ = on ? origin_.largest_inside : 0; }
   const Origin& origin() const { return origin_; }
 
  private:
+  double value(double t, Index row);
+  double scale(int level, Index row);  // of the values whose ε is f's rounding
   double rounding(int level, Index row);
   double change(int level, Index row);  // of f over the step
+  double jump(int level, Index row);    // by halving this step; 0 where there is none
+  bool alone(Index row, double jump);   // it is the only one
 
   const Origin& origin_;
   F f_;
   double unit_, moved_rounding_, inside_ = 0;
   int ordinary_, finest_;
-  std::vector<std::vector<double>> sides_[2];  // by level
+  std::map<double, std::vector<double>> values_;  // by t
+  std::map<Index, double> grains_;                // by row
 };
 
 }  // namespace glim::detail

@@ -26,14 +26,15 @@ std::string place(const Shape& index) {
 std::string line_of(const GradcheckEntry& e, const GradcheckOptions& o) {
   std::string text = "\n  input " + std::to_string(e.input) + " " + e.name + " " +
                      to_string(e.shape) + " " + std::string(name_of(e.dtype)) + ": ";
-  const Index n = e.failed ? e.failed : e.checked - e.undecidable;
-  if (e.failed || e.undecidable)
+  const Index n = e.failed ? e.failed : e.checked - e.undecidable - e.within_atol;
+  if (e.failed || e.undecidable || e.within_atol)
     text +=
         std::to_string(n) + " of " + std::to_string(e.checked) + (e.failed ? " wrong" : " right");
   else
     text += count(n, "derivative right", "derivatives right");
   if (e.undecidable)
     text += ", " + std::to_string(e.undecidable) + " undecidable (" + e.why_undecidable + ")";
+  if (e.within_atol) text += ", " + std::to_string(e.within_atol) + " within atol alone";
   if (e.low_precision)
     text += ", " + std::to_string(e.low_precision) + " to rtol 1e-05 alone (" +
             e.why_low_precision + ")";
@@ -55,7 +56,9 @@ std::string line_of(const GradcheckEntry& e, const GradcheckOptions& o) {
          " so)";
 }
 
-bool undecided_by(const GradcheckEntry& e) { return e.undecidable > e.kinks && e.telling == 0; }
+bool undecided_by(const GradcheckEntry& e) {
+  return e.undecidable + e.within_atol > e.kinks && e.telling == 0;
+}
 
 }  // namespace
 
@@ -99,9 +102,11 @@ std::string GradcheckReport::finding() const {
             "no derivative other than 0 was found right, and a missing gradient would look the "
             "same. Move the point, or scale the inputs or the outputs";
   } else {
-    text += count(checked() - undecidable(), "derivative", "derivatives");
+    text += count(checked() - undecidable() - within_atol(), "derivative", "derivatives");
   }
   if (undecidable()) text += ", " + std::to_string(undecidable()) + " undecidable";
+  if (within_atol())
+    text += ", " + std::to_string(within_atol()) + " within atol alone (0 would be, too)";
   return text;
 }
 

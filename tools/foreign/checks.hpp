@@ -10,7 +10,7 @@ struct Probe {
   Calls& calls;
   Tensors x;
   std::uint64_t seed;
-  double near;  // relative: gradients that are closer are equal
+  double near;  // relative: gradients that are closer are equal, as far as backward rounds
   Tensors y{}, dy{}, dx{};
   std::vector<std::string> shape_mistakes{};  // by input, of its gradient
 
@@ -38,7 +38,9 @@ std::string name_mistake(Probe& p, const GradcheckReport& wrong);
 
 Tensors combine(double a, const Tensors& u, double b, const Tensors& v);  // a u + b v
 bool same(const Tensors& a, const Tensors& b);                            // every bit
-// Relative to each one's largest, or to 1: a gradient of 0 may be rounding, as that of attention's key bias is.
+// Relative to the largest finite element, or to 1: a gradient of 0 may be rounding, as that of attention's key bias is.
+// NaN is close to NaN at the same place, and an infinity to itself.
+bool close(const Tensor& a, const Tensor& b, double near);
 bool close(const Tensors& a, const Tensors& b, double near);
 bool vanishes(const Tensors& a);  // every element is 0
 double largest(const Tensor& x);

@@ -20,6 +20,7 @@ struct Wrong {
   Probe& p;
   std::size_t k;
   Tensor truth;
+  const ComparedDerivative& worst;
 
   const Tensor& x() const { return p.x[k]; }
   const Tensor& dx() const { return p.dx[k]; }
@@ -251,7 +252,7 @@ std::string other_order(const Wrong& w) {
 
 std::string small_constant(const Wrong& w) {
   const double share = largest(w.dx() - w.truth) / largest(w.truth);
-  return share > 0.01
+  return share > 0.01 || w.worst.absolute() > 0.01 * std::abs(w.worst.numeric)
              ? ""
              : "right to " + number_text(100 * share, 2) +
                    " % of the largest: an epsilon forgotten or misplaced, or a constant rounded";
@@ -282,12 +283,12 @@ std::string name_mistake(Probe& p, const GradcheckReport& wrong) {
   for (const GradcheckEntry& e : wrong.inputs) {
     if (e.failed == 0 || e.mistake.name.empty()) continue;
     const bool vague = e.mistake.name.starts_with("a factor that belongs to the output's");
-    const std::string name = vague ? last_function({p, e.input, true_gradient(p, e.input)}) : "";
+    const std::string name = vague ? last_function({p, e.input, true_gradient(p, e.input), e}) : "";
     return name.empty() ? e.mistake.name : name;
   }
   for (const GradcheckEntry& e : wrong.inputs) {
-    if (e.failed == 0 || numel_of(e.shape) > kMostElements) continue;
-    const Wrong w{p, e.input, true_gradient(p, e.input)};
+    if (e.failed == 0 || e.rounds || numel_of(e.shape) > kMostElements) continue;
+    const Wrong w{p, e.input, true_gradient(p, e.input), e};
     if (!all_finite(w.truth) || !all_finite(w.dx())) continue;
     for (auto guess : {other_argument, known_term, other_order, small_constant, last_function,
                        turned_input, one_use_of_two})

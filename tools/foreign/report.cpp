@@ -26,6 +26,7 @@ nlohmann::ordered_json input_json(const GradcheckEntry& e) {
                            {"wrong", e.failed},
                            {"undecidable", e.undecidable},
                            {"kinks", e.kinks},
+                           {"within_atol", e.within_atol},
                            {"mistake", text_or_null(e.mistake.name)}};
   if (e.excess >= 0)
     j["worst"] = {{"index", e.index.vec()},
@@ -49,6 +50,9 @@ std::string FunctionReport::text() const {
     return c.verdict == CheckVerdict::Failed;
   });
   text += passed() ? "passed" : failed ? "FAILED" : "UNDECIDED";
+  if (passed() && differences.within_atol() > 0)
+    text += " but for " + std::to_string(differences.within_atol()) +
+            " of its derivatives, which are within atol alone";
   if (!mistake.empty()) text += ": " + mistake;
   for (const FunctionCheck& c : checks) {
     std::string line = "\n  " + c.name;

@@ -40,3 +40,10 @@ def right(case):
     if report:
         return "passed"
     return "undecided" if report.verdicts["differences"] == "undecided" and "failed" not in report.verdicts.values() else str(report)
+
+
+def judge_rounded(r, of, mode="full", precise=False):
+    """("passed", "undecided" or "failed", the report) of one of the three backwards of corpus.rounded."""
+    report = glim.gradcheck(r.f, getattr(r, of), *r.inputs, name=r.name, mode=mode, precise=precise)
+    failed = "failed" in report.verdicts.values()
+    return "passed" if report else "failed" if failed else "undecided", str(report)

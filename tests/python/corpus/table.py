@@ -2,6 +2,7 @@
 
     python -m corpus.table wrong         wrong backwards by chapter, and what is not named rightly
     python -m corpus.table right [numpy|torch|jax ...]
+    python -m corpus.table rounded       functions that round to few digits, with right and wrong backwards
     python -m corpus.table published     how many of the wrong ones pass the published checks
     python -m corpus.table shipped       gradients that were wrong in releases of frameworks, and mended
 
@@ -13,8 +14,9 @@ import time
 from collections import Counter
 
 from . import published
-from .judge import PASSED, RIGHTLY, UNNAMED, WRONGLY, judge, right
+from .judge import PASSED, RIGHTLY, UNNAMED, WRONGLY, judge, judge_rounded, right
 from .right import right_backwards
+from .rounded import functions
 from .shipped import CASES, check
 from .wrong import wrong_backwards
 
@@ -56,6 +58,27 @@ def right_ones(frameworks):
         print(f"{name}: {verdict}")
 
 
+def rounded():
+    backwards, verdicts = ("right", "missing", "wrong"), ("passed", "undecided", "failed")
+    counts, kinds, bad = Counter(), Counter(), []
+    for r in functions():
+        kinds[r.kind] += 1
+        for mode in ("full", "projected"):
+            for precise in (False, True):
+                for of in backwards:
+                    verdict, said = judge_rounded(r, of, mode, precise)
+                    counts[r.kind, of, verdict] += 1
+                    if verdict == ("failed" if of == "right" else "passed"):
+                        bad.append((r.name, of, mode, precise, said))
+    print(row("kind", "functions", *(f"{of}: {', '.join(verdicts)}" for of in backwards)), row(*["---"] * 5), sep="\n")
+    for kind, n in kinds.items():
+        print(row(kind, n, *(", ".join(str(counts[kind, of, v]) for v in verdicts) for of in backwards)))
+    print(row("all", sum(kinds.values()), *(", ".join(str(sum(counts[k, of, v] for k in kinds)) for v in verdicts)
+                                            for of in backwards)), end="\n\n")
+    for case in bad:
+        print(*case)
+
+
 def published_ones():
     wrongs = wrong_backwards()
     print(row("check", "wrong backwards that pass", "of"), row(*["---"] * 3), sep="\n")
@@ -85,5 +108,5 @@ if __name__ == "__main__":
     if what == "right":
         right_ones(sys.argv[2:])
     else:
-        {"wrong": wrong, "published": published_ones, "shipped": shipped}[what]()
+        {"wrong": wrong, "rounded": rounded, "published": published_ones, "shipped": shipped}[what]()
     print(f"{time.monotonic() - began:.0f} s", file=sys.stderr)

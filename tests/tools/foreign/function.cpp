@@ -97,7 +97,10 @@ TEST_CASE("a backward has to be linear in dy") {
   fails_in(with([](const Tensor& dy) { return clamp(dy, -5, 5); }), "linear", "clips a large dy");
   const FunctionReport rounded =
       with([](const Tensor& dy) { return dy.to(DType::Float32).to(DType::Float64); });
-  CHECK(rounded.check("linear").detail == "the gradient of x is not linear in dy");
+  INFO(rounded.text());
+  CHECK(rounded);
+  CHECK(rounded.check("linear").verdict == V::Passed);
+  CHECK(rounded.check("linear").detail == "backward rounds to about 8 digits");
   const FunctionReport r = with([](const Tensor& dy) { return ones(dy.shape(), dy.dtype()); });
   CHECK(r.check("linear").detail == "the gradient of x is the same whatever dy is");
   CHECK(r.mistake == "dy used as ones: the gradient is the same whatever dy is");
