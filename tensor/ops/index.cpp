@@ -201,7 +201,7 @@ Tensor ravel_index(const std::vector<Tensor>& index, const Shape& extents) {
     const double n = static_cast<double>(extents[k]);
     require_index(given, "index");
     const Tensor from_start = where(less(given, 0), add(given, n), given).contiguous();
-    require_range(from_start, extents[k], "index");
+    require_indices("index", from_start, extents[k]);
     all = add(mul(all, n), from_start);
   }
   return all;
