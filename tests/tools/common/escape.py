@@ -115,7 +115,7 @@ def of_latex(text):  # what is shown; None if a command is not one of these
     shown = ""
     while text:
         sign = next((s for s in names if text.startswith(s)), text[0])
-        if sign not in names and (sign in "\\{}$&#_%^~" or sign + text[1:2] in ("--", "``", "''", "?`", "!`")):
+        if sign not in names and (sign in "\\{}$&#_%^~<>|" or sign + text[1:2] in ("--", "``", "''", "?`", "!`")):
             return None
         shown += names.get(sign, sign)
         text = text[len(sign):]
