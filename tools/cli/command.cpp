@@ -31,10 +31,7 @@ std::string set_number(const Option& o, T& field, const std::string& text) {
   return {};
 }
 
-std::string quoted(const std::string& text) {
-  return in_toml(
-      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-}
+std::string quoted(const std::string& text) { return in_toml(in_json(nlohmann::json(text))); }
 
 // A field's value as the help shows it, or as a configuration has it.
 std::string value_text(const Field& any, bool toml) {

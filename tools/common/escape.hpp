@@ -22,6 +22,11 @@ std::string in_cpp_comment(std::string_view text);
 // In XML and HTML: in an element, or in an attribute between quotes. U+FFFD stands for characters that XML forbids, and
 // for bytes that are not UTF-8.
 std::string in_xml(std::string_view text);
+// As JSON. U+FFFD stands for bytes that are not UTF-8.
+template <class Json>
+std::string in_json(const Json& value, int indent = -1) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
 // JSON within an HTML <script> element, which only "<" could end.
 std::string in_script(std::string_view json);
 // A JSON value as one of TOML, whose texts may not have the character DEL.

@@ -52,9 +52,7 @@ void print(const std::string& text) {
 
 void print_flush() { require(std::fflush(stdout) == 0); }
 
-void print_json(const nlohmann::ordered_json& json) {
-  print_line(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-}
+void print_json(const nlohmann::ordered_json& json) { print_line(in_json(json)); }
 
 void go_on_without_reader() { reader_needed = false; }
 

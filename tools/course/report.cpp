@@ -12,9 +12,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Text of a student may be no UTF-8.
-std::string dumped(const Json& j) {
-  return j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string dumped(const Json& j) { return in_json(j, 1) + "\n"; }
 
 std::string_view name_of(State s) {
   constexpr std::string_view kNames[] = {"not begun", "wrong", "slow", "right"};

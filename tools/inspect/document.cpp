@@ -7,6 +7,7 @@
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tensor/io/safetensors.hpp"
+#include "tools/common/escape.hpp"
 #include "tools/inspect/pack.hpp"
 #include "tools/measure/statistics.hpp"
 
@@ -192,7 +193,7 @@ Json findings(const Inspection& inspection, TensorWriter write, bool with_statis
 
 void write_inspection_json(const Inspection& inspection, const std::string& path,
                            const DocumentOptions& o) {
-  std::string text = findings(inspection, numbers).dump();
+  std::string text = in_json(findings(inspection, numbers));
   if (o.tensors) {
     text.pop_back();
     text += ",\"tensors\":{";
@@ -201,8 +202,8 @@ void write_inspection_json(const Inspection& inspection, const std::string& path
          tensors_of(inspection.capture, false)) {  // parameters are in the model
       if (!first) text += ",\n";
       first = false;
-      text +=
-          Json(name).dump() + ":{\"shape\":" + Json(tensor.shape().vec()).dump() + ",\"values\":[";
+      text += in_json(Json(name)) + ":{\"shape\":" + Json(tensor.shape().vec()).dump() +
+              ",\"values\":[";
       append_values(text, tensor);
       text += "]}";
       if (text.size() > o.most_bytes) too_large(path, static_cast<double>(text.size()), o);

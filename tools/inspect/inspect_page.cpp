@@ -6,6 +6,7 @@
 #include "models/tokenizers/base64.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
+#include "tools/common/escape.hpp"
 #include "tools/inspect/document.hpp"
 #include "tools/inspect/page/page.hpp"
 
@@ -59,7 +60,7 @@ void write_inspection_page(const Inspection& inspection, const std::string& path
     parts.body = packed_element("live-module", o.live->module);
     if (!o.live->model.empty()) parts.body += packed_element("live-model", o.live->model);
   }
-  parts.data = data.dump();
+  parts.data = in_json(data);
   parts.styles = {kInspectStyle};
   parts.scripts = {kMapsScript, kGraphScript};
   if (o.live) parts.scripts.insert(parts.scripts.end(), {o.live->script, kPathScript});

@@ -10,6 +10,7 @@
 #include "tensor/io/atomic_file.hpp"
 #include "tools/cli/example_options.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/escape.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/data/corpus/files.hpp"
 #include "tools/inspect/document.hpp"
@@ -67,7 +68,7 @@ LivePart live_part(const Command& command, const InspectArguments& a, const Exam
     live.model = read_file(model_file(asked.model), "--live");
     asked.model = "model.safetensors";  // in the page's file system
   }
-  live.request = request_of(asked).dump();
+  live.request = in_json(request_of(asked));
   return live;
 }
 

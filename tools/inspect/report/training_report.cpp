@@ -69,7 +69,7 @@ std::string report_json(const std::vector<TrainingRun>& runs) {
     list.push_back(to_json(runs[i]));
     list.back()["color"] = line_color(i);
   }
-  return data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return in_json(data);
 }
 
 std::string report_page(const std::vector<TrainingRun>& runs, std::uint64_t most_bytes) {
