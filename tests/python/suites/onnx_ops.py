@@ -99,6 +99,8 @@ NODES["Not"] = lambda a: np.logical_not(a)
 def power(x, y):
     if not is_var(x, y):
         return np.power(x, y)
+    if not is_var(x) and x.dtype.kind in "iu":  # ONNX's result has the base's type
+        return np.power(x, plain(y)).astype(x.dtype)
     if not is_var(y) and np.asarray(y).size == 1:
         return g.broadcast_to(g.pow(x, number(y)), np.broadcast_shapes(x.shape, y.shape))
     try:
@@ -264,7 +266,9 @@ def pad(x, pads, value=None, axes=None, mode="constant"):
     widths = [(0, 0)] * x.ndim
     for k, a in enumerate(axes):
         widths[a] = (pads[k], pads[k + len(pads) // 2])
-    return g.pad(var(x), widths, 0.0 if value is None else number(value))
+    if not is_var(value):
+        return g.pad(var(x), widths, 0.0 if value is None else number(value))
+    return g.pad(var(x), widths) + value * (1 - g.pad(glim.Var(np.ones(x.shape)), widths))
 
 
 @node("Tile")
