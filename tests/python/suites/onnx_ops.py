@@ -143,17 +143,16 @@ def clip(x, low=None, high=None):
     return g.clamp(x, -math.inf if low is None else number(low), math.inf if high is None else number(high))
 
 
-FLOATS = {1, 11}  # FLOAT and DOUBLE, both computed in float64
+FLOATS = {1, 11}  # ONNX's FLOAT and DOUBLE, both computed in float64
+OTHERS = {2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 9: "bool", 12: "uint32", 13: "uint64"}
 
 
 @node("Cast")
 def cast(x, to, saturate=1, round_mode="up"):
-    from onnx.helper import tensor_dtype_to_np_dtype
-
-    need(to not in (10, 16) and to < 17, "of float16 and less")
+    need(to in FLOATS or to in OTHERS, "of a type of float16 or less, of strings or objects")
     if to in FLOATS:
         return x if is_var(x) else np.asarray(x, dtype="float64")
-    return plain(x).astype(tensor_dtype_to_np_dtype(to))
+    return plain(x).astype(OTHERS[to])
 
 
 @node("CastLike")
