@@ -21,7 +21,7 @@ def test_the_sample():
                 failed.append(f"{check.__name__} {parts[0]}: {type(error).__name__}: {error}"[:300])
     assert not failed, "\n".join(failed)
     least = {"operator: second derivatives": 140, "module: second derivatives": 60, "optimizer: values": 9, "model: gradients": 100,
-             "refused_by_operator: refusals": 60, "refused_by_module: refusals": 20, "refused_by_optimizer: refusals": 6}
+             "refused_by_operator: refusals": 50, "refused_by_module: refusals": 20, "refused_by_optimizer: refusals": 6}
     assert {kind: compared[kind] for kind in least if compared[kind] < least[kind]} == {}
 
 

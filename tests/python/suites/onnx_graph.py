@@ -83,7 +83,9 @@ def loss_of(ys):
 
 
 def agrees(dx, u, losses, here):
-    """False at a kink, or where the model is too steep."""
+    """False at a kink, where the model is too steep, or beside a place where it is not defined."""
+    if not np.isfinite(list(losses.values())).all():
+        return False
     near, far = (losses[1] - losses[-1]) / (2 * STEP), (losses[2] - losses[-2]) / (4 * STEP)
     before, after = ((losses[s] - here) / (s * STEP) for s in (-1, 1))
     size = max(1, abs(here), *(float(np.abs(d * v).sum()) for d, v in zip(dx, u)))

@@ -99,6 +99,8 @@ NODES["Not"] = lambda a: np.logical_not(a)
 def power(x, y):
     if not is_var(x, y):
         return np.power(x, y)
+    if not is_var(x) and x.dtype.kind in "iu":  # ONNX's result has the base's type
+        return np.power(x, plain(y)).astype(x.dtype)
     if not is_var(y) and np.asarray(y).size == 1:
         return g.broadcast_to(g.pow(x, number(y)), np.broadcast_shapes(x.shape, y.shape))
     try:
@@ -141,17 +143,16 @@ def clip(x, low=None, high=None):
     return g.clamp(x, -math.inf if low is None else number(low), math.inf if high is None else number(high))
 
 
-FLOATS = {1, 11}  # FLOAT and DOUBLE, both computed in float64
+FLOATS = {1, 11}  # ONNX's FLOAT and DOUBLE, both computed in float64
+OTHERS = {2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 9: "bool", 12: "uint32", 13: "uint64"}
 
 
 @node("Cast")
 def cast(x, to, saturate=1, round_mode="up"):
-    from onnx.helper import tensor_dtype_to_np_dtype
-
-    need(to not in (10, 16) and to < 17, "of float16 and less")
+    need(to in FLOATS or to in OTHERS, "of a type of float16 or less, of strings or objects")
     if to in FLOATS:
         return x if is_var(x) else np.asarray(x, dtype="float64")
-    return plain(x).astype(tensor_dtype_to_np_dtype(to))
+    return plain(x).astype(OTHERS[to])
 
 
 @node("CastLike")
@@ -264,7 +265,9 @@ def pad(x, pads, value=None, axes=None, mode="constant"):
     widths = [(0, 0)] * x.ndim
     for k, a in enumerate(axes):
         widths[a] = (pads[k], pads[k + len(pads) // 2])
-    return g.pad(var(x), widths, 0.0 if value is None else number(value))
+    if not is_var(value):
+        return g.pad(var(x), widths, 0.0 if value is None else number(value))
+    return g.pad(var(x), widths) + value * (1 - g.pad(glim.Var(np.ones(x.shape)), widths))
 
 
 @node("Tile")

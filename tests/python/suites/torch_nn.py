@@ -147,11 +147,9 @@ def cross_entropy(x, target, weight=None, size_average=None, ignore_index=-100, 
     else:
         options["ignore_index"] = ignore_index
         need(reduction != "mean" or (target != ignore_index).any(), "convention: a mean over nothing is 0, torch's NaN")
-    try:
-        return g.cross_entropy(classes_last(x), target, label_smoothing=label_smoothing, reduction=reduction, **options)
-    except (TypeError, glim.DTypeError, glim.ShapeError):
-        need(weight is None and not isinstance(target, glim.Var), "not in Glim: weights of classes, and targets that are probabilities")
-        raise
+    more = weight is not None or isinstance(target, glim.Var)
+    need(not more or "weight" in g.cross_entropy.__doc__, "not in Glim: weights of classes, and targets that are probabilities")
+    return g.cross_entropy(classes_last(x), target, label_smoothing=label_smoothing, reduction=reduction, **options)
 
 
 @op("nn.functional.nll_loss")
