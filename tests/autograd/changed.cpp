@@ -162,7 +162,7 @@ TEST_CASE("backward adds to no memory of somebody else", "[changed]") {
         op.held = read_only ? over(memory).read_only() : over(memory);
         return apply(std::move(op), x);
       };
-      tape.backward(sum(fixed() + fixed() + x));
+      tape.backward(sum(x + fixed() + fixed()));  // the op's part comes first
     }
     CHECK(list(x.grad()) == std::vector<double>{6, 6});
     CHECK(memory == std::vector<double>{1, 1});

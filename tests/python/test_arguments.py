@@ -135,7 +135,7 @@ def test_a_number_alone():
         glim.maximum(np.array([1, 2]), 0.5)
 
 
-@pytest.mark.parametrize("index", [True, False, np.True_, np.array([0, 1]), 1.0, np.float64(1), "0"])
+@pytest.mark.parametrize("index", [True, False, np.True_, 1.0, np.float64(1), "0"])
 def test_what_is_no_index(index):
     with pytest.raises(TypeError, match="index"):
         glim.Var(np.ones((2, 3)))[index]

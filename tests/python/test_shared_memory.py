@@ -104,7 +104,7 @@ def test_a_gradient_that_an_op_keeps_is_not_added_to():
         Fixed.held, w = held, glim.Var.leaf(np.zeros(2))
         for _ in range(2):
             with glim.Tape() as tape:
-                tape.backward((Fixed()(w) + Fixed()(w) + w).sum())
+                tape.backward((w + Fixed()(w) + Fixed()(w)).sum())  # the op's part comes first
         assert np.asarray(held).tolist() == [1, 1] and w.grad.numpy().tolist() == [6, 6]
 
 
