@@ -21,7 +21,7 @@ def fails(report, why, check="elsewhere"):
 def test_an_input_that_is_kept(key):
     kept = {}
     report = glim.gradcheck(lambda x: x**3, lambda dy, x: 3 * dy * kept.setdefault(key(x), x.copy())**2, X)
-    assert not report and report.verdicts["elsewhere"] == "failed"
+    assert not report and "failed" in (report.verdicts["elsewhere"], report.verdicts["batch"]), report
 
 
 def test_what_else_is_kept():

@@ -227,10 +227,10 @@ TEST_CASE("examples of a batch stay apart if f keeps them apart") {
   CHECK(contains(r.check("batch").detail, "depends on dy of another"));
   // Right at the given point, where no row is like another; each row of x reaches all others elsewhere.
   const Tensor x = random({4, 3}, 1);
-  fails_in(report_of([&](const Tensors& at_x, const Tensors& dy) {
-             return Tensors{d_square(at_x, dy) + sum(at_x[0] - x) * dy[0]};
-           }),
-           "batch", "depends on x of another");
+  fails_with(report_of([&](const Tensors& at_x, const Tensors& dy) {
+               return Tensors{d_square(at_x, dy) + sum(at_x[0] - x) * dy[0]};
+             }),
+             "batch", "depends on x of another");
 }
 
 TEST_CASE("the gradient of a broadcast input is a sum") {

@@ -143,11 +143,11 @@ TEST_CASE("what is not finite arrives, and integers that no double holds") {
   std::getline(std::ifstream(file.path()), sent);
   CHECK(contains(sent, R"("x":[NaN,Infinity,-Infinity,1.5])"));
   CHECK(contains(sent, "[9007199254740993,-9223372036854775808,9223372036854775807]"));
-  CHECK(
-      contains(problem("read l; echo '{\"i\": [18446744073709551615]}'"), "which no int64 holds"));
 }
 
 TEST_CASE("null is neither NaN nor an input that is left out") {
+  CHECK(
+      contains(problem("read l; echo '{\"i\": [18446744073709551615]}'"), "which no int64 holds"));
   auto gradient = [](const std::string& x) {
     return replying(R"({"x": 1.5})", R"({"y": 2.0})", "{\"x\": " + x + "}");
   };
