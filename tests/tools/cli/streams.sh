@@ -51,8 +51,8 @@ done
 refuse "train reads a folder" 'standard input: Is a directory' reads_folder train --source - --target good --out none
 
 # --- progress that cannot be written ---
-"$glim" train --task copy --examples 8 --max-length 12 "${small[@]}" --teacher model --out taught >log 2>/dev/full
-report "a full standard error ends no run" "$([ $? = 0 ] && [ -s taught/last.safetensors ] || show log)"
+"$glim" compare --kinds rnn,conv --task copy --examples 40 --d-model 16 --heads 2 --epochs 1 --out unseen >log 2>/dev/full
+report "a full standard error ends no run" "$([ $? = 0 ] && [ -s unseen/conv/last.safetensors ] || show log)"
 
 # --- a reader that goes away ---
 gone() {  # NAME FILES COMMAND...: without a reader the command ends well, and the files are there
