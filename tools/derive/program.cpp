@@ -159,6 +159,9 @@ Text Expressions::operand(int v) const {
   const Value& x = at(v);
   if (x.is_number())
     return {x.shape().rank() == 0 && language_ != kCpp ? number(x.number()) : full(x)};
+  if (language_ == kNumpy && x.op == "reshape" && at(x.inputs[0]).is_number() &&
+      at(x.inputs[0]).shape().rank() == 0)
+    return {full(x)};  // a number of Python has no reshape
   if (listing_.has_line(v) || x.op == "leaf" || x.op == "constant" || x.op == "zero")
     return {ref(v)};
   return expression(v);
