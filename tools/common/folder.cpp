@@ -11,6 +11,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
+#include "tools/common/escape.hpp"
 #include "tools/common/output.hpp"
 
 namespace glim {

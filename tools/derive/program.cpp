@@ -160,6 +160,9 @@ Text Expressions::operand(int v) const {
   if (x.is_number() && x.shape().rank() == 0 && language_ != kCpp)
     return {number(x.number()), language_ == kNumpy ? 4 : 5};  // (1).reshape
   if (x.is_number()) return {full(x)};
+  if (language_ == kNumpy && x.op == "reshape" && at(x.inputs[0]).is_number() &&
+      at(x.inputs[0]).shape().rank() == 0)
+    return {full(x)};  // a number of Python has no reshape
   if (listing_.has_line(v) || x.op == "leaf" || x.op == "constant" || x.op == "zero")
     return {ref(v)};
   return expression(v);

@@ -112,8 +112,9 @@ class Builder final : public Observer {
 
   // A tensor computed from values, not Vars: y > 0 is an op of its own here, of a constant, of what a rule reads, or
   // of another operand, as x in where(x > 0, x, y).
-  int recognised(const Tensor& x, int reader, int of, std::vector<int> candidates) {
-    candidates.insert(candidates.end(), constants_.begin(), constants_.end());
+  int recognised(const Tensor& x, int reader, int of, const std::vector<int>& operands) {
+    std::vector<int> candidates = constants_;
+    candidates.insert(candidates.end(), operands.begin(), operands.end());
     const int y = of < 0 ? -1 : value_of_node(of);
     if (y >= 0) {
       for (const auto& [name, t] : trace_[y].tensors)

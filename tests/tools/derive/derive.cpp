@@ -226,9 +226,10 @@ TEST_CASE("Powers, recurrences and choices are written with what they read") {
   const std::string numpy = program(loss);
   INFO(numpy);
   for (const char* part :
-       {"power = w[\"y\"] ** w[\"x\"]", "def linear_recurrence(", "linear_recurrence(",
-        ", 0, True)", "np.logaddexp(0, w[\"x\"])", "np.expm1(", "= w[\"x\"] > 0"})
+       {"w[\"y\"] ** w[\"x\"]", "def linear_recurrence(", "linear_recurrence(", ", 0, True)",
+        "np.logaddexp(0, w[\"x\"])", "np.expm1(", "np.where(w[\"x\"] > 0"})
     CHECK(contains(numpy, part));
+  CHECK(!contains(numpy, "1.reshape"));
   CHECK(!contains(numpy, "batch[\""));  // nothing that x decides is taken for data
   CHECK(contains(written(loss), "recurrence(x[1:3], "));
 }
