@@ -143,7 +143,7 @@ double Line::jump(int level, Index row) {
 bool Line::alone(Index row, double jump) {
   if (!plateau(row)) return false;
   for (int level = kCoarse; level >= kCoarsest; --level)
-    if (std::abs(central(level, row) - central(ordinary_, row)) * 2 * h(level) > 3 * jump)
+    if (std::abs(central(level, row) - central(ordinary_, row)) * 2 * h(level) > 3.5 * jump)
       return false;
   return true;
 }
