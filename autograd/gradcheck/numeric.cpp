@@ -20,6 +20,7 @@ double Tolerance::excess(double analytic, double numeric) const {
 Line::Line(const Origin& origin, F f, double size, bool many)
     : origin_(origin),
       f_(std::move(f)),
+      size_(size),
       unit_(size > 1 ? std::exp2(std::floor(std::log2(size))) : 1),
       moved_rounding_(many ? origin.epsilon * size : 0) {
   const double first = std::log2(1.4375) + 2;  // of h(0) / unit
@@ -76,10 +77,13 @@ bool Line::equal(int level, Index row) {
 double Line::rounding(int level, Index row) {
   const double size = scale(level, row);
   const bool same = equal(level, row) && size >= inside_;
-  const auto grain = grains_.find(row);
-  return ((same ? 0.125 : 4) * origin_.epsilon * std::max(size, inside_) +
-          (grain == grains_.end() ? 0 : 2 * grain->second)) /
-         h(level);
+  double error = (same ? 0.125 : 4) * origin_.epsilon * std::max(size, inside_);
+  // The grain grows with what is rounded, the input or the output.
+  if (const auto grain = grains_.find(row); grain != grains_.end() && grain->second > 0) {
+    const double near = h(ordinary_), input = (size_ + h(level)) / std::max(size_, near);
+    error += 2 * grain->second * std::max(input, size / scale(ordinary_, row));
+  }
+  return error / h(level);
 }
 
 bool Line::even(Index row) {
@@ -139,7 +143,7 @@ double Line::jump(int level, Index row) {
 bool Line::alone(Index row, double jump) {
   if (!plateau(row)) return false;
   for (int level = kCoarse; level >= kCoarsest; --level)
-    if (std::abs(central(level, row) - central(ordinary_, row)) * 2 * h(level) > 3 * jump)
+    if (std::abs(central(level, row) - central(ordinary_, row)) * 2 * h(level) > 3.5 * jump)
       return false;
   return true;
 }

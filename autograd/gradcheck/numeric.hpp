@@ -101,7 +101,7 @@ class Line {
 
   const Origin& origin_;
   F f_;
-  double unit_, moved_rounding_, inside_ = 0;
+  double size_, unit_, moved_rounding_, inside_ = 0;
   int ordinary_, finest_;
   std::map<double, std::vector<double>> values_;  // by t
   std::map<Index, double> grains_;                // by row

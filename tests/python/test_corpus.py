@@ -6,9 +6,10 @@ import pytest
 
 import glim
 from corpus import published
-from corpus.judge import PASSED, RIGHTLY, WRONGLY, judge, right
+from corpus.judge import PASSED, RIGHTLY, WRONGLY, judge, judge_rounded, right
 from corpus.layer import LAYERS, Wrong
 from corpus.right import right_backwards
+from corpus.rounded import functions
 from corpus.wrong import wrong_backwards
 
 WRONGS = wrong_backwards()
@@ -53,6 +54,17 @@ def test_right_backwards_raise_no_alarm():
     with np.errstate(all="ignore"):
         found = {case[0]: right(case) for case in cases[::8]}
     assert {name: verdict for name, verdict in found.items() if verdict != "passed"} == {}
+
+
+def test_functions_that_round_to_few_digits():
+    cases = list(functions())
+    assert len(cases) > 100
+    with np.errstate(all="ignore"):
+        for k, r in enumerate(cases[::3]):
+            mode, precise = ("full", "projected")[k % 2], k % 4 > 1
+            assert judge_rounded(r, "right", mode, precise)[0] != "failed", r.name
+            assert judge_rounded(r, "missing", mode, precise)[0] != "passed", r.name
+            assert judge_rounded(r, "wrong", mode, precise)[0] != "passed", r.name
 
 
 def test_published_checks_let_wrong_backwards_pass():

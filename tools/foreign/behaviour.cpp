@@ -79,7 +79,7 @@ bool same(const Tensors& a, const Tensors& b) {
   return true;
 }
 
-bool close(const Tensor& a, const Tensor& b, double near) {
+bool alike(const Tensor& a, const Tensor& b, double near) {
   const std::vector<double> x = detail::flatten({a}), y = detail::flatten({b});
   double size = 1;
   for (const std::vector<double>* list : {&x, &y})
@@ -92,7 +92,7 @@ bool close(const Tensor& a, const Tensor& b, double near) {
 
 bool close(const Tensors& a, const Tensors& b, double near) {
   for (std::size_t k = 0; k < a.size(); ++k)
-    if (a[k].defined() && !close(a[k], b[k], near)) return false;
+    if (a[k].defined() && !alike(a[k], b[k], near)) return false;
   return true;
 }
 

@@ -40,7 +40,7 @@ Tensors combine(double a, const Tensors& u, double b, const Tensors& v);  // a u
 bool same(const Tensors& a, const Tensors& b);                            // every bit
 // Relative to the largest finite element, or to 1: a gradient of 0 may be rounding, as that of attention's key bias is.
 // NaN is close to NaN at the same place, and an infinity to itself.
-bool close(const Tensor& a, const Tensor& b, double near);
+bool alike(const Tensor& a, const Tensor& b, double near);
 bool close(const Tensors& a, const Tensors& b, double near);
 bool vanishes(const Tensors& a);  // every element is 0
 double largest(const Tensor& x);

@@ -28,7 +28,7 @@ bool others_equal(const Tensor& before, const Tensor& after, int bit, bool has, 
   const Tensor there = after.clone();
   for (Index i = 0; i < before.shape()[0]; ++i)
     if ((i >> bit & 1) == has) select(there, 0, i).copy_(select(before, 0, i));
-  return close(before, there, near);
+  return alike(before, there, near);
 }
 
 // Does f(list) keep apart the examples of list[k]? Every pair of examples differs in a bit of its numbers.

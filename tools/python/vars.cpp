@@ -22,6 +22,7 @@ Tensor index_array(nb::handle part) {
   if (part.is_none() || part.is(nb::handle(Py_Ellipsis)) || PySlice_Check(part.ptr()) ||
       is_integer(part))
     return {};
+  require_plain(part, "index");
   nb::object array = nb::module_::import_("numpy").attr("asarray")(part);
   const std::string kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
   if (kind == "i" || kind == "u" || (nb::isinstance<nb::list>(part) && nb::len(part) == 0))

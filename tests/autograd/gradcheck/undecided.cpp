@@ -163,4 +163,74 @@ TEST_CASE("an input without a derivative that tells makes the report undecided",
   }
 }
 
+// A part of f in float32 or bfloat16 is a staircase: below its grain, differences see the rest alone.
+TEST_CASE("a rounding plateau is no derivative of 0", "[gradcheck]") {
+  auto float32 = [](const Tensor& x) { return x.to(DType::Float32).to(DType::Float64); };
+  auto thousandths = [](const Tensor& x) {  // 8 bits, as bfloat16 has
+    return (x + 0x1p45) - 0x1p45;
+  };
+  // w tanh x, of a rounded x, with `share` of the gradient of x.
+  auto f = [](auto round, double share) {
+    return [=](const Vars& v) {
+      const Var y = tanh(Var(round(v[1].value()))), none = v[1] - v[1].detach();
+      return v[0] * (y + share * (1.0 - y * y) * none);
+    };
+  };
+  const std::vector<GradcheckInput> at{random({2, 3}, 1), random({2, 3}, 2)};
+  for (auto mode : {Mode::Full, Mode::Projection})
+    for (bool precise : {false, true}) {
+      const GradcheckOptions options{.mode = mode, .precise = precise};
+      INFO("precise " << precise);
+      CHECK(gradcheck(f(float32, 1), at, options));
+      for (double share : {0.0, -1.0, 1.1})
+        CHECK(gradcheck(f(float32, share), at, options).failed());
+      const GradcheckReport coarse = gradcheck(f(thousandths, 1), at, options);
+      INFO(coarse);
+      CHECK(coarse.undecided());
+      CHECK(contains(coarse.inputs[1].why_undecidable, "f rounds to about"));
+      CHECK(coarse.inputs[1].rounds);
+      CHECK_FALSE(gradcheck(f(thousandths, 0), at, options));
+      CHECK_FALSE(gradcheck(f(thousandths, -1), at, options));
+    }
+}
+
+TEST_CASE("a derivative of 0 beside a jump, and between steps of a quantiser, is right",
+          "[gradcheck]") {
+  const Tensor x = tensor({0.3, -0.7, 1.1, 0.05}, DType::Float64);
+  auto steps = [](const Vars& v) { return v[0] * 3.0 + sign(v[0].value()); };
+  CHECK(decided(gradcheck(steps, {x})));
+  auto halves = [](const Vars& v) { return v[0] * 3.0 + ((v[0].value() + 0x1p51) - 0x1p51); };
+  CHECK(decided(gradcheck(halves, {x})));
+}
+
+TEST_CASE("a derivative that atol alone makes right is counted apart", "[gradcheck]") {
+  // exp(x) - 1 is -1 near -40, and its derivative 4e-18 cannot be told from 0.
+  auto one = [](const Vars& v) { return exp(v[0]) - 1.0; };
+  for (bool precise : {false, true}) {
+    const GradcheckReport report =
+        gradcheck(one, {tensor({0.5, -40}, DType::Float64)}, {.precise = precise});
+    INFO(report);
+    CHECK(report.passed());
+    CHECK(report.within_atol() == 2);
+    CHECK(contains(report.to_string(), "passed, 4 derivatives, 2 within atol alone"));
+  }
+  CHECK(gradcheck(one, {tensor({-40}, DType::Float64)}).undecided());
+  // Where a step decides relative to the derivative's own size, it is right or wrong.
+  auto small = [](double sign) {
+    return [sign](const Vars& v) { return squared(v[0]) + 1e-8 * squared(v[1], 2 * sign); };
+  };
+  const std::vector<GradcheckInput> at{random({3}, 1), random({3}, 2)};
+  for (auto mode : {Mode::Full, Mode::Projection}) {
+    const GradcheckReport right = gradcheck(small(1), at, {.mode = mode});
+    CHECK(right);
+    CHECK(right.within_atol() == 0);
+    CHECK(gradcheck(small(-1), at, {.mode = mode}).failed() > 0);
+  }
+  // Zeros of relu and of a mask are right: f has one value.
+  const Tensor x = tensor({-0.5, 0.7, -1.2}, DType::Float64);
+  const GradcheckReport relus = gradcheck([](const Vars& v) { return relu(v[0]); }, {x});
+  CHECK(relus.within_atol() == 0);
+  CHECK(relus);
+}
+
 }  // namespace test_undecided

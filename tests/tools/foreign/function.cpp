@@ -233,6 +233,42 @@ TEST_CASE("examples of a batch stay apart if f keeps them apart") {
              "batch", "depends on x of another");
 }
 
+TEST_CASE("NaN that is there whatever dy is depends on no other example") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const FunctionReport r = report_of([&](const Tensors& x, const Tensors& dy) {
+    const Tensor dx = d_square(x, dy);
+    select(select(dx, 0, 1), 0, 2).fill_(nan);
+    return Tensors{dx};
+  });
+  INFO(r.text());
+  CHECK_FALSE(r);
+  CHECK(r.check("form").verdict == V::Failed);
+  CHECK(r.check("batch").verdict == V::Passed);
+  CHECK(r.check("repeatable").verdict == V::Passed);
+  CHECK(r.check("stateless").verdict == V::Passed);
+  // An infinity at one place hides no difference at another.
+  const FunctionReport mixed = report_of([&](const Tensors& x, const Tensors& dy) {
+    const Tensor dx = d_square(x, dy) + mean(dy[0], {0}, true);
+    select(select(dx, 0, 1), 0, 2).fill_(std::numeric_limits<double>::infinity());
+    return Tensors{dx};
+  });
+  CHECK(contains(mixed.check("batch").detail, "depends on dy of another"));
+}
+
+TEST_CASE("a right backward in float32 is linear in dy, as far as it rounds") {
+  auto in_float32 = [](double factor) {
+    return report_of([factor](const Tensors& x, const Tensors& dy) {
+      const Tensor dy4 = dy[0].to(DType::Float32), x4 = x[0].to(DType::Float32);
+      return Tensors{(2 * x4 * (dy4 + factor * dy4 * dy4)).to(DType::Float64)};
+    });
+  };
+  const FunctionReport r = in_float32(0);
+  INFO(r.text());
+  CHECK(r);
+  CHECK(contains(r.check("linear").detail, "backward rounds to about"));
+  CHECK(in_float32(0.01).check("linear").verdict == V::Failed);
+}
+
 TEST_CASE("the gradient of a broadcast input is a sum") {
   const std::vector<GradcheckInput> at{{"x", random({4, 3}, 1)}, {"b", random({3}, 2)}};
   auto product = [](const Tensors& x) { return Tensors{x[0] * x[1]}; };
