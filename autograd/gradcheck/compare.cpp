@@ -40,9 +40,9 @@ Verdict compare_once(double analytic, Line& line, Index row, const Tolerance& to
   if (const double grain = line.grain(row); grain > 0) {
     const double digits = zero == 0 ? 0 : std::max(0.0, std::log10(std::abs(zero) / grain));
     rounds = "f rounds to about " + number_text(std::round(digits), 2) + " digits";
-    // Ten digits are too many. Steps below the grain do not see what is rounded, nor whether that has a derivative.
+    // Steps below the grain do not see what is rounded, nor whether that has a derivative.
     const Estimate fine = line.single(line.ordinary(), row);
-    if (precise || (line.plateau(row) && kOrdinary.within(analytic, fine.value)))
+    if (line.plateau(row) && kOrdinary.within(analytic, fine.value))
       return undecidable(fine, rounds);
   }
 
@@ -67,6 +67,9 @@ Verdict compare_once(double analytic, Line& line, Index row, const Tolerance& to
   }
   for (const Estimate& e : {own, first})
     if (agrees(e)) return decided(e);
+
+  // No difference has ten digits where f rounds, and no point is known to as many.
+  if (precise && !rounds.empty()) return undecidable(own, rounds);
 
   // Does it differ by more than rounding within f explains?
   line.round_inside(true);

@@ -37,7 +37,7 @@ double Line::value(double t, Index row) {
     if (y->empty()) try {
         *y = f_(t);
       } catch (const std::exception&) {
-        if (std::abs(t) <= h(ordinary_)) throw;
+        if (std::abs(t) <= 1.5 * h(ordinary_)) throw;
         y->assign(origin_.y.size(), std::numeric_limits<double>::quiet_NaN());
       }
   }
@@ -81,13 +81,17 @@ double Line::rounding(int level, Index row) {
   // The grain grows with what is rounded, the input or the output.
   if (const auto grain = grains_.find(row); grain != grains_.end() && grain->second > 0) {
     const double near = h(ordinary_), input = (size_ + h(level)) / std::max(size_, near);
-    error += 2 * grain->second * std::max(input, size / scale(ordinary_, row));
+    error += grain->second * std::max(input, size / scale(ordinary_, row));
   }
   return error / h(level);
 }
 
 bool Line::even(Index row) {
   if (row != kAlong && !origin_.uneven.empty() && !origin_.uneven[row]) return true;
+  // Steps of few bits hide what x + c rounds.
+  const double off = (1 + 0x1p-16) * h(ordinary_);
+  const double beside = (value(off, row) - value(-off, row)) / (2 * off);
+  if (std::abs(beside - central(ordinary_, row)) > 16 * rounding(ordinary_, row)) return false;
   for (int coarse = std::min(kCoarse, ordinary_ - 2); coarse < ordinary_ - 1; ++coarse) {
     const int middle = (coarse + ordinary_) / 2;
     const double first = central(coarse, row) - central(middle, row),
@@ -131,9 +135,9 @@ double Line::jump(int level, Index row) {
     const double middle = (from + to) / 2;
     (change(from, middle) > change(middle, to) ? to : from) = middle;
     changes.push_back(change(from, to));
-    // Over 12 halvings a change of many jumps has become one.
+    // Over 18 halvings a change of many jumps has become one.
     const std::size_t n = changes.size();
-    if (!(changes[n - 1] > rounding) || (n > 12 && changes[n - 1] < 0.25 * changes[n - 5]))
+    if (!(changes[n - 1] > rounding) || (n > 18 && changes[n - 1] < 0.25 * changes[n - 5]))
       return 0;
   }
   return changes.back();

@@ -181,7 +181,9 @@ TEST_CASE("a rounding plateau is no derivative of 0", "[gradcheck]") {
     for (bool precise : {false, true}) {
       const GradcheckOptions options{.mode = mode, .precise = precise};
       INFO("precise " << precise);
-      CHECK(gradcheck(f(float32, 1), at, options));
+      const GradcheckReport right = gradcheck(f(float32, 1), at, options);
+      CHECK(right.failed() == 0);
+      if (mode == Mode::Full) CHECK(right);
       for (double share : {0.0, -1.0, 1.1})
         CHECK(gradcheck(f(float32, share), at, options).failed());
       const GradcheckReport coarse = gradcheck(f(thousandths, 1), at, options);
