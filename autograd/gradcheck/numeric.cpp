@@ -6,9 +6,10 @@
 
 namespace glim::detail {
 namespace {
-constexpr int kCoarse = 4;         // h(4) = 0.02, where a grain of bfloat16 shows
-constexpr int kCoarsest = 2;       // h(2) = 0.4, for bfloat16 where f is flat
-constexpr double kGrain = 0x1p12;  // of ε; a smaller one is left to the estimates of rounding
+constexpr int kCoarse = 4;    // h(4) = 0.02, where a grain of bfloat16 shows
+constexpr int kCoarsest = 2;  // h(2) = 0.4, for bfloat16 where f is flat
+// In ε of f's values and of the largest within f; a smaller grain is left to the estimates of rounding.
+constexpr double kGrain = 0x1p12, kGrainInside = 64;
 }  // namespace
 
 double Tolerance::excess(double analytic, double numeric) const {
@@ -115,11 +116,25 @@ double Line::grain(Index row) {
   double found = 0;
   for (int level = even(row) ? 0 : ordinary_; level >= kCoarsest && found == 0;
        level = level > kCoarse + 2 ? level - 3 : level - 2)
-    found = jump(level, row);
-  return grains_[row] = found > 0 && alone(row, found) ? 0 : found;
+    found = grain_within(h(level), row);
+  return grains_[row] = found;
 }
 
-double Line::jump(int level, Index row) {
+// What is rounded jumps by about as much everywhere. A kink, or the edge of a mask, is one jump.
+double Line::grain_within(double reach, Index row) {
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+  for (double from : {-1.0, -0.5, 0.0, 0.5}) {
+    const double begin = from * reach, end = (from + 0.5) * reach;
+    if (!std::isfinite(value(begin, row)) || !std::isfinite(value(end, row))) continue;
+    const double found = jump(begin, end, row);
+    least = std::min(least, found);
+    most = std::max(most, found);
+  }
+  return most <= 4 * least ? most : 0;
+}
+
+// The largest change of f at one place between two points; 0 if it changes without one.
+double Line::jump(double from, double to, Index row) {
   // The slope of all but what is rounded. One of the three steps may cross a jump.
   const int fine = std::clamp(finest_ - 5, ordinary_ + 2, ordinary_ + 8);
   std::array slopes{central(fine - 1, row), central(fine, row), central(fine + 1, row)};
@@ -127,11 +142,11 @@ double Line::jump(int level, Index row) {
   auto change = [&](double a, double b) {
     return std::abs(value(b, row) - value(a, row) - slopes[1] * (b - a));
   };
-  double from = 0, to = change(0, h(level)) >= change(0, -h(level)) ? h(level) : -h(level);
-  const double least = std::max(h(finest_), 0x1p-40 * h(level));
-  const double rounding = kGrain * origin_.epsilon * scale(ordinary_, row);
+  const double shortest = std::max(h(finest_), 0x1p-39 * (to - from));
+  const double rounding = origin_.epsilon * std::max(kGrain * scale(ordinary_, row),
+                                                     kGrainInside * origin_.largest_inside);
   std::vector<double> changes{change(from, to)};
-  while (std::abs(to - from) > least) {
+  while (to - from > shortest) {
     const double middle = (from + to) / 2;
     (change(from, middle) > change(middle, to) ? to : from) = middle;
     changes.push_back(change(from, to));
@@ -141,15 +156,6 @@ double Line::jump(int level, Index row) {
       return 0;
   }
   return changes.back();
-}
-
-// One jump changes f by as much at any step.
-bool Line::alone(Index row, double jump) {
-  if (!plateau(row)) return false;
-  for (int level = kCoarse; level >= kCoarsest; --level)
-    if (std::abs(central(level, row) - central(ordinary_, row)) * 2 * h(level) > 3.5 * jump)
-      return false;
-  return true;
 }
 
 bool Line::plateau(Index row) {
@@ -163,7 +169,9 @@ bool Line::plateau(Index row) {
 
 bool Line::constant(Index row) {
   for (int level = 1; level <= kCoarse; ++level)
-    if (!(change(level, row) <= 16 * origin_.epsilon * scale(level, row))) return false;
+    if (!(change(level, row) <=
+          16 * origin_.epsilon * std::max(scale(level, row), origin_.largest_inside)))
+      return false;
   return true;
 }
 

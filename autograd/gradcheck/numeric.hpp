@@ -12,9 +12,9 @@
 //
 // Grain. Where a part of f computes in fewer digits (float32, bfloat16) or cancels, f is a staircase. Steps below its
 // grain see the rest of f alone, and agree with each other. The differences of a smooth f come nearer to each other by
-// h² with each step. Where they do not (`even`), halving the coarsest step towards the larger change of f ends at a jump,
-// whose size is the grain: the error of a difference is then grain/h. At a kink the change falls with the step. A jump
-// alone, as the edge of a mask, is no grain: the change does not grow with the step.
+// h² with each step. Where they do not (`even`), each quarter of a step is halved towards the larger change of f. In a
+// staircase each ends at a jump of about the same size. That is the grain: the error of a difference is then grain/h. At a
+// kink the change falls with the step, and the edge of a mask is one jump.
 #pragma once
 
 #include <cmath>
@@ -96,8 +96,8 @@ class Line {
   double scale(int level, Index row);  // of the values whose ε is f's rounding
   double rounding(int level, Index row);
   double change(int level, Index row);  // of f over the step
-  double jump(int level, Index row);    // by halving this step; 0 where there is none
-  bool alone(Index row, double jump);   // it is the only one
+  double grain_within(double reach, Index row);
+  double jump(double from, double to, Index row);
 
   const Origin& origin_;
   F f_;
