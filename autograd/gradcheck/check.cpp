@@ -146,7 +146,10 @@ class Check {
     origin_.uneven.clear();
     Line all = line(input, 0, v, x);
     std::vector<bool> uneven;
-    for (Index row = 0; row < std::ssize(origin_.y); ++row) uneven.push_back(!all.even(row));
+    for (Index row = 0; row < std::ssize(origin_.y); ++row) {
+      uneven.push_back(!all.even(row));
+      origin_.rounds = origin_.rounds || (uneven.back() && all.grain(row) > 0);
+    }
     origin_.uneven = std::move(uneven);
   }
 
@@ -159,7 +162,7 @@ class Check {
     std::vector<double> jump;  // by output, once one differs
     bool decided = true;
     Index row = 0;
-    bool still = true, within_atol = false;
+    bool still = true, within_atol = false, rounds = false, tells = false;
     for (Index r = 0; r < std::ssize(origin_.y) && still; ++r)
       still = here.equal(here.ordinary(), r);
     for (const Shape& output : analytic_.output_shapes) {
@@ -168,12 +171,14 @@ class Check {
         found.output_index = unravel(output, p);
         found.analytic = analytic_.rows[e.input][at];
         Verdict v = verdict(e, found.analytic, here, row, still);
-        if (v.kind == Verdict::Wrong) {
+        if (v.kind == Verdict::Wrong && here.grain(row) == 0) {
           if (jump.empty()) jump = jumps(e.input, j, here, v.level);
           v.explain_by(jump[row], found.analytic);
         }
         count(e, found, v);
         within_atol = within_atol || v.within_atol;
+        rounds = rounds || v.rounds;
+        tells = tells || v.tells;
         if (v.kind != Verdict::Undecidable)
           error = std::fmax(error, v.tolerance.excess(found.analytic, v.numeric));
         found_.numeric[e.input][at] = v.numeric;
@@ -183,6 +188,7 @@ class Check {
       }
       ++found.output;
     }
+    e.untold += rounds && !tells;
     if (!decided || row == 0) return;
     // The numeric side adds up the errors of its terms, and is allowed what they are.
     found.projected = true;
@@ -221,7 +227,7 @@ class Check {
     whole.analytic = std::inner_product(weights.begin(), weights.end(),
                                         analytic_.along_u[e.input].begin() + begin, 0.0);
     Verdict result = verdict(e, whole.analytic, here, Line::kAlong, true);
-    if (alone && result.kind == Verdict::Wrong) {
+    if (alone && result.kind == Verdict::Wrong && here.grain(Line::kAlong) == 0) {
       double jump = 0;
       const std::vector<double> by_output = jumps(e.input, begin, here, result.level);
       for (std::size_t row = 0; row < by_output.size(); ++row)
@@ -247,7 +253,7 @@ class Check {
     return result;
   }
 
-  // ---- kinks that several elements make ----
+  // ---- kinks that several elements make; where f rounds, every step would look like one ----
 
   // By output, how much the derivative by element j changes at once because the point is a kink. The element's own
   // differences show that, or points beside it: where several elements meet at a kink, as three that are equal do in

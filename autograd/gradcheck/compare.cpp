@@ -13,6 +13,7 @@ constexpr int kPreciseStart = 6;  // h(6) = 1.3e-3
 
 Verdict compare_once(double analytic, Line& line, Index row, const Tolerance& tolerance,
                      bool precise) {
+  std::string rounds;
   // A precise comparison is sure enough of an estimate that is ordinary, if it agrees to all digits asked for.
   const Tolerance& sure = precise ? kOrdinary : tolerance;
   auto agrees = [&](const Estimate& e) {
@@ -26,6 +27,7 @@ Verdict compare_once(double analytic, Line& line, Index row, const Tolerance& to
   auto undecidable = [&](const Estimate& e, std::string because) {
     Verdict v{.numeric = e.value, .tolerance = tolerance, .level = e.level};
     v.because = std::move(because);
+    v.rounds = !rounds.empty() && v.because == rounds;
     return v;
   };
   // At a kink a derivative may agree by symmetry, as that of |x| at 0 does.
@@ -36,7 +38,6 @@ Verdict compare_once(double analytic, Line& line, Index row, const Tolerance& to
   line.round_inside(false);
   const int start = precise ? kPreciseStart : line.ordinary();
   const double zero = line.at(-1, 0, row);
-  std::string rounds;
   if (const double grain = line.grain(row); grain > 0) {
     const double digits = zero == 0 ? 0 : std::max(0.0, std::log10(std::abs(zero) / grain));
     rounds = "f rounds to about " + number_text(std::round(digits), 2) + " digits";
@@ -90,6 +91,18 @@ Verdict compare_once(double analytic, Line& line, Index row, const Tolerance& to
                number_text(own.is_rounding() ? std::abs(zero) : line.origin().largest_inside, 1));
 }
 
+// The verdict of the step where the error is smallest, if that is known to two digits.
+Verdict to_two_digits(double analytic, Line& line, Index row, const Verdict& undecidable) {
+  const Estimate e = line.coarse(row);
+  const Tolerance two_digits{0, 0.02};
+  if (!(4 * e.error() <= two_digits.allowed(e.value)) || !line.resolved(e, row)) return undecidable;
+  Verdict v = decided_by(analytic, e.value, two_digits);
+  v.level = e.level;
+  v.because = undecidable.because;
+  v.low_precision = true;
+  return v;
+}
+
 }  // namespace
 
 Verdict decided_by(double analytic, double numeric, const Tolerance& tolerance) {
@@ -100,12 +113,19 @@ Verdict decided_by(double analytic, double numeric, const Tolerance& tolerance) 
 }
 
 Verdict compare(double analytic, Line& line, Index row, const Tolerance& tolerance, bool precise) {
-  const Verdict v = compare_once(analytic, line, row, tolerance, precise);
-  if (!precise || v.kind != Verdict::Undecidable || v.kink) return v;
-  Verdict low = compare_once(analytic, line, row, kOrdinary, false);
-  low.low_precision = true;
-  if (low.kind != Verdict::Undecidable) low.because = v.because;
-  return low;
+  Verdict v = compare_once(analytic, line, row, tolerance, precise);
+  if (precise && v.kind == Verdict::Undecidable && !v.kink) {
+    Verdict low = compare_once(analytic, line, row, kOrdinary, false);
+    low.low_precision = true;
+    if (low.kind != Verdict::Undecidable) low.because = v.because;
+    v = low;
+  }
+  if (v.kind == Verdict::Wrong && line.hides(analytic, row)) {
+    v.kind = Verdict::Undecidable;
+    v.because = "f changes over coarse steps alone";
+    v.rounds = true;
+  }
+  return v.rounds ? to_two_digits(analytic, line, row, v) : v;
 }
 
 void settle(double analytic, Line& line, Index row, double rtol, bool still, Verdict& v) {
@@ -118,8 +138,8 @@ void settle(double analytic, Line& line, Index row, double rtol, bool still, Ver
   Verdict by_size = decided_by(analytic, e.value, {10 * e.error(), rtol});
   by_size.level = e.level;
   const double apart = std::abs(analytic - e.value);
-  if (by_size.tells ||
-      (by_size.kind == Verdict::Wrong && apart > line.origin().noise && line.resolved(e, row)))
+  if (by_size.tells || (by_size.kind == Verdict::Wrong && apart > line.origin().noise &&
+                        line.resolved(e, row) && line.change(e.level, row) > 0))
     v = by_size;
   else
     v.within_atol = !(apart <= line.origin().noise && line.constant(row));

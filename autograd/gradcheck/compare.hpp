@@ -25,6 +25,7 @@ struct Verdict {
   int level = 0;          // of the step
   std::string because{};  // why it is undecidable, or of low precision
   bool kink = false;      // it is undecidable for a kink
+  bool rounds = false;    // it is undecidable because f rounds
   bool low_precision = false;
   bool tells = false;
   bool within_atol = false;  // and right by that alone
@@ -42,9 +43,10 @@ struct Verdict {
 
 Verdict decided_by(double analytic, double numeric, const Tolerance& tolerance);  // right or wrong
 // A precise comparison starts at steps of 1e-3 to 0.09. If nothing decides, the ordinary tolerance takes the place of
-// the precise one, and the verdict is of low precision.
+// the precise one, and the verdict is of low precision. Where f rounds to few digits, a derivative that nothing else
+// decides is held to two digits, and is of low precision, too.
 Verdict compare(double analytic, Line& line, Index row, const Tolerance& tolerance, bool precise);
-// Of a right derivative that does not tell: right, wrong, or within atol alone. `still`: no output moves along the line.
+// A right derivative that does not tell becomes right, wrong, or within atol alone. `still`: no output moves along the line.
 void settle(double analytic, Line& line, Index row, double rtol, bool still, Verdict& v);
 
 }  // namespace glim::detail

@@ -109,11 +109,12 @@ struct GradcheckEntry : ComparedDerivative {
   Shape shape;
   DType dtype = DType::Float64;
   Index checked = 0, failed = 0, undecidable = 0;
-  Index kinks = 0;                // of the undecidable ones, how many are at a kink
-  Index telling = 0;              // how many tell
-  Index within_atol = 0;          // neither right nor wrong: within atol alone
-  Index low_precision = 0;        // of a precise check: right to atol 1e-7 and rtol 1e-5 alone
-  bool rounds = false;            // f rounds to few digits, or cancels, where the input moves
+  Index kinks = 0;          // of the undecidable ones, how many are at a kink
+  Index telling = 0;        // how many tell
+  Index within_atol = 0;    // neither right nor wrong: within atol alone
+  Index low_precision = 0;  // right to fewer digits: rtol 1e-5 of a precise check, 0.02 if f rounds
+  Index untold = 0;         // elements of which rounding leaves a derivative open, and none tells
+  bool rounds = false;      // f rounds to few digits, or cancels, where the input moves
   std::string why_undecidable;    // of the last of them
   std::string why_low_precision;  // of the last of them
   // by_decade[k] counts right derivatives with an error of 10^-(k+1) to 10^-k, the last one smaller errors too. The

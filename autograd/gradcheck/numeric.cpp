@@ -89,8 +89,8 @@ double Line::rounding(int level, Index row) {
 
 bool Line::even(Index row) {
   if (row != kAlong && !origin_.uneven.empty() && !origin_.uneven[row]) return true;
-  // Steps of few bits hide what x + c rounds.
-  const double off = (1 + 0x1p-16) * h(ordinary_);
+  // Steps of few bits move what is rounded by whole units. A step of many bits does not.
+  const double off = (1 + 0x1.2c9d4a6b8f351p-3) * h(ordinary_);
   const double beside = (value(off, row) - value(-off, row)) / (2 * off);
   if (std::abs(beside - central(ordinary_, row)) > 16 * rounding(ordinary_, row)) return false;
   for (int coarse = std::min(kCoarse, ordinary_ - 2); coarse < ordinary_ - 1; ++coarse) {
@@ -115,7 +115,7 @@ double Line::grain(Index row) {
   if (const auto known = grains_.find(row); known != grains_.end()) return known->second;
   double found = 0;
   for (int level = even(row) ? 0 : ordinary_; level >= kCoarsest && found == 0;
-       level = level > kCoarse + 2 ? level - 3 : level - 2)
+       level -= level > kCoarse + 2 ? 3 : 1)
     found = grain_within(h(level), row);
   return grains_[row] = found;
 }
@@ -130,7 +130,7 @@ double Line::grain_within(double reach, Index row) {
     least = std::min(least, found);
     most = std::max(most, found);
   }
-  return most <= 4 * least ? most : 0;
+  return most <= 2.5 * least ? most : 0;
 }
 
 // The largest change of f at one place between two points; 0 if it changes without one.
@@ -165,6 +165,17 @@ bool Line::plateau(Index row) {
            8 * origin_.epsilon * scale(level, row) + 1e-6 * std::abs(slope) * h(level);
   };
   return agrees(ordinary_ + 1) && agrees(ordinary_ + 2) && agrees(ordinary_ + 3);
+}
+
+bool Line::hides(double slope, Index row) {
+  if (!equal(ordinary_, row)) return false;
+  if (origin_.rounds) return true;
+  // Half of a slope over a coarse step may be that of one side of a kink.
+  const double zero = at(-1, 0, row);
+  for (int level = kCoarse + 1; level >= kCoarsest; --level)
+    if (at(level, 1, row) != zero && at(level, -1, row) != zero)
+      return std::abs(central(level, row) - slope) < 0.45 * std::abs(slope);
+  return false;
 }
 
 bool Line::constant(Index row) {

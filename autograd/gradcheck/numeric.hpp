@@ -49,6 +49,7 @@ struct Origin {
   double epsilon = 0x1p-52;    // of the dtype that f computes in
   double largest_inside = 0;   // the largest value that an op within f computes
   double noise = 0;            // of backward: derivatives that are closer may be the same
+  bool rounds = false;         // some output has a grain
   std::vector<bool> uneven{};  // the outputs that may have a grain in the input that moves
 };
 
@@ -81,8 +82,10 @@ class Line {
   double kink(Index row);
   // Do differences come nearer to each other, from a step of 0.02 to the ordinary one, as those of a smooth f do?
   bool even(Index row);
-  double grain(Index row);           // 0 where f has none beyond ε, or it is not looked for
-  bool plateau(Index row);           // the ordinary step is below the grain
+  double grain(Index row);              // 0 where f has none beyond ε, or it is not looked for
+  double change(int level, Index row);  // of f over the step
+  bool hides(double slope, Index row);  // f has one value over fine steps, and may have this slope
+  bool plateau(Index row);              // the ordinary step is below the grain
   bool equal(int level, Index row);  // has f one value at the point and on both sides, to the bit?
   bool constant(Index row);          // but for rounding, at steps up to 1.4
   // Does f leave its value by less than rounding first, and by far more at larger steps?
@@ -95,7 +98,6 @@ class Line {
   double value(double t, Index row);
   double scale(int level, Index row);  // of the values whose ε is f's rounding
   double rounding(int level, Index row);
-  double change(int level, Index row);  // of f over the step
   double grain_within(double reach, Index row);
   double jump(double from, double to, Index row);
 

@@ -36,8 +36,8 @@ std::string line_of(const GradcheckEntry& e, const GradcheckOptions& o) {
     text += ", " + std::to_string(e.undecidable) + " undecidable (" + e.why_undecidable + ")";
   if (e.within_atol) text += ", " + std::to_string(e.within_atol) + " within atol alone";
   if (e.low_precision)
-    text += ", " + std::to_string(e.low_precision) + " to rtol 1e-05 alone (" +
-            e.why_low_precision + ")";
+    text += ", " + std::to_string(e.low_precision) + " to " +
+            (o.precise ? "rtol 1e-05" : "two digits") + " alone (" + e.why_low_precision + ")";
   if (e.excess < 0) return text;
   const bool whole = o.mode == GradcheckOptions::Mode::Projection;
   if (!e.failed)
@@ -57,7 +57,7 @@ std::string line_of(const GradcheckEntry& e, const GradcheckOptions& o) {
 }
 
 bool undecided_by(const GradcheckEntry& e) {
-  return e.undecidable + e.within_atol > e.kinks && e.telling == 0;
+  return e.untold > 0 || (e.undecidable + e.within_atol > e.kinks && e.telling == 0);
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace glim::foreign {
 namespace {
 
 constexpr double kBig = 0x1p20, kHalf = 0x1p8;  // the larger one is infinite in float16
-constexpr double kFewDigits = 0.05;
+
+constexpr double kFewDigits = 0.3;  // 64 ε of bfloat16
 
 FunctionCheck passed(const char* name) { return {name, CheckVerdict::Passed, ""}; }
 FunctionCheck failed(const char* name, std::string why) {
@@ -55,6 +56,19 @@ double rounding_of(const std::function<Tensor(double b)>& at) {
   if (sizes.empty()) return 0;
   std::nth_element(sizes.begin(), sizes.begin() + std::ssize(sizes) / 2, sizes.end());
   return sizes[sizes.size() / 2] / std::max(1.0, most);
+}
+
+// ε of the smallest floating format that has every element: bfloat16, float16 or float32; else 0.
+double format_of(const Tensor& gradient) {
+  const std::vector<double> values = detail::flatten({gradient});
+  for (const int digits : {8, 11, 24})
+    if (std::all_of(values.begin(), values.end(), [&](double v) {
+          int exponent = 0;
+          const double mantissa = std::ldexp(std::frexp(v, &exponent), digits);
+          return mantissa == std::nearbyint(mantissa);
+        }))
+      return std::ldexp(1, -digits);
+  return 0;
 }
 
 }  // namespace
@@ -137,7 +151,8 @@ FunctionCheck check_linear(Probe& p) {
     };
     if (linear(p.near)) continue;
     auto at = [&](double a, double b) { return Tensors{p.gradient(combine(a, u, b, v))[k]}; };
-    const double rounding = rounding_of([&](double b) { return at(1, b)[0]; });
+    const double rounding =
+        std::max(rounding_of([&](double b) { return at(1, b)[0]; }), format_of(gu[k]));
     if (const double near = 64 * rounding; near > kFewDigits || !linear(near))
       return failed(name,
                     "the gradient of " + p.calls.inputs[k].name + " " + not_linear(at, p.near));

@@ -12,6 +12,7 @@ struct Probe {
   std::uint64_t seed;
   double near;  // relative: gradients that are closer are equal, as far as backward rounds
   Tensors y{}, dy{}, dx{};
+  bool rounds = false;                        // f rounds to few digits
   std::vector<std::string> shape_mistakes{};  // by input, of its gradient
 
   Tensors gradient(const Tensors& upstream) { return calls.gradient(x, upstream); }

@@ -80,8 +80,12 @@ Found compare_at(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy) 
   options.seed = p.seed;
   try {
     const GradcheckReport report = differences(c.as_function(), inputs, options);
+    // Where f rounds, another place may hide a change of f, and a stale gradient is far off.
     for (const GradcheckEntry& e : report.inputs)
-      if (e.failed > 0) return {Found::Wrong, "the gradient of " + e.name + " is wrong"};
+      if (e.failed > 0 &&
+          (!(p.rounds || e.rounds) ||
+           (e.numeric != 0 && std::abs(e.analytic - e.numeric) > 0.5 * std::abs(e.numeric))))
+        return {Found::Wrong, "the gradient of " + e.name + " is wrong"};
     return {report.passed() ? Found::Right : Found::Unknown, "no difference decides"};
   } catch (const std::exception&) {
     return {Found::Refused};

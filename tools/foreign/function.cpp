@@ -76,6 +76,8 @@ FunctionReport check_function(const Function& function, const std::vector<Gradch
         r.differences =
             differences(calls.as_function(), calls.wanted_inputs(), r.differences.options);
         set(verdict_of(r.differences));
+        p.rounds = std::any_of(r.differences.inputs.begin(), r.differences.inputs.end(),
+                               [](const GradcheckEntry& e) { return e.rounds; });
         if (r.differences.failed() > 0) of_gradient = name_mistake(p, r.differences);
         set(check_broadcast(p, r.differences));
         if (r.check("form").verdict == CheckVerdict::Passed &&
