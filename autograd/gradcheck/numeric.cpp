@@ -90,9 +90,10 @@ double Line::rounding(int level, Index row) {
 bool Line::even(Index row) {
   if (row != kAlong && !origin_.uneven.empty() && !origin_.uneven[row]) return true;
   // Steps of few bits move what is rounded by whole units. A step of many bits does not.
-  const double off = (1 + 0x1.2c9d4a6b8f351p-3) * h(ordinary_);
-  const double beside = (value(off, row) - value(-off, row)) / (2 * off);
-  if (std::abs(beside - central(ordinary_, row)) > 16 * rounding(ordinary_, row)) return false;
+  for (const double by : {0x1.25c9d4a6b8f35p0, 0x1.6a3f1c8e5d2b7p0}) {
+    const double off = by * h(ordinary_), beside = (value(off, row) - value(-off, row)) / (2 * off);
+    if (std::abs(beside - central(ordinary_, row)) > 16 * rounding(ordinary_, row)) return false;
+  }
   for (int coarse = std::min(kCoarse, ordinary_ - 2); coarse < ordinary_ - 1; ++coarse) {
     const int middle = (coarse + ordinary_) / 2;
     const double first = central(coarse, row) - central(middle, row),
