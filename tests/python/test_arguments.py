@@ -1,4 +1,6 @@
 """What ops take as arguments: no gradient is lost in silence, numbers and integers are NumPy's too."""
+import array
+
 import numpy as np
 import pytest
 
@@ -147,19 +149,34 @@ def test_integers_of_any_width(dtype):
     assert (glim.index_select(x, 0, ids).numpy() == x[[0, 2]]).all()
     assert (glim.gather(x, 0, ids[None]).numpy() == [[0, 9]]).all()
     assert glim.Embedding(3, 2)(ids).shape == (2, 2)
-    assert np.isfinite(glim.cross_entropy(x[:2], ids).item())
+    assert glim.cross_entropy(x[:2], ids).item() == glim.cross_entropy(x[:2], ids.astype(np.int64)).item()
+    assert (glim.index_add((3, 4), 0, ids, x[:2]).numpy()[2] == x[1]).all() and (glim.Var(x)[ids].numpy() == x[[0, 2]]).all()
+    assert glim.LabelSmoothing()(x[:2], ids)[1]["tokens"] == 1
     glim.Gpt(vocab=9, context=8, layers=1, **SMALL)(ids[None])
     glim.Transformer(src_vocab=9, tgt_vocab=8, encoder_layers=1, decoder_layers=1, **SMALL)(ids[None] + dtype_one(dtype), ids[None])
     assert glim.tensor(ids).dtype == "int64"
+
+
+@pytest.mark.parametrize("ids", [array.array("i", [0, 2]), array.array("B", [0, 2]), memoryview(array.array("h", [0, 2]))])
+def test_integers_of_a_buffer(ids):
+    x = np.arange(12.0).reshape(3, 4)
+    assert (glim.index_select(x, 0, ids).numpy() == x[[0, 2]]).all()
+    assert glim.cross_entropy(x[:2], ids).item() == glim.cross_entropy(x[:2], np.array([0, 2])).item()
 
 
 def dtype_one(dtype):
     return np.array(1, dtype)
 
 
-def test_integers_beyond_64_bits():
-    with pytest.raises(IndexError, match="64 bits"):
-        glim.index_select(np.ones(3), 0, np.array([2 ** 63], np.uint64))
+@pytest.mark.parametrize("call", [
+    lambda ids: glim.index_select(np.ones(3), 0, ids), lambda ids: glim.Var(np.ones(3))[ids], lambda ids: glim.Var(np.ones((1, 3)))[0, ids],
+    lambda ids: glim.Var(np.ones(3))[ids.tolist()], lambda ids: glim.cross_entropy(np.ones((1, 3)), ids),
+    lambda ids: glim.tensor(ids), lambda ids: glim.tensor(ids.tolist()),
+    lambda ids: glim.gradcheck(lambda x, ids: x, lambda dy, x, ids: (dy, None), np.ones(3), ids)])
+def test_integers_beyond_64_bits(call):
+    for number in (2 ** 64 - 1, 2 ** 63):
+        with pytest.raises(IndexError, match="64 bits"):
+            call(np.array([number], np.uint64))
 
 
 def test_comparisons_are_element_by_element():

@@ -1,6 +1,7 @@
 """The wrong and right solutions of the course's exercises, as far as a few seconds allow. `python -m course.table` has all."""
 import ast
 import json
+import os
 import subprocess
 import sys
 
@@ -83,3 +84,26 @@ def test_a_request_by_standard_input():
                "function": "softmax_backward", "calls": [{"arguments": [dy, x], "results": [wrong.tolist()]}]}
     reply = subprocess.run([sys.executable, mistakes.__file__], input=json.dumps(request), capture_output=True, text=True, check=True)
     assert json.loads(reply.stdout) == [{"name": "the term `total` is missing", "line": "dx = y * (dy - total)"}]
+
+
+@pytest.mark.skipif(not hasattr(glim._glim, "run_program"), reason="a build without the program")
+@pytest.mark.parametrize("name", ["../q", "/tmp/q", "", "3", "softmax.py", "--help", "softmux", None])
+def test_the_name_of_no_exercise(name, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(f"import glim.course\ndef f(x): pass\ntry: glim.course.check({name!r}, f, f)\n"
+                      "except RuntimeError as e: print(e)\n")
+    place = dict(cwd=tmp_path, env=dict(os.environ, TMPDIR=str(tmp_path)), capture_output=True, text=True)
+    done = subprocess.run([sys.executable, script], **place)
+    assert "no exercise" in done.stdout and len(done.stdout.splitlines()) == 1, done
+    for writer in ("nbgrader", "otter") if name else ():
+        done = subprocess.run([sys.executable, "-m", "glim.course", writer, name], **place)
+        assert done.returncode and "no exercise" in done.stderr and len(done.stderr.splitlines()) == 1, done
+    assert list(tmp_path.iterdir()) == [script]
+
+
+@pytest.mark.skipif(not hasattr(glim._glim, "run_program"), reason="a build without the program")
+def test_a_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").touch()
+    done = subprocess.run([sys.executable, "-m", "glim.course", "nbgrader", "softmax", "--folder", tmp_path / "file"],
+                          capture_output=True, text=True)
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and "file" in done.stderr, done

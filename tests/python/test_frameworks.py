@@ -34,11 +34,31 @@ def test_torch():
         tensor = glim.Tensor(x)
         assert address(tensor.numpy()) == x.data_ptr() and (tensor.numpy() == x.numpy()).all()
         assert torch.from_dlpack(tensor).data_ptr() == x.data_ptr()
-    assert glim.Tensor(torch.ones(3, requires_grad=True)).numpy().tolist() == [1, 1, 1]
     with pytest.raises(glim.DTypeError, match="bfloat16"):
         glim.Tensor(torch.ones(3, dtype=torch.bfloat16))
     with pytest.raises(glim.ValueError, match=r"on meta; .*\.cpu\(\)"):
         glim.Tensor(torch.ones(3, device="meta"))
+
+
+def test_a_gradient_of_torch_is_not_lost():
+    torch = pytest.importorskip("torch")
+    w = torch.ones(2, 2, requires_grad=True)
+    for x in (w, w * 2, torch.nn.Parameter(torch.ones(2, 2))):
+        for call in (glim.Tensor, glim.Var, glim.Var.leaf, glim.sum, lambda x: x @ glim.Var(np.ones((2, 2), np.float32)), lambda x: glim.cross_entropy(x, np.array([0, 1])), glim.tensor, lambda x: glim.tensor([1.0, x]), lambda x: glim.clamp(np.ones(3), x[0, 0], 2),
+                     lambda x: glim.gradcheck(lambda x: x, lambda dy, x: dy, x),
+                     lambda x: glim.cross_entropy(np.ones((2, 2), np.float32), x), lambda x: setattr(glim.Linear(2, 2), "weight", x),
+                     lambda x: glim.add(np.ones((2, 2), np.float32), x)):
+            with pytest.raises(TypeError, match=r"gradient.*\.detach\(\)|clamp.*incompatible"):
+                call(x)
+        assert glim.Tensor(x.detach()).shape == (2, 2)
+
+
+def test_torch_with_a_sign_to_come():
+    torch = pytest.importorskip("torch")
+    for z in (torch.tensor([1 + 2j, 3 + 4j]), torch.tensor([[1 + 2j], [3 + 4j]], dtype=torch.complex128)):
+        x = z.conj().imag
+        assert x.is_neg() and (glim.Tensor(x).numpy() == x.resolve_neg().numpy()).all()
+        assert glim.sum(x).item() == -6 and (glim.Var.leaf(x[1:]).numpy() == -4).all()
 
 
 def test_jax():

@@ -65,7 +65,7 @@ void set_quiet(bool on) { is_quiet = on; }
 bool quiet() { return is_quiet; }
 
 void say(const std::string& text) {
-  if (!is_quiet) print_line(text);
+  if (!is_quiet) print_line(for_terminal(text));
 }
 
 void note(const std::string& text) {

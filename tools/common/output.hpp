@@ -39,7 +39,7 @@ void report_error(const std::string& text);
 // --quiet: results and errors alone are printed.
 void set_quiet(bool on);
 bool quiet();
-// Unless quiet: a line on standard output that is no result, as of a file that was written.
+// Unless quiet: a line on standard output that is no result, as of a file that was written; for_terminal() of it.
 void say(const std::string& text);
 // Unless quiet: "glim: note: TEXT" on standard error.
 void note(const std::string& text);

@@ -55,8 +55,9 @@ std::string worst_of(const std::vector<std::string>& names, const Tensors& is,
   return text;
 }
 
+// `mistake` may quote the student's exception, of any bytes.
 Verdict wrong(const std::string& mistake, const std::string& worst = "") {
-  return {.state = State::Wrong, .mistake = mistake, .worst = worst};
+  return {.state = State::Wrong, .mistake = visible(mistake), .worst = worst};
 }
 
 Verdict right() { return {.state = State::Right}; }
@@ -349,6 +350,8 @@ Verdict check(const Exercise& e, const std::string& folder, std::uint64_t seed) 
   try {
     std::error_code none;
     if (!fs::is_regular_file(path, none)) throw Mistaken(file + ": is not a file");
+    if (std::ifstream in(path); !in.is_open() || (in.peek(), in.bad()))
+      throw MachineError(path + ": cannot be read");
     const Runner runner(e, path);
     for (const ExerciseFunction& f : e.functions) {
       const Verdict one = e.name == "copy_task" ? check_copy_task(e, runner, path, seed)

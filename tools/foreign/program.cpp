@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "tensor/error.hpp"
 
@@ -163,7 +164,13 @@ void Program::ask(const std::string& call, const std::string& arguments, const F
     if (!child_) start();
     const std::string line =
         child_->ask("{\"call\":" + Json(call).dump() + arguments + "}", seconds_);
-    const Json reply = Json::parse(with_quoted_words(line), nullptr, false);
+    std::set<std::string> names;
+    const auto once = [&](int, Json::parse_event_t event, const Json& name) {
+      if (event == Json::parse_event_t::key && !names.insert(name.get<std::string>()).second)
+        refuse(in_quotes(name.get<std::string>()) + " is in the reply twice");
+      return true;
+    };
+    const Json reply = Json::parse(with_quoted_words(line), once, false);
     if (!reply.is_object())
       refuse(in_quotes(line) +
              " is no JSON object of arrays by name; other text belongs to standard error");

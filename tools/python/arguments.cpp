@@ -35,12 +35,25 @@ const char* file_of(PyObject* code) {
   return (*known)[code] = file.starts_with(package) ? nullptr : interned(std::move(file));
 }
 
-// An integer of any width as int64.
+std::atomic<bool> interrupted{false};
+int depth = 0;  // of UntilCtrlC
+struct sigaction before;
+void on_interrupt(int signal) {
+  interrupted = true;
+  if (before.sa_handler != SIG_DFL) before.sa_handler(signal);
+}
+
+}  // namespace
+
 nb::object widened(nb::object x, std::string_view name) {
   require_plain(x, name);
   const nb::object as_array = nb::module_::import_("numpy").attr("asarray");
   if (is_number(x)) x = as_array(x);
-  if (!nb::hasattr(x, "dtype")) return x;
+  if (!nb::hasattr(x, "dtype")) {
+    PyObject* view = PyMemoryView_FromObject(x.ptr());
+    if (!view) return PyErr_Clear(), x;
+    x = as_array(nb::steal(view));
+  }
   const nb::object type = x.attr("dtype");
   const std::string dtype = text_of(nb::getattr(type, "name", type));  // NumPy's has one
   const bool is_unsigned = dtype.find("uint") != std::string::npos;
@@ -51,16 +64,6 @@ nb::object widened(nb::object x, std::string_view name) {
     throw IndexError(name, "an integer is beyond 64 bits");
   return wide;
 }
-
-std::atomic<bool> interrupted{false};
-int depth = 0;  // of UntilCtrlC
-struct sigaction before;
-void on_interrupt(int signal) {
-  interrupted = true;
-  if (before.sa_handler != SIG_DFL) before.sa_handler(signal);
-}
-
-}  // namespace
 
 bool recording() { return Tape::open() != nullptr; }
 
@@ -78,7 +81,10 @@ bool is_number(nb::handle x) noexcept {
 bool number_of(nb::handle x, double& value) noexcept {
   try {
     const Var* v = nullptr;
-    if (nb::try_cast<const Var*>(x, v) && v) require_constant(*v, "");
+    if (nb::try_cast<const Var*>(x, v) && v)
+      require_constant(*v, "");
+    else
+      require_plain(x, "");
     value = PyFloat_AsDouble(x.ptr());
     if (!PyErr_Occurred()) return true;
   } catch (...) {
@@ -136,6 +142,11 @@ Tensor Arg::constant(std::string_view name) const {
   const Var& v = (*this)(name);
   require_constant(v, name);
   return v.value().storage().shared() ? v.value().clone() : v.value();
+}
+
+const Var& Arg::target(std::string_view name) const {
+  if (array_.is_valid()) array_ = widened(array_, name);
+  return (*this)(name);
 }
 
 void convert_numbers(std::initializer_list<NamedArg> args) {

@@ -138,7 +138,13 @@ nb::handle numpy_class(NumpyClass c) {
 
 void require_plain(nb::handle x, std::string_view name) {
   const nb::handle array = numpy_class(NumpyClass::Array), type = x.type();
-  if (type.is(array) || !nb::isinstance(x, array) || type.is(numpy_class(NumpyClass::File))) return;
+  if (type.is(array)) return;
+  if (!nb::isinstance<Var>(x) && nb::getattr(x, "requires_grad", nb::none()).is(Py_True))
+    throw nb::type_error((std::string(name) +
+                          " has a gradient of another library, and would lose it here: pass " +
+                          std::string(name) + ".detach() if it is a constant")
+                             .c_str());
+  if (!nb::isinstance(x, array) || type.is(numpy_class(NumpyClass::File))) return;
   throw nb::type_error((std::string(name) + ": a " + type_of(x) +
                         " means more than its elements, which is all that Glim would read; pass "
                         "numpy.asarray(" +
@@ -154,6 +160,9 @@ Tensor tensor_of(nb::handle x, std::string_view name) {
     return v->value();
   }
   require_plain(x, name);
+  // PyTorch's DLPack ignores that a lazily negated tensor still has to be negated.
+  if (nb::hasattr(x, "is_neg") && nb::cast<bool>(x.attr("is_neg")()))
+    return tensor_of(x.attr("resolve_neg")(), name);
   // JAX hands out as writable what nobody may write.
   const bool jax = text_of(x.type().attr("__module__")).starts_with("jax");
   // nanobind reads strides, which the buffers of ctypes and of NumPy's dates lack; a memoryview has them.
@@ -179,6 +188,9 @@ void bind_tensor(nb::module_& m) {
   m.def(
       "_require_plain", [](nb::handle x, const std::string& name) { require_plain(x, name); },
       nb::arg("x").none(), nb::arg("name"));
+  m.def(
+      "_widened", [](nb::object x, const std::string& name) { return widened(x, name); },
+      nb::arg("x"), nb::arg("name"));
   nb::class_<Tensor>(
       m, "Tensor",
       "An n-dimensional array of float32, float64, int64 or bool, without gradients.\n\n"

@@ -22,8 +22,12 @@ nb::tuple tuple_of(const Dims& dims);
 Tensor tensor_of(nb::handle x, std::string_view name = "x");
 enum class NumpyClass { Array, File, Scalar };
 nb::handle numpy_class(NumpyClass c);
-// TypeError for an array of a class with a meaning of its own, such as a masked one.
+// TypeError for an array of a class with a meaning of its own, such as a masked one, and for an array
+// of PyTorch that needs a gradient.
 void require_plain(nb::handle x, std::string_view name);
+// Integers of any width become int64. Other arrays are returned unchanged. IndexError for an integer
+// beyond 64 bits.
+nb::object widened(nb::object x, std::string_view name);
 // A NumPy array over the memory of a tensor; it keeps the memory alive.
 nb::object numpy_of(const Tensor& x, bool read_only = false);
 // True while this thread has an open tape: what Python could write, backward may read.

@@ -239,7 +239,7 @@ void bind_others(nb::module_& m) {
       "cross_entropy",
       [](const Arg& logits, const Arg& target, const Arg& weight, Index ignore_index,
          double label_smoothing, const std::string& reduction) {
-        return cross_entropy(logits("logits"), target("target"),
+        return cross_entropy(logits("logits"), target.target("target"),
                              {ignore_index, label_smoothing,
                               kWords<Reduction>.parse("reduction", reduction), weight("weight")});
       },

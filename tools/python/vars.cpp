@@ -25,7 +25,9 @@ Tensor index_array(nb::handle part) {
   require_plain(part, "index");
   nb::object array = nb::module_::import_("numpy").attr("asarray")(part);
   const std::string kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
-  if (kind == "i" || kind == "u" || (nb::isinstance<nb::list>(part) && nb::len(part) == 0))
+  if (kind == "i" || kind == "u")
+    array = widened(array, "index");
+  else if (nb::isinstance<nb::list>(part) && nb::len(part) == 0)
     array = array.attr("astype")("int64");
   else if (kind != "b" || nb::cast<int>(array.attr("ndim")) == 0)
     throw DTypeError("index",

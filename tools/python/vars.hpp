@@ -34,6 +34,8 @@ class Arg {
   // The value, for what has none: it must not need one. Integers of any width are int64, and memory that others may
   // write to is copied, as backward may read it later.
   Tensor constant(std::string_view name) const;
+  // The targets of a loss: distributions, which may need a gradient, or integers of any width.
+  const Var& target(std::string_view name) const;
   bool given() const { return array_.is_valid() || var_->defined(); }
   bool number() const { return array_.is_valid() && is_number(array_); }
   void convert_to(DType dtype) const;  // of a number

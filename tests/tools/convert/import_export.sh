@@ -12,6 +12,11 @@ quietly() { "$@" >log 2>&1 || { echo "FAIL: $*"; cat log; failed=$((failed + 1))
 quietly "$glim" import --from nanogpt "$files/nanogpt.safetensors" --out gpt
 report "what was taken is said" "$(grep -q '^gpt: 2 layers, 2 heads, width 8, context 7, 13 tokens$' log || show log)"
 report "and where it is" "$(grep -q '^Model saved to gpt/best.safetensors$' log || show log)"
+obeyed=$'e\033[31m\nx\r'
+quietly "$glim" import --from nanogpt "$files/nanogpt.safetensors" --out "$obeyed"
+report "where a terminal would obey the path" "$(grep -q '^Model saved to e\\x1b\[31m\\x0ax\\x0d/best.safetensors$' log || show log)"
+quietly "$glim" train --task copy --d-model 8 --d-ff 8 --layers 1 --heads 1 --max-steps 2 --out "$obeyed/run" --progress none
+report "and where a run is" "$(grep -q '^Model saved to e\\x1b\[31m\\x0ax\\x0d/run/' log && ! grep -qP '[\x1b\r]' log || show log)"
 "$glim" generate --model gpt --prompt 'a b' --max-tokens 200 --seed 3 >out 2>err
 report "an imported gpt generates" "$(grep -q '^a b' out || show out err)"
 refuse "what its vocabulary lacks" "'z' is not in the vocabulary of the model" "$glim" generate --model gpt --prompt 'a z'

@@ -90,6 +90,7 @@ bad float32 'is an array of float32, expected float64' <<<'return dy.astype("f4"
 bad signals 'sends a signal' <<<'import os; os.kill(os.getppid(), 9)'
 bad recursion 'calls itself without an end' <<<'softmax_backward(dy, x)'
 bad raises 'line [0-9]+: ValueError: some text' <<<"raise ValueError('some text')"
+bad obeyed 'ValueError: \\x1b\[31m\\x00\\x7f$' <<<'raise ValueError("\x1b[31m\0\x7f")'
 bad unknown "NameError: name 'dz' is not defined" <<<'return dz'
 bad nan 'is not finite' <<<'return dy * np.nan'
 mkdir -p empty missing binary folder/softmax.py
@@ -116,6 +117,9 @@ mkdir class/ivy; ln -s softmax.py class/ivy/softmax.py; ln -s class/ivy/loop cla
 report "a class" "$(grep -q '^ 3  softmax *2  wrong: dx of softmax_backward is None' out && grep -q '^5 students' out && grep -q ' 1  wrong: is not a file' out || show out err)"
 "$glim" course class class --format json >out
 report "a class in JSON" "$(python3 -c 'import json; assert [s["student"] for s in json.load(open("out"))["students"]] == ["ada", "bob", "eve", "ivy", "joe"]' 2>&1)"
+mkdir -p shown; cp -r obeyed shown/kay
+"$glim" course class shown >out
+report "a class whose exception a terminal would obey" "$(grep -aq 'ValueError: \\x1b\[31m\\x00' out && ! grep -aqP '[\x1b\x00\x7f]' out || show out)"
 refuse "an empty class" 'has no folder' "$glim" course class stubs
 refuse "a class that is not there" 'no such folder' "$glim" course class nowhere
 refuse "a class in XML" 'text or json' "$glim" course class class --format junit
@@ -152,6 +156,8 @@ report "JSON" "$(python3 -c 'import json; e, = json.load(open("out"))["exercises
 report "hints" "$(for level in 1 2 3; do "$glim" course hint softmax --level $level | grep -q . || echo "none of level $level"; done)"
 report "a hint of two functions keeps them apart" "$([ "$("$glim" course hint residual --level 3 | grep -c '^$')" = 1 ] || echo "run together")"
 report "the last hint is the line" "$("$glim" course hint softmax --level 3 | grep -q '^    dx = ' || echo "no line")"
+"$glim" course start softmax --folder $'e\033[31m\r' >out
+report "a path that a terminal would obey" "$(grep -q '^e\\x1b\[31m\\x0d/softmax.py$' out || show out)"
 refuse "a file that is there" 'softmax.py: exists already, and is left as it is' "$glim" course start softmax --folder loops
 refuse "an unknown exercise" "no exercise 'softmux' \(nearest: softmax" "$glim" course start softmux
 refuse "an exercise past the last" "no exercise '13'" "$glim" course check 13
@@ -175,6 +181,8 @@ machine "little address space" '' limited -v 400000
 machine "few open files" '' limited -n 12
 [ "$(id -u)" = 0 ] || machine "no process" '' bash -c 'ulimit -u 1; exec "$@"' - "$glim" course check softmax --folder solved  # it does not hold for root
 printf '#!/bin/sh\nkill -9 $$\n' >killed; printf '#!/bin/sh\nexec sleep 300\n' >silent; chmod +x killed silent
+mkdir unreadable; ln -s /proc/self/mem unreadable/softmax.py
+machine "a file that cannot be read" 'unreadable/softmax.py: cannot be read' "$glim" course check softmax --folder unreadable
 GLIM_PYTHON=$work/killed machine "a Python that is killed" 'Killed' "$glim" course check softmax --folder solved
 GLIM_PYTHON=false machine "a Python that ends" 'ended with status 1' "$glim" course check softmax --folder solved
 

@@ -167,6 +167,7 @@ TEST_CASE("a program that does not keep to the exchange is told so in one line")
   CHECK(contains(problem("kill -9 $$"), "was ended by a signal (Killed)"));
   CHECK(contains(problem("echo ready"), "\"ready\" is no JSON object of arrays by name"));
   CHECK(contains(problem("yes"), "\"y\" is no JSON object"));
+  CHECK(contains(problem("echo '{\"x\": [1], \"x\": [2]}'"), "\"x\" is in the reply twice"));
   CHECK(contains(problem("exec >&-; sleep 20", 5), "closed its standard output"));
   CHECK(contains(problem("sleep 20", 0.2), "no reply within 0.2 s (--timeout)"));
   CHECK(contains(problem("exec <&-; sleep 20", 0.2), "no reply within 0.2 s"));

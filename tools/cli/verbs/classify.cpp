@@ -10,6 +10,7 @@
 
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/escape.hpp"
 
 namespace glim {
 namespace {
@@ -41,7 +42,7 @@ void print_result(const ClassifyArguments& a, const Labels& labels, const Classi
   for (Index i = 0; i < labels.size(); ++i)
     line += fmt::format("{}{}={:.4f}", i > 0 ? " " : "", labels.name(i),
                         c.probs[static_cast<std::size_t>(i)]);
-  print_line(line + (file.empty() ? "" : "\t" + file));
+  print_line(line + (file.empty() ? "" : "\t" + visible(file)));
 }
 
 bool classify_one(const ClassifyArguments& a, const Labels& labels,
@@ -63,7 +64,7 @@ bool classify_one(const ClassifyArguments& a, const Labels& labels,
     if (!error.empty()) input["error"] = error;
     print_json(input);
   } else {
-    print_line(file.empty() ? "" : "\t\t" + file);
+    print_line(file.empty() ? "" : "\t\t" + visible(file));
   }
   return error.empty();
 }

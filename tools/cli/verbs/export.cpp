@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/escape.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/convert/convert.hpp"
 
@@ -23,7 +24,7 @@ Command export_command() {
   c.run = [a](Command&) {
     refuse_existing(a->out, a->overwrite);
     export_model(a->to, a->model, a->out);
-    print_line("Weights written to " + a->out);
+    print_line("Weights written to " + visible(a->out));
   };
   return c;
 }

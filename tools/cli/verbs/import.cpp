@@ -4,6 +4,7 @@
 
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/escape.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/convert/convert.hpp"
 
@@ -31,8 +32,8 @@ void run_import(const ImportArguments& a) {
   save_checkpoint(file, found.checkpoint);
   for (const fs::path& old : earlier)
     if (old != file) fs::remove(old);
-  for (const std::string& line : found.summary) print_line(line);
-  print_line("Model saved to " + file);
+  for (const std::string& line : found.summary) print_line(visible(line));
+  print_line("Model saved to " + visible(file));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "tensor/io/atomic_file.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/counted.hpp"
+#include "tools/common/escape.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/inspect/report/events.hpp"
 #include "tools/inspect/report/pictures.hpp"
@@ -27,11 +28,11 @@ struct ReportArguments {
 
 void describe(const TrainingRun& run) {
   std::vector<RunEvent> events = find_events(run);
-  print_line(fmt::format("{}: {}, {}, {}, {}", run.name, counted(run.train.step.size(), "log line"),
-                         counted(run.valid.step.size(), "validation"),
-                         counted(run.recording.step.size(), "record"),
-                         counted(events.size(), "event")));
-  for (const std::string& note : run.notes) print_line("  " + note);
+  print_line(fmt::format(
+      "{}: {}, {}, {}, {}", visible(run.name), counted(run.train.step.size(), "log line"),
+      counted(run.valid.step.size(), "validation"), counted(run.recording.step.size(), "record"),
+      counted(events.size(), "event")));
+  for (const std::string& note : run.notes) print_line("  " + visible(note));
   for (std::size_t i = 0; i < std::min(events.size(), kPrintedEvents); ++i)
     print_line("  " + events[i].rule + ": " + events[i].text);
   if (events.size() > kPrintedEvents)
@@ -52,8 +53,8 @@ void run_report(const ReportArguments& a) {
   for (const auto& [path, p] : wanted) save_picture(p->svg(), path);
   if (quiet()) return;
   for (const TrainingRun& r : runs) describe(r);
-  for (const auto& [path, p] : wanted) print_line(path);
-  print_line(fmt::format("{} ({:.1f} MB): open it in a browser", a.out,
+  for (const auto& [path, p] : wanted) print_line(visible(path));
+  print_line(fmt::format("{} ({:.1f} MB): open it in a browser", visible(a.out),
                          static_cast<double>(page.size()) / 1e6));
 }
 

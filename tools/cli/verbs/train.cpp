@@ -124,7 +124,7 @@ class ProgressPrinter final : public TrainObserver {
     progress_.end();
     std::string trace = (std::filesystem::path(o_.out) / "trace.json").string();
     profile.write_trace(trace);
-    print_line(profile.table() + "the last of these steps as a timeline: " + trace +
+    print_line(profile.table() + "the last of these steps as a timeline: " + visible(trace) +
                " (for ui.perfetto.dev or chrome://tracing)");
   }
   void saved(const std::string& file) override {
@@ -333,10 +333,11 @@ void run_train(Command& command, TrainArguments& a) {
   if (std::string line = not_learned(*learner, o, state, trainer->schedule().peak(), held_out);
       !line.empty())
     print_line(line);
-  print_line("Model saved to " + model_file(o.out));
+  print_line("Model saved to " + visible(model_file(o.out)));
   // The weights after the last step, not the best ones: a run on another machine is held against these.
   print_line(fmt::format("weights after {} updates: {}", state.step, hash));
-  if (o.record) print_line("To see what happened inside: glim report " + shell_word(o.out));
+  if (o.record)
+    print_line("To see what happened inside: glim report " + visible(shell_word(o.out)));
 }
 
 }  // namespace

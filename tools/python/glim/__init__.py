@@ -16,7 +16,7 @@ _brief = not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys()
 if _brief:
     os.environ["GOMP_SPINCOUNT"] = "10000"
 from ._glim import *  # noqa: F403  the ops, Tensor, Var, Tape, layers, models, optimizers and the errors
-from ._glim import Tensor, _require_plain
+from ._glim import Tensor, _require_plain, _widened
 if _brief:
     del os.environ["GOMP_SPINCOUNT"]
 from .gradcheck import Report, gradcheck
@@ -31,7 +31,9 @@ def tensor(values, dtype=None):
     import numpy
     _require_plain_parts(values)
     array = numpy.array(values)
-    kinds = {"f": "float32", "i": "int64", "u": "int64", "b": "bool"}
+    if dtype in (None, "int64"):
+        array = _widened(array, "values")
+    kinds = {"f": "float32", "b": "bool"}
     return Tensor(array.astype(dtype or kinds.get(array.dtype.kind, array.dtype)))
 
 

@@ -69,7 +69,7 @@ def _array(x, what):
     if array.dtype == object:
         raise _glim.DTypeError(f"gradcheck: {what} is no array of numbers but {_kind(x)}")
     if array.dtype.kind in "iu":  # int32 labels and counts
-        return array.astype(np.int64, copy=False)
+        return _glim._widened(array, f"gradcheck: {what}")
     if array.dtype.name not in ("float64", "float32", "bool"):
         raise _glim.DTypeError(f"gradcheck: {what} is {array.dtype}; Glim has float64, float32, int64 and bool. Convert "
                                "it, such as with .astype(np.float64)")

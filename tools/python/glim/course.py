@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 
+from ._glim import Error
 from .program import _glim_program, main, run
 
 
@@ -26,6 +27,7 @@ def check(name, *functions):
     RuntimeError if the check cannot be made, which is nobody's mistake.
     """
     _glim_program()
+    _require_name(name)
     sources = {}  # by file or cell, in order
     for f in functions:
         if not callable(f):
@@ -41,19 +43,24 @@ def check(name, *functions):
         environment = dict(os.environ, GLIM_PYTHON=sys.executable, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
         done = subprocess.run([sys.executable, "-m", "glim", "course", "check", name, "--folder", folder, "--format",
                                "json"], env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if done.returncode not in (0, 1):
-            raise RuntimeError(f"{name}: {(done.stderr.strip() or 'the check ended').splitlines()[-1]}")
         try:
             verdict = json.loads(done.stdout)["exercises"][0]
         except (ValueError, LookupError):
-            raise AssertionError(f"{name}: {(done.stderr.strip() or 'no reply').splitlines()[-1]}") from None
+            raise RuntimeError(f"{name}: {(done.stderr.strip() or 'the check ended').splitlines()[-1]}") from None
     if not verdict["score"]:
         raise AssertionError(f"{name}: {verdict['message']}")
     print(f"{name}: {verdict['message']}")
 
 
+def _require_name(name):
+    """The name becomes the name of files."""
+    if not isinstance(name, str) or not name.isidentifier():
+        raise RuntimeError(f"{name!r} is no exercise; glim course list names them")
+
+
 def _texts(name):
     """The stub, and the solution with nbgrader's marks around what the stub leaves out."""
+    _require_name(name)
     with tempfile.TemporaryDirectory() as folder:
         run(["course", "start", name, "--folder", folder], show=False)
         run(["course", "start", name, "--folder", folder + "/solution", "--solution"], show=False)
@@ -127,15 +134,18 @@ def _command(words):
     if not names:
         print(f"glim.course {words[0]}: name an exercise; glim course list names them", file=sys.stderr)
         return 2
-    for name in names:
-        for path, text in {"nbgrader": nbgrader, "otter": otter}[words[0]](name).items():
-            file = pathlib.Path(folder, path)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            if file.exists():
-                print(f"glim.course: {file} exists already, and is left as it is", file=sys.stderr)
-                return 1
-            file.write_text(text, encoding="utf-8")
-            print(file)
+    try:
+        for name in names:
+            for path, text in {"nbgrader": nbgrader, "otter": otter}[words[0]](name).items():
+                file = pathlib.Path(folder, path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                if file.exists():
+                    raise RuntimeError(f"{file} exists already, and is left as it is")
+                file.write_text(text, encoding="utf-8")
+                print(file)
+    except (Error, OSError, RuntimeError) as error:
+        print(f"glim.course: {error}", file=sys.stderr)
+        return 1
     return 0
 
 
