@@ -97,6 +97,7 @@ Verdict to_two_digits(double analytic, Line& line, Index row, const Verdict& und
   const Tolerance two_digits{0, 0.02};
   if (!(4 * e.error() <= two_digits.allowed(e.value)) || !line.resolved(e, row)) return undecidable;
   Verdict v = decided_by(analytic, e.value, two_digits);
+  if (v.kind == Verdict::Right && std::abs(analytic - e.value) > 10 * e.error()) return undecidable;
   v.level = e.level;
   v.because = undecidable.because;
   v.low_precision = true;
@@ -120,7 +121,8 @@ Verdict compare(double analytic, Line& line, Index row, const Tolerance& toleran
     if (low.kind != Verdict::Undecidable) low.because = v.because;
     v = low;
   }
-  if (v.kind == Verdict::Wrong && line.hides(analytic, row)) {
+  if (v.kind == Verdict::Wrong && line.equal(line.ordinary(), row) &&
+      (line.origin().rounds || std::abs(line.stairs(row) - analytic) < 0.5 * std::abs(analytic))) {
     v.kind = Verdict::Undecidable;
     v.because = "f changes over coarse steps alone";
     v.rounds = true;
@@ -131,7 +133,7 @@ Verdict compare(double analytic, Line& line, Index row, const Tolerance& toleran
 void settle(double analytic, Line& line, Index row, double rtol, bool still, Verdict& v) {
   if (v.kind != Verdict::Right || v.tells) return;
   if (analytic == 0 && line.equal(line.ordinary(), row)) {
-    v.within_atol = still && line.fades(row);
+    v.within_atol = (still && line.fades(row)) || line.stairs(row) != 0;
     return;
   }
   const Estimate e = line.coarse(row);

@@ -168,15 +168,16 @@ bool Line::plateau(Index row) {
   return agrees(ordinary_ + 1) && agrees(ordinary_ + 2) && agrees(ordinary_ + 3);
 }
 
-bool Line::hides(double slope, Index row) {
-  if (!equal(ordinary_, row)) return false;
-  if (origin_.rounds) return true;
-  // Half of a slope over a coarse step may be that of one side of a kink.
+// On one side of a kink alone f may change, too.
+double Line::stairs(Index row) {
   const double zero = at(-1, 0, row);
-  for (int level = kCoarse + 1; level >= kCoarsest; --level)
-    if (at(level, 1, row) != zero && at(level, -1, row) != zero)
-      return std::abs(central(level, row) - slope) < 0.45 * std::abs(slope);
-  return false;
+  for (int level = kCoarse + 1; level >= kCoarsest && equal(ordinary_, row); --level) {
+    const double left = zero - at(level, -1, row), right = at(level, 1, row) - zero;
+    if (left * right > 0 && std::abs(left) < 2 * std::abs(right) &&
+        std::abs(right) < 2 * std::abs(left))
+      return central(level, row);
+  }
+  return 0;
 }
 
 bool Line::constant(Index row) {

@@ -84,8 +84,9 @@ class Line {
   bool even(Index row);
   double grain(Index row);              // 0 where f has none beyond ε, or it is not looked for
   double change(int level, Index row);  // of f over the step
-  bool hides(double slope, Index row);  // f has one value over fine steps, and may have this slope
-  bool plateau(Index row);              // the ordinary step is below the grain
+  double stairs(
+      Index row);           // the slope over coarse steps if f has one value over fine ones; else 0
+  bool plateau(Index row);  // the ordinary step is below the grain
   bool equal(int level, Index row);  // has f one value at the point and on both sides, to the bit?
   bool constant(Index row);          // but for rounding, at steps up to 1.4
   // Does f leave its value by less than rounding first, and by far more at larger steps?
