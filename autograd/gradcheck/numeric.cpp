@@ -173,8 +173,9 @@ double Line::stairs(Index row) {
   const double zero = at(-1, 0, row);
   for (int level = kCoarse + 1; level >= kCoarsest && equal(ordinary_, row); --level) {
     const double left = zero - at(level, -1, row), right = at(level, 1, row) - zero;
-    if (left * right > 0 && std::abs(left) < 2 * std::abs(right) &&
-        std::abs(right) < 2 * std::abs(left))
+    const double least = std::min(std::abs(left), std::abs(right));
+    if (left * right > 0 && std::max(std::abs(left), std::abs(right)) < 2 * least &&
+        least > kGrain * origin_.epsilon * std::max(scale(level, row), origin_.largest_inside))
       return central(level, row);
   }
   return 0;
