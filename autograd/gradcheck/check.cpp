@@ -147,8 +147,8 @@ class Check {
     Line all = line(input, 0, v, x);
     std::vector<bool> uneven;
     for (Index row = 0; row < std::ssize(origin_.y); ++row) {
-      uneven.push_back(!all.even(row));
-      origin_.rounds = origin_.rounds || (uneven.back() && all.grain(row) > 0);
+      uneven.push_back(all.grain(row, 1e3) > 0);  // jumps of several elements differ
+      origin_.rounds = origin_.rounds || uneven.back();
     }
     origin_.uneven = std::move(uneven);
   }

@@ -112,17 +112,17 @@ bool Line::even(Index row) {
   return true;
 }
 
-double Line::grain(Index row) {
+double Line::grain(Index row, double alike) {
   if (const auto known = grains_.find(row); known != grains_.end()) return known->second;
   double found = 0;
   for (int level = even(row) ? 0 : ordinary_; level >= kCoarsest && found == 0;
        level -= level > kCoarse + 2 ? 3 : 1)
-    found = grain_within(h(level), row);
+    found = grain_within(h(level), row, alike);
   return grains_[row] = found;
 }
 
 // What is rounded jumps by about as much everywhere. A kink, or the edge of a mask, is one jump.
-double Line::grain_within(double reach, Index row) {
+double Line::grain_within(double reach, Index row, double alike) {
   double least = std::numeric_limits<double>::infinity(), most = 0;
   for (double from : {-1.0, -0.5, 0.0, 0.5}) {
     const double begin = from * reach, end = (from + 0.5) * reach;
@@ -131,7 +131,7 @@ double Line::grain_within(double reach, Index row) {
     least = std::min(least, found);
     most = std::max(most, found);
   }
-  return most <= 2.5 * least ? most : 0;
+  return most <= alike * least ? most : 0;
 }
 
 // The largest change of f at one place between two points; 0 if it changes without one.

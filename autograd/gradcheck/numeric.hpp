@@ -82,7 +82,8 @@ class Line {
   double kink(Index row);
   // Do differences come nearer to each other, from a step of 0.02 to the ordinary one, as those of a smooth f do?
   bool even(Index row);
-  double grain(Index row);              // 0 where f has none beyond ε, or it is not looked for
+  double grain(Index row,
+               double alike = 2.5);     // 0 where f has none beyond ε, or it is not looked for
   double change(int level, Index row);  // of f over the step
   double stairs(
       Index row);           // the slope over coarse steps if f has one value over fine ones; else 0
@@ -99,7 +100,7 @@ class Line {
   double value(double t, Index row);
   double scale(int level, Index row);  // of the values whose ε is f's rounding
   double rounding(int level, Index row);
-  double grain_within(double reach, Index row);
+  double grain_within(double reach, Index row, double alike);
   double jump(double from, double to, Index row);
 
   const Origin& origin_;
