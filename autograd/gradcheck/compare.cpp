@@ -121,7 +121,7 @@ Verdict compare(double analytic, Line& line, Index row, const Tolerance& toleran
     if (low.kind != Verdict::Undecidable) low.because = v.because;
     v = low;
   }
-  if (v.kind == Verdict::Wrong && line.equal(line.ordinary(), row) &&
+  if (v.kind == Verdict::Wrong && line.origin().may_round && line.equal(line.ordinary(), row) &&
       (line.origin().rounds || std::abs(line.stairs(row) - analytic) < 0.5 * std::abs(analytic))) {
     v.kind = Verdict::Undecidable;
     v.because = "f changes over coarse steps alone";

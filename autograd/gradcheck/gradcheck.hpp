@@ -61,6 +61,9 @@ struct GradcheckOptions {
   // Differences of eighth order: atol 1e-11, rtol 1e-10. A derivative that no step decides so closely is held to the
   // ordinary tolerances, and counted as of low precision. ValueError in float32.
   bool precise = false;
+  // f may round to fewer digits than its dtype has, as another program may: a grain is looked for, and derivatives that
+  // atol alone makes right are counted apart.
+  bool may_round = false;
   std::uint64_t seed = 0;  // of u and v
 
   // Every check of this thread is precise, whatever it asks for, unless it has an input in float32.

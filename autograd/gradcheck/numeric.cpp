@@ -115,8 +115,8 @@ bool Line::even(Index row) {
 double Line::grain(Index row, double alike) {
   if (const auto known = grains_.find(row); known != grains_.end()) return known->second;
   double found = 0;
-  for (int level = even(row) ? 0 : ordinary_; level >= kCoarsest && found == 0;
-       level -= level > kCoarse + 2 ? 3 : 1)
+  for (int level = !origin_.may_round || even(row) ? 0 : ordinary_;
+       level >= kCoarsest && found == 0; level -= level > kCoarse + 2 ? 3 : 1)
     found = grain_within(h(level), row, alike);
   return grains_[row] = found;
 }

@@ -49,6 +49,7 @@ struct Origin {
   double epsilon = 0x1p-52;    // of the dtype that f computes in
   double largest_inside = 0;   // the largest value that an op within f computes
   double noise = 0;            // of backward: derivatives that are closer may be the same
+  bool may_round = false;      // a grain is looked for
   bool rounds = false;         // some output has a grain
   std::vector<bool> uneven{};  // the outputs that may have a grain in the input that moves
 };
