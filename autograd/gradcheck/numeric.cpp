@@ -121,7 +121,7 @@ double Line::grain(Index row, double alike) {
   return grains_[row] = found;
 }
 
-// What is rounded jumps by about as much everywhere. A kink, or the edge of a mask, is one jump.
+// A rounded value jumps by about the same amount everywhere. A kink, or the edge of a mask, jumps once.
 double Line::grain_within(double reach, Index row, double alike) {
   double least = std::numeric_limits<double>::infinity(), most = 0;
   for (double from : {-1.0, -0.5, 0.0, 0.5}) {

@@ -20,7 +20,7 @@ struct Cumsum final : Unary<Cumsum> {
   bool reverse;
 };
 
-// Of n elements all but the first, or all but the last.
+// All elements but the first, or all but the last.
 Var without_first(const Var& x, int axis) { return slice(x, axis, 1, x.size(axis)); }
 Var without_last(const Var& x, int axis) {
   return slice(x, axis, 0, std::max<Index>(0, x.size(axis) - 1));

@@ -109,7 +109,7 @@ TEST_CASE("ops have torch's values, gradients and gradients of gradients", "[ref
       for (int k = 0; k < inputs; ++k) {
         const std::string of = std::to_string(k);
         Tensor expected = get("dx" + of);
-        // What torch makes of an element that is -∞ is NaN; it takes no part in the sum.
+        // Torch's gradient of an element that is -∞ is NaN. The element takes no part in the sum.
         if (name == "logcumsumexp_far")
           expected = where(equal(xs[0].value(), -INFINITY), scalar(0, dtype), expected);
         compare("dx" + of, dx[static_cast<std::size_t>(k)].value(), expected);

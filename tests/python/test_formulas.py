@@ -1,5 +1,5 @@
 """The equations of ops, which `glim derive`, the pages and the debugger print, computed in NumPy: their gradients are the
-ops' own. ⊙ multiplies elements. Two letters side by side are a matrix product, or a product with a number. Σ sums what
+ops' own. ⊙ multiplies elements. Two adjacent letters mean a matrix product, or a product with a number. Σ sums what
 follows over the last axis (Σ_rows: over all others) and keeps the axis."""
 import re
 

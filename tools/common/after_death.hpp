@@ -1,4 +1,4 @@
-// What is to be done when this process ends, in whatever way.
+// A shell command that runs when this process ends, by a signal too.
 #pragma once
 
 #include <string>

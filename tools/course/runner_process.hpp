@@ -39,7 +39,7 @@ class Runner {
 std::string python();
 // The output of a command, and its status. It ends when this process does.
 std::pair<std::string, int> output_of(const std::string& command, double seconds = 600);
-// What is wrong with a file, in the runner's own line. MachineError if it is not the file's fault.
+// The runner's own line about a wrong file. MachineError if it is not the file's fault.
 std::string said(const foreign::ProgramError& error, const std::string& file);
 
 }  // namespace glim::course

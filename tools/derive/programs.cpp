@@ -107,7 +107,7 @@ class Program : public Expressions {
     put(left + expression(v).text, letters_.shape(at(v).shape(), at(v).batch));
   }
 
-  // What each layer of this part's stack keeps for other parts: names with commas.
+  // The names that each layer of this part's stack keeps for other parts, joined by commas.
   std::string kept_names() const {
     std::vector<std::string> names;
     auto add = [&](const std::string& name) {

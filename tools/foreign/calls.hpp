@@ -24,7 +24,7 @@ class Calls {
   Tensors value(const Tensors& x);
   // Each wanted input has a gradient of its shape and dtype, zeros if backward gives none. The others are undefined.
   Tensors gradient(const Tensors& x, const Tensors& dy);
-  // The same by f's `rewritten` and `interrupted`; by `gradient` if it has none.
+  // The gradient by f's `rewritten` or `interrupted`, or by `gradient` if f has neither.
   Tensors rewritten(const Tensors& x, const Tensors& dy);
   Tensors interrupted(const Tensors& x, const Tensors& dy, const Tensors& others);
 
