@@ -83,12 +83,12 @@ class Line {
   double kink(Index row);
   // Do differences come nearer to each other, from a step of 0.02 to the ordinary one, as those of a smooth f do?
   bool even(Index row);
-  double grain(Index row,
-               double alike = 2.5);     // 0 where f has none beyond ε, or it is not looked for
+  // The size of f's jumps; 0 where there are none beyond ε, or none are looked for. `alike`: the largest over the least.
+  double grain(Index row, double alike = 2.5);
   double change(int level, Index row);  // of f over the step
-  double stairs(
-      Index row);           // the slope over coarse steps if f has one value over fine ones; else 0
-  bool plateau(Index row);  // the ordinary step is below the grain
+  // The slope over coarse steps if f has one value over fine ones; else 0.
+  double stairs(Index row);
+  bool plateau(Index row);           // the ordinary step is below the grain
   bool equal(int level, Index row);  // has f one value at the point and on both sides, to the bit?
   bool constant(Index row);          // but for rounding, at steps up to 1.4
   // Does f leave its value by less than rounding first, and by far more at larger steps?

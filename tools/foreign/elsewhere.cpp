@@ -280,7 +280,7 @@ Found other_sizes(Probe& p, double seconds) {
   }
   for (std::size_t k = p.calls.function().fixed_shapes; k < p.x.size(); ++k)
     for (const Index n : p.x[k].shape()) extents.erase(n);
-  if (extents.empty()) return {Found::Refused};
+  if (extents.empty()) return {Found::Refused, "no other size was tried"};
   std::vector<Growth> growths(2), alone;
   for (const Index n : extents) {
     growths[0][n] = n + 1;
@@ -291,7 +291,7 @@ Found other_sizes(Probe& p, double seconds) {
   const std::size_t together = growths.size();
   growths.insert(growths.end(), alone.begin(), alone.end());
   const double until = seconds_now() + seconds;
-  Found all{Found::Refused};
+  Found all{Found::Refused, "f takes no other size"};
   for (std::size_t g = 0; g < growths.size() && (g == 0 || seconds_now() < until); ++g) {
     Tensors x;
     Found found = at_size(p, growths[g], x);
@@ -345,9 +345,7 @@ FunctionCheck check_elsewhere(Probe& p, double seconds) {
   check.detail = values.kind == Found::Right     ? "right for other values"
                  : values.kind == Found::Refused ? "f takes no other values"
                                                  : "not decided for other values: " + values.why;
-  check.detail += sizes.kind == Found::Right     ? ", and for " + sizes.why
-                  : sizes.kind == Found::Refused ? "; f takes no other size"
-                                                 : "; " + sizes.why;
+  check.detail += (sizes.kind == Found::Right ? ", and for " : "; ") + sizes.why;
   return check;
 }
 
