@@ -181,9 +181,20 @@ std::string shell_word(std::string_view text) {
   return quoted + "'";
 }
 
-std::string shell_option(std::string_view name, std::string_view value) {
+std::string typed_word(std::string_view text) {
+  if (visible(text) == text) return shell_word(text);
+  return "$'" +
+         each(text,
+              [](const Character& c, auto) {
+                if (c.is_one_of("\\'")) return "\\" + std::string(c.bytes);
+                return c.plain() ? std::string(c.bytes) : bytes_as("\\x%02x", c.bytes);
+              }) +
+         "'";
+}
+
+std::string typed_option(std::string_view name, std::string_view value) {
   // Behind a blank a value that begins with -- would be the next option.
-  return "--" + std::string(name) + (value.starts_with("--") ? "=" : " ") + shell_word(value);
+  return "--" + std::string(name) + (value.starts_with("--") ? "=" : " ") + typed_word(value);
 }
 
 }  // namespace glim

@@ -37,7 +37,9 @@ std::string in_markdown(std::string_view text);
 std::string in_latex(std::string_view text);
 // As a POSIX shell reads it: in quotation marks where it needs them.
 std::string shell_word(std::string_view text);
-// "--out 'a b'": an option as Glim's command line reads it.
-std::string shell_option(std::string_view name, std::string_view value);
+// As a person types it in Bash. Characters that a terminal would obey are written as in $'a\x0d\x0ab'.
+std::string typed_word(std::string_view text);
+// "--out 'a b'": an option of Glim as a person types it.
+std::string typed_option(std::string_view name, std::string_view value);
 
 }  // namespace glim

@@ -46,8 +46,8 @@ std::string printed_by(const std::string& command) {
 // This program: in the Python package it is a module.
 std::string this_program() {
   const fs::path program = fs::read_symlink("/proc/self/exe");
-  return program.filename().string().starts_with("python") ? shell_word(python()) + " -m glim"
-                                                           : shell_word(program.string());
+  return program.filename().string().starts_with("python") ? typed_word(python()) + " -m glim"
+                                                           : typed_word(program.string());
 }
 
 // Every head's picture, and those of the tokens.
@@ -70,20 +70,20 @@ void write_handout(const Handout& h) {
       throw ValueError("--out", (folder / name).string() + " exists: name another folder");
   make_folder(h.folder);
   std::string example =
-      " " + shell_option("model", h.model) + " " + shell_option("sentence", h.sentence);
-  if (!h.translation.empty()) example += " " + shell_option("translation", h.translation);
+      " " + typed_option("model", h.model) + " " + typed_option("sentence", h.sentence);
+  if (!h.translation.empty()) example += " " + typed_option("translation", h.translation);
   const std::string glim = this_program(), inspect = glim + " inspect" + example;
   const bool pdf = std::system("pdflatex --version >/dev/null 2>&1") == 0;
   const std::string sheet = pdf ? "handout.tex" : "handout.html";
   printed_by(fmt::format("{} derive{} --format {} --out {}", glim, example, pdf ? "latex" : "html",
-                         shell_word((folder / sheet).string())));
+                         typed_word((folder / sheet).string())));
   if (pdf)
-    printed_by("cd " + shell_word(folder.string()) +
+    printed_by("cd " + typed_word(folder.string()) +
                " && pdflatex -interaction=batchmode handout.tex");
   const std::vector<std::string> names = pictures_of(inspect);
   std::string wanted = names.empty() ? "" : " --svg", slides;
-  for (const std::string& name : names) wanted += " " + shell_word(name);
-  printed_by(inspect + wanted + " --out " + shell_word((folder / "page").string()));
+  for (const std::string& name : names) wanted += " " + typed_word(name);
+  printed_by(inspect + wanted + " --out " + typed_word((folder / "page").string()));
   for (const std::string& name : names) {
     const std::string svg =
         read_file((folder / "page" / (file_stem(name) + ".svg")).string(), "course handout");

@@ -114,7 +114,7 @@ ReplayedStep replay_step(const std::string& folder, Index step) {
 }
 
 std::string replay_command(const std::string& folder, Index step) {
-  return fmt::format("glim inspect {} --step {}", shell_option("run", folder), step);
+  return fmt::format("glim inspect {} --step {}", typed_option("run", folder), step);
 }
 
 }  // namespace glim

@@ -139,6 +139,14 @@ def functions(escaped):
     words = [t.encode("latin-1") for t in escaped["shell"] if "\0" not in t]
     done = run("sh", "-c", b"printf '%s\\0' " + b" ".join(words))
     check("shell", done.stdout.split(b"\0")[:-1], [t for t in TEXTS if b"\0" not in t])
+    shown = [w for w, t in zip(escaped["typed"], EXACT) if "\0" not in t]
+    check("typed", typed(" ".join(shown)), [t for t in EXACT if "\0" not in t])
+    check("typed is visible", [w for w in shown if any(ord(c) < 32 or c in "\x7f\u2028\u202e" for c in w)], [])
+
+
+def typed(words):
+    """The words that Bash reads."""
+    return [os.fsdecode(w) for w in run("bash", "-c", f"printf '%s\\0' {words}").stdout.split(b"\0")[:-1]]
 
 
 def files(files, root):
@@ -175,7 +183,7 @@ def commands(glim, root):
     name = sentence.replace("/", "") + "\ufffe"
     trained = run(glim, "train", "--kind", "gpt", "--max-steps", 1, "--block", 160, "--d-model", 8, "--layers", 1, "--heads", 1, "--d-ff", 8, "--record", "--out", name)
     advice = trained.stdout.decode()
-    check("advice", shlex.split(advice[advice.find("glim report"):]), ["glim", "report", name])
+    check("advice", typed(advice[advice.find("glim report"):]), ["glim", "report", name])
     check("config.toml", tomllib.loads(pathlib.Path(name, "config.toml").read_text())["out"], name)
     again = run(glim, "train", "--config", pathlib.Path(name, "config.toml"), "--show-config").stdout.decode()
     check("--show-config", tomllib.loads(again)["out"], name)

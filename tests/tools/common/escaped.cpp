@@ -78,7 +78,8 @@ int main() {
                                        {"toml", in_toml(json)},
                                        {"markdown", in_markdown(text)},
                                        {"latex", in_latex(text)},
-                                       {"shell", shell}})
+                                       {"shell", shell},
+                                       {"typed", typed_word(text)}})
       all[language].push_back(is);
   }
   std::cout << all.dump() << "\n";  // throws for what is not UTF-8

@@ -92,7 +92,7 @@ std::string command_of(const Command& command) {
   for (const Option& o : command.options) {
     if (!o.given || o.name == "out" || o.name == "overwrite") continue;
     for (const std::string& value : o.typed)
-      text += " " + (o.is_flag() ? "--" + o.name : shell_option(o.name, value));
+      text += " " + (o.is_flag() ? "--" + o.name : typed_option(o.name, value));
   }
   return text;
 }

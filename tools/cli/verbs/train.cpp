@@ -166,7 +166,7 @@ std::string why_complete(const TrainOptions& o, const TrainState& s) {
     more = " --enough 0";
   }
   return fmt::format("The run in {0} is complete: {1}. To go on: glim train --resume {2}{3}", o.out,
-                     why, shell_option("out", o.out), more);
+                     why, typed_option("out", o.out), more);
 }
 
 // A warm-up as long as the run leaves nothing to learn at the full rate: it is shorter unless it was given.
@@ -315,7 +315,7 @@ void run_train(Command& command, TrainArguments& a) {
   std::signal(SIGTERM, SIG_DFL);
   if (!done) {
     say("interrupted: saved to " + last + "; to go on: glim train --resume " +
-        shell_option("out", o.out));
+        typed_option("out", o.out));
     throw Exit(130);
   }
   if (quiet()) return;
@@ -336,8 +336,7 @@ void run_train(Command& command, TrainArguments& a) {
   print_line("Model saved to " + visible(model_file(o.out)));
   // The weights after the last step, not the best ones: a run on another machine is held against these.
   print_line(fmt::format("weights after {} updates: {}", state.step, hash));
-  if (o.record)
-    print_line("To see what happened inside: glim report " + visible(shell_word(o.out)));
+  if (o.record) print_line("To see what happened inside: glim report " + typed_word(o.out));
 }
 
 }  // namespace
