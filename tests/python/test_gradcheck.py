@@ -47,6 +47,19 @@ def test_a_wrong_backward_is_named():
     assert "\n" not in repr(report) and "term missing" in repr(report)
 
 
+def test_what_atol_alone_decides_is_counted():
+    report = glim.gradcheck(np.expm1, lambda dy, x: dy * np.exp(x), np.array([0.5, -40.0]))
+    assert report and report.within_atol == {"x0": 2} and "but for 2 of its derivatives" in str(report)
+    assert glim.gradcheck(softmax, softmax_backward, X).within_atol == {}
+
+
+def test_a_size_written_as_a_number_has_not_passed():
+    report = glim.gradcheck(np.mean, lambda dy, x: np.full(x.shape, dy / 12), X)
+    assert not report and report.verdicts["differences"] == "passed" and report.verdicts["elsewhere"] == "undecided"
+    assert str(report).startswith("gradcheck of mean: UNDECIDED: right for") and "written as a number" in report.mistake
+    assert repr(report).count("written as a number") == 1
+
+
 def test_pytest_shows_the_mistake(tmp_path):
     (tmp_path / "test_it.py").write_text(textwrap.dedent("""
         import numpy as np, glim

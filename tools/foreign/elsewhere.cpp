@@ -25,8 +25,9 @@ constexpr Index kMostDoubled = 4096;  // of inputs that are doubled
 constexpr std::size_t kMostExtents = 4;
 
 struct Found {
-  enum { Right, Wrong, Unknown, Refused } kind = Unknown;
-  std::string why{};  // of Wrong and Unknown: "the gradient of x is wrong"
+  // Doubtful: wrong at another size, in every process. Backward may be for the given sizes alone.
+  enum { Right, Wrong, Doubtful, Unknown, Refused } kind = Unknown;
+  std::string why{};  // one line: "the gradient of x is wrong"
 };
 
 // Σ dy f along v, by differences.
@@ -269,15 +270,16 @@ std::string listed_sizes(const Probe& p, const Tensors& x) {
 }
 
 // All extents grow by one, or to the double if f takes no such sizes. Else one after the other grows. Equal extents
-// grow together.
+// grow together. An extent of 1 grows if there is no other: beside others it is one that broadcasts.
 Found other_sizes(Probe& p, double seconds) {
   std::set<Index> extents;
   Index elements = 0;
   for (const Tensor& x : p.x) {
     elements += x.numel();
-    for (const Index n : x.shape())
-      if (n > 1) extents.insert(n);
+    extents.insert(x.shape().begin(), x.shape().end());
   }
+  extents.erase(0);
+  if (extents.size() > 1) extents.erase(1);
   for (std::size_t k = p.calls.function().fixed_shapes; k < p.x.size(); ++k)
     for (const Index n : p.x[k].shape()) extents.erase(n);
   if (extents.empty()) return {Found::Refused, "no other size was tried"};
@@ -309,7 +311,7 @@ Found other_sizes(Probe& p, double seconds) {
       }
       const auto [from, to] = *growths[g].begin();
       const bool one = growths[g].size() == 1;
-      return {right_in_another_process(p, x) ? Found::Wrong : Found::Unknown,
+      return {right_in_another_process(p, x) ? Found::Wrong : Found::Doubtful,
               (one ? "right for " + std::to_string(from) + ", wrong for " + std::to_string(to)
                    : "right for the given sizes, wrong for other ones") +
                   " (" + listed_sizes(p, x) + ": " + found.why +
@@ -339,9 +341,14 @@ FunctionCheck check_elsewhere(Probe& p, double seconds) {
     check.detail = "backward keeps state: its last gradient is not its first, at the same inputs";
     return check;
   }
-  const bool decided = values.kind == Found::Right || sizes.kind == Found::Right;
-  check.verdict =
-      decided && sizes.kind != Found::Unknown ? CheckVerdict::Passed : CheckVerdict::Undecided;
+  check.verdict = CheckVerdict::Undecided;
+  if (sizes.kind == Found::Doubtful) {
+    check.doubt = true;
+    check.detail = sizes.why;
+    return check;
+  }
+  if ((values.kind == Found::Right || sizes.kind == Found::Right) && sizes.kind != Found::Unknown)
+    check.verdict = CheckVerdict::Passed;
   check.detail = values.kind == Found::Right     ? "right for other values"
                  : values.kind == Found::Refused ? "f takes no other values"
                                                  : "not decided for other values: " + values.why;

@@ -33,6 +33,8 @@ std::string likely_mistake(const FunctionReport& r, const std::string& of_gradie
                           r.check("batch").verdict == CheckVerdict::Failed;
     if (!of_gradient.empty() && !examples) return of_gradient;
   }
+  for (const FunctionCheck& c : r.checks)
+    if (c.doubt) return c.detail;
   return "";
 }
 

@@ -53,6 +53,8 @@ struct FunctionCheck {
   std::string name;
   CheckVerdict verdict = CheckVerdict::Undecided;
   std::string detail;  // one line: why
+  bool doubt =
+      false;  // undecided, because something is wrong that may be right: the report has not passed
 };
 
 struct FunctionReport {
@@ -62,7 +64,7 @@ struct FunctionReport {
   GradcheckReport differences;        // empty when the differences were not computed
 
   const FunctionCheck& check(std::string_view name) const;
-  // The derivatives are right, and no check has failed.
+  // The derivatives are right, no check has failed, and none leaves a doubt.
   bool passed() const;
   explicit operator bool() const { return passed(); }
   std::string text() const;     // without a newline at its end

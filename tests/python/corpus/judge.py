@@ -39,7 +39,7 @@ def right(case):
         return f"{type(error).__name__}: {error}"
     if report:
         return "passed"
-    return "undecided" if report.verdicts["differences"] == "undecided" and "failed" not in report.verdicts.values() else str(report)
+    return "undecided" if "failed" not in report.verdicts.values() else str(report)
 
 
 def judge_rounded(r, of, mode="full", precise=False):

@@ -158,6 +158,26 @@ TEST_CASE("a function that is not defined elsewhere is not blamed") {
   CHECK(contains(r.check("elsewhere").detail, "f takes no other size"));
 }
 
+TEST_CASE("a gradient that is right for the given sizes alone has not passed") {
+  // The mean of all elements, whose gradient is dy over `n` of them.
+  auto mean_over = [](double n) {
+    return Function{[](const Tensors& x) { return Tensors{mean(x[0])}; },
+                    [n](const Tensors& x, const Tensors& dy) {
+                      return Tensors{ones(x[0].shape(), DType::Float64) * dy[0].item() / n};
+                    }};
+  };
+  for (const Shape& shape : {Shape{4, 3}, Shape{4}, Shape{1}, Shape{1, 1}}) {
+    const auto n = static_cast<double>(numel_of(shape));
+    const FunctionReport r = check_function(mean_over(n), {{"x", random(shape, 1)}});
+    INFO(r.text());
+    CHECK_FALSE(r);
+    CHECK(r.check("differences").verdict == CheckVerdict::Passed);
+    CHECK(r.check("elsewhere").verdict == CheckVerdict::Undecided);
+    CHECK(contains(r.text(), "UNDECIDED: right for"));
+    CHECK(contains(r.text(), "written as a number"));
+  }
+}
+
 TEST_CASE("a program that keeps its first input, or its first size") {
   auto program = [](const std::string& gradient) {
     const std::string command = R"(perl -e 'use JSON::PP; $| = 1;

@@ -9,9 +9,10 @@ class Report:
 
     print(report) shows all of it, and a notebook shows it with the errors as a picture.
 
-    verdicts  dict from the name of each check to "passed", "failed", "undecided" or "not applicable"
-    mistake   what the gradient's mistake looks like, or None
-    worst     (input, index, analytic, numeric) of the derivative furthest from its tolerance, or None
+    verdicts     dict from the name of each check to "passed", "failed", "undecided" or "not applicable"
+    mistake      what the gradient's mistake looks like, or None
+    worst        (input, index, analytic, numeric) of the derivative furthest from its tolerance, or None
+    within_atol  dict from inputs to how many of their derivatives are so small that 0 would be within atol, too
     """
 
     def __init__(self, report, notes=()):
@@ -29,7 +30,8 @@ class Report:
         """One line, which pytest shows for `assert gradcheck(...)`."""
         line = self._text.split("\n", 1)[0]
         reasons = [f"{name}: {check['detail'] or check['verdict']}" for name, check in self._data["checks"].items()
-                   if check["verdict"] in ("failed", "undecided") and name != "differences"]
+                   if check["verdict"] in ("failed", "undecided") and name != "differences"
+                   and check["detail"] != self.mistake]
         if self.worst and not self._passed:
             name, index, analytic, numeric = self.worst
             reasons.insert(0, f"{name}{list(index)}: analytic {analytic:.6g}, numeric {numeric:.6g}")
@@ -54,6 +56,10 @@ class Report:
             return None
         name, x = max(found, key=lambda one: float(one[1]["of_tolerance"]))
         return name, tuple(x["index"]), float(x["analytic"]), float(x["numeric"])
+
+    @property
+    def within_atol(self):
+        return {x["name"]: x["within_atol"] for x in self._data["inputs"] if x["within_atol"]}
 
     def _repr_html_(self):
         from ._html import page
