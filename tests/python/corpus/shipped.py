@@ -143,7 +143,7 @@ CASES = [
             one_cell_for_all, diagonal_cleared, (normal(4, 4), normal(4))),
     Shipped("slice_scatter, compiled", ("pytorch/pytorch#183898",), IGNORED, lambda x, src: scattered(x, src).sum(),
             lambda dy, x, src: (np.full(6, dy), np.full(3, dy)),
-            lambda dy, x, src: (scattered(np.full(6, dy), 0), np.full(3, dy)), (normal(6), normal(3))),
+            lambda dy, x, src: (scattered(np.full(x.shape, dy), 0), np.full(src.shape, dy)), (normal(6), normal(3))),
     Shipped("as_strided_scatter", ("pytorch/pytorch#77128",), ROUND, scattered, of_the_places_written,
             lambda dy, x, src: (scattered(dy, 0), dy[1::2]), (normal(6), normal(3))),
     Shipped("max_unpool", ("pytorch/pytorch#80204", "pytorch/pytorch#80827"), IGNORED, unpooled, lambda dy, x: dy[PLACE],

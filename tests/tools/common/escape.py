@@ -13,7 +13,6 @@ import json
 import os
 import pathlib
 import re
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -197,7 +196,7 @@ def commands(glim, root):
     head = ast.get_docstring(ast.parse(program.read_bytes()), clean=False)
     check("derive's head", head.startswith(f"gpt, trained ({name})"), True)
     line = head[head.index("`glim derive") + 1:head.rindex("`. NumPy")]
-    check("derive's command", shlex.split(line), ["glim", "derive", "--format", "numpy", "--model", name, "--sentence", sentence, "--scale", "0.5"])
+    check("derive's command", typed(line), ["glim", "derive", "--format", "numpy", "--model", name, "--sentence", sentence, "--scale", "0.5"])
     done = run(sys.executable, program)
     check("derive's program", [done.returncode, b"loss" in done.stdout, done.stderr], [0, True, b""])
     done = run(*os.environ.get("CXX", "c++").split(), "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", root, "cpp/backward.cpp")

@@ -52,8 +52,8 @@ std::vector<WrongOp> wrong_places() {
         {"the first ones", "", 0, [](At a) { return unslice(a.dy, {6}, 0, 0); }}}},
       {"padding by 2 and 1",
        {{4}},
-       [](const Vars& x) { return unslice(x[0], {7}, 0, 2); },
-       {[](At a) { return slice(a.dy, 0, 2, 6) + 0; }},
+       [](const Vars& x) { return unslice(x[0], {x[0].numel() + 3}, 0, 2); },
+       {[](At a) { return slice(a.dy, 0, 2, 2 + a.x[0].numel()) + 0; }},
        {{"padding of the other side", "dy's index off by one", 0,
          [](At a) { return slice(a.dy, 0, 1, 5) + 0; }},
         {"from the start", "", 0, [](At a) { return slice(a.dy, 0, 0, 4) + 0; }}}},
@@ -68,8 +68,8 @@ std::vector<WrongOp> wrong_places() {
        [](const Vars& x) {
          return concatenate({x[0], x[1]}, 0);
        },
-       {[](At a) { return slice(a.dy, 0, 0, 2) + 0; },
-        [](At a) { return slice(a.dy, 0, 2, 4) + 0; }},
+       {[](At a) { return slice(a.dy, 0, 0, a.x[0].shape()[0]) + 0; },
+        [](At a) { return slice(a.dy, 0, a.x[0].shape()[0], a.dy.shape()[0]) + 0; }},
        {{"first part for both", "another input, x0", 1,
          [](At a) { return slice(a.dy, 0, 0, 2) + 0; }},
         {"one row early", "dy's index off by one", 1,

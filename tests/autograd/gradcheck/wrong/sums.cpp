@@ -30,7 +30,7 @@ std::vector<WrongOp> wrong_sums() {
       {"mean of all",
        {{2, 3}},
        [](const Vars& x) { return mean(x[0]); },
-       {[](At a) { return broadcast_to(a.dy, a.x[0].shape()) / 6; }},
+       {[](At a) { return broadcast_to(a.dy, a.x[0].shape()) / a.x[0].numel(); }},
        {{"1/n forgotten", kFactor, 0,
          [](At a) {
            return broadcast_to(a.dy, {2, 3}) + 0;
@@ -51,7 +51,7 @@ std::vector<WrongOp> wrong_sums() {
       {"mean of rows",
        {{3, 3}},
        [](const Vars& x) { return mean(x[0], {1}); },
-       {[](At a) { return rows(a.dy, a.x[0]) / 3; }},
+       {[](At a) { return rows(a.dy, a.x[0]) / a.x[0].shape()[1]; }},
        {{"1/n forgotten", kFactor, 0, [](At a) { return rows(a.dy, a.x[0]) + 0; }},
         {"along the other axis", "axes 0 and 1 exchanged", 0,
          [](At a) {
@@ -61,7 +61,9 @@ std::vector<WrongOp> wrong_sums() {
       {"variance of rows",
        {{3, 4}},
        [](const Vars& x) { return var(x[0], {1}); },
-       {[](At a) { return rows(a.dy, a.x[0]) * (a.x[0] - mean(a.x[0], {1}, true)) * (2.0 / 3); }},
+       {[](At a) {
+         return 2 * rows(a.dy, a.x[0]) * (a.x[0] - mean(a.x[0], {1}, true)) / (a.x[0].shape()[1] - 1);
+       }},
        {{"2 forgotten", kFactor, 0,
          [](At a) { return rows(a.dy, a.x[0]) * (a.x[0] - mean(a.x[0], {1}, true)) / 3; }},
         {"n for n - 1", kFactor, 0,

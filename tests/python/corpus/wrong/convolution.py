@@ -126,7 +126,7 @@ def global_average_pool(x):
     return x.mean(axis=(2, 3))
 
 
-global_average_pool.right(lambda dy, x: np.broadcast_to(dy[:, :, None, None], x.shape) / 4)
+global_average_pool.right(lambda dy, x: np.broadcast_to(dy[:, :, None, None], x.shape) / x[0, 0].size)
 global_average_pool.wrong(FACTOR, "1/HW forgotten", x=lambda dy, x: np.broadcast_to(dy[:, :, None, None], x.shape))
 global_average_pool.wrong(FACTOR, "divided by x.size", x=lambda dy, x: np.broadcast_to(dy[:, :, None, None], x.shape) / x.size)
 

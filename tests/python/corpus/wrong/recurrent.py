@@ -75,7 +75,7 @@ def lstm_back(dy, x, h, c, w, cell=1, order=(0, 1, 2, 3), o_slope=1, through_tan
     gates = [dc2 * g * i * (1 - i), dc2 * c * f * (1 - f), dh * t * (o * (1 - o) if o_slope else 1), dc2 * i * (1 - g**2)]
     da = np.concatenate([gates[k] for k in order], axis=1)
     dxh = da @ w.T
-    return dxh[:, :D], dxh[:, D:], dc2 * f, np.concatenate([x, h], axis=1).T @ da
+    return dxh[:, : x.shape[1]], dxh[:, x.shape[1] :], dc2 * f, np.concatenate([x, h], axis=1).T @ da
 
 
 lstm_step.right(lstm_back)

@@ -52,7 +52,7 @@ def centred(x):
     return x - x.mean(axis=1, keepdims=True)
 
 
-variance_of_rows.right(lambda dy, x: dy[:, None] * 2 * centred(x) / 3)
+variance_of_rows.right(lambda dy, x: dy[:, None] * 2 * centred(x) / (x.shape[1] - 1))
 variance_of_rows.wrong(FACTOR, "2 forgotten", x=lambda dy, x: dy[:, None] * centred(x) / 3)
 variance_of_rows.wrong(FACTOR, "n for n - 1", x=lambda dy, x: dy[:, None] * 2 * centred(x) / 4)
 variance_of_rows.wrong(TERM, "the mean forgotten", x=lambda dy, x: dy[:, None] * 2 * x / 3)

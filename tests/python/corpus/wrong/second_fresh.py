@@ -43,7 +43,7 @@ def deviation_of_rows(x):
 
 
 def deviation_back(dy, x):
-    return dy[:, None] * (x - x.mean(axis=1, keepdims=True)) / 5 / x.std(axis=1)[:, None]
+    return dy[:, None] * (x - x.mean(axis=1, keepdims=True)) / x.shape[1] / x.std(axis=1)[:, None]
 
 
 deviation_of_rows.right(deviation_back)
