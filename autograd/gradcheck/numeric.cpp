@@ -239,14 +239,25 @@ Estimate Line::coarse(Index row) {
   return best;
 }
 
-// Towards finer steps, unless rounding is the larger error, then the other way.
+double Line::noise(Index row) {
+  std::vector<double> apart;
+  for (int level = ordinary_ + 1; origin_.may_round && level < finest_; ++level)
+    if (const double change = central(level, row) - central(level + 1, row); std::isfinite(change))
+      apart.push_back(std::abs(change) * h(level + 1));
+  std::sort(apart.begin(), apart.end());
+  return apart.empty() ? 0 : apart[apart.size() / 2];
+}
+
+// Towards finer steps, unless rounding is the larger error, then the other way. Two steps may agree by chance.
 Estimate Line::best(int start, Index row, const Tolerance& tolerance) {
   Estimate best;
+  const double noise = this->noise(row);
   auto share = [&](const Estimate& e) { return e.error() / tolerance.allowed(e.value); };
   bool finer = !estimate(start, row).is_rounding();
   for (int pass = 0; pass < 2 && !(share(best) <= 1); ++pass, finer = !finer)
     for (int level = start; level >= 0 && level <= finest_; level += finer ? 1 : -1) {
-      const Estimate e = estimate(level, row);
+      Estimate e = estimate(level, row);
+      e.rounded += noise / h(level);
       if (share(e) < share(best) || !std::isfinite(best.error())) best = e;
       if (share(best) <= 0.1) return best;
     }

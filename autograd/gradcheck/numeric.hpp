@@ -101,6 +101,8 @@ class Line {
   double value(double t, Index row);
   double scale(int level, Index row);  // of the values whose ε is f's rounding
   double rounding(int level, Index row);
+  // The noise of f's values: the median of what fine differences change by from step to step, times the step.
+  double noise(Index row);
   double grain_within(double reach, Index row, double alike);
   double jump(double from, double to, Index row);
 
