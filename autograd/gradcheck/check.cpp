@@ -11,6 +11,8 @@
 namespace glim::detail {
 namespace {
 
+constexpr double kUnlike = 1e3;  // jumps of several elements, or outputs, differ
+
 class Check {
  public:
   Check(const Subject& subject, const GradcheckOptions& options) : subject_(subject) {
@@ -53,7 +55,7 @@ class Check {
       e.shape = subject_.values[k].shape();
       e.dtype = subject_.values[k].dtype();
       const Index elements = numel_of(e.shape);
-      if (full() && options_.may_round && elements * outputs > 0) find_uneven(k);
+      if (options_.may_round && elements * outputs > 0) find_uneven(k);
       for (Index j = 0; full() && j < elements; ++j) check_column(e, j);
       for (int d = 0; !full() && elements * outputs > 0 && d < options_.directions; ++d)
         check_direction(e, d);
@@ -146,9 +148,13 @@ class Check {
                         -20);
     origin_.uneven.clear();
     Line all = line(input, 0, v, x);
+    if (!full()) {
+      origin_.rounds = origin_.rounds || all.grain(Line::kAlong, kUnlike) > 0;
+      return;
+    }
     std::vector<bool> uneven;
     for (Index row = 0; row < std::ssize(origin_.y); ++row) {
-      uneven.push_back(all.grain(row, 1e3) > 0);  // jumps of several elements differ
+      uneven.push_back(all.grain(row, kUnlike) > 0);
       origin_.rounds = origin_.rounds || uneven.back();
     }
     origin_.uneven = std::move(uneven);
@@ -172,7 +178,7 @@ class Check {
         found.output_index = unravel(output, p);
         found.analytic = analytic_.rows[e.input][at];
         Verdict v = verdict(e, found.analytic, here, row, still);
-        if (v.kind == Verdict::Wrong && here.grain(row) == 0) {
+        if (v.kind == Verdict::Wrong && !here.rounds(row)) {
           if (jump.empty()) jump = jumps(e.input, j, here, v.level);
           v.explain_by(jump[row], found.analytic);
         }
@@ -228,7 +234,7 @@ class Check {
     whole.analytic = std::inner_product(weights.begin(), weights.end(),
                                         analytic_.along_u[e.input].begin() + begin, 0.0);
     Verdict result = verdict(e, whole.analytic, here, Line::kAlong, true);
-    if (alone && result.kind == Verdict::Wrong && here.grain(Line::kAlong) == 0) {
+    if (alone && result.kind == Verdict::Wrong && !here.rounds(Line::kAlong)) {
       double jump = 0;
       const std::vector<double> by_output = jumps(e.input, begin, here, result.level);
       for (std::size_t row = 0; row < by_output.size(); ++row)

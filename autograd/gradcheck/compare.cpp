@@ -11,6 +11,13 @@ namespace {
 constexpr Tolerance kOrdinary{1e-7, 1e-5};
 constexpr int kPreciseStart = 6;  // h(6) = 1.3e-3
 
+// Is the derivative far beyond the error, and beyond that of the next finer step? Coarse steps may agree by chance.
+bool far(double analytic, Line& line, Index row, const Estimate& e) {
+  const Estimate finer = line.noisy(e.level + 1, row);
+  return std::abs(analytic - e.value) > 10 * e.error() &&
+         std::abs(analytic - finer.value) > finer.error();
+}
+
 Verdict compare_once(double analytic, Line& line, Index row, const Tolerance& tolerance,
                      bool precise) {
   std::string rounds;
@@ -61,7 +68,8 @@ Verdict compare_once(double analytic, Line& line, Index row, const Tolerance& to
     return undecidable(own,
                        std::isfinite(zero) ? "no difference is finite" : "the value is not finite");
   if (const double kink = line.kink(row); kink > 0) {
-    if (std::abs(analytic - own.value) > kink + tolerance.allowed(own.value)) return decided(own);
+    if (std::abs(analytic - own.value) > kink + own.error() + tolerance.allowed(own.value))
+      return decided(own);
     Verdict v = undecidable(own, "");
     v.at_kink();
     return v;
@@ -76,10 +84,11 @@ Verdict compare_once(double analytic, Line& line, Index row, const Tolerance& to
   line.round_inside(true);
   const Estimate inside = line.best(start, row, tolerance);
   if (agrees(inside)) return decided(inside);
-  for (const Estimate& e : {inside, line.estimate(own.level, row)}) {
+  for (const Estimate& e : {inside, line.noisy(own.level, row)}) {
     const double allowed = tolerance.allowed(e.value);
     const bool known = e.is_rounding() || e.error() <= std::max(allowed, 0.01 * std::abs(e.value));
-    if (known && line.resolved(e, row) && std::abs(analytic - e.value) > allowed + 10 * e.error())
+    if (known && line.resolved(e, row) && !tolerance.within(analytic, e.value) &&
+        far(analytic, line, row, e))
       return decided(e);
   }
   if (!rounds.empty()) return undecidable(own, rounds);
@@ -91,13 +100,16 @@ Verdict compare_once(double analytic, Line& line, Index row, const Tolerance& to
                number_text(own.is_rounding() ? std::abs(zero) : line.origin().largest_inside, 1));
 }
 
-// The verdict of the step where the error is smallest, if that is known to two digits.
-Verdict to_two_digits(double analytic, Line& line, Index row, const Verdict& undecidable) {
+// The verdict of the step where the error is smallest. What is far beyond that error is wrong. What agrees is right where
+// two digits are known, or three of a sum of derivatives, of which a wrong one may be a small part.
+Verdict by_error(double analytic, Line& line, Index row, const Verdict& undecidable) {
   const Estimate e = line.coarse(row);
-  const Tolerance two_digits{0, 0.02};
-  if (!(4 * e.error() <= two_digits.allowed(e.value)) || !line.resolved(e, row)) return undecidable;
+  const Tolerance two_digits{0, 0.02}, known{0, row == Line::kAlong ? 0.002 : 0.02};
   Verdict v = decided_by(analytic, e.value, two_digits);
-  if (v.kind == Verdict::Right && std::abs(analytic - e.value) > 10 * e.error()) return undecidable;
+  const bool decided = v.kind == Verdict::Wrong ? far(analytic, line, row, e)
+                                                : std::abs(analytic - e.value) <= 10 * e.error() &&
+                                                      4 * e.error() <= known.allowed(e.value);
+  if (!decided || !line.resolved(e, row) || line.change(e.level, row) == 0) return undecidable;
   v.level = e.level;
   v.because = undecidable.because;
   v.low_precision = true;
@@ -127,7 +139,7 @@ Verdict compare(double analytic, Line& line, Index row, const Tolerance& toleran
     v.because = "f changes over coarse steps alone";
     v.rounds = true;
   }
-  return v.rounds ? to_two_digits(analytic, line, row, v) : v;
+  return v.rounds ? by_error(analytic, line, row, v) : v;
 }
 
 void settle(double analytic, Line& line, Index row, double rtol, bool still, Verdict& v) {

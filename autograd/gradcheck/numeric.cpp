@@ -9,7 +9,7 @@ namespace {
 constexpr int kCoarse = 4;    // h(4) = 0.02, where a grain of bfloat16 shows
 constexpr int kCoarsest = 2;  // h(2) = 0.4, for bfloat16 where f is flat
 // In ε of f's values and of the largest within f; a smaller grain is left to the estimates of rounding.
-constexpr double kGrain = 0x1p12, kGrainInside = 64;
+constexpr double kGrain = 0x1p12, kGrainInside = 64, kNoise = 64;
 }  // namespace
 
 double Tolerance::excess(double analytic, double numeric) const {
@@ -74,16 +74,23 @@ bool Line::equal(int level, Index row) {
   return at(level, 1, row) == zero && at(level, -1, row) == zero;
 }
 
+// The grain grows with what is rounded: with the input, and with f's slope there, or with the output.
+double Line::growth(int level, Index row) {
+  int near = ordinary_;
+  while (near > level && change(near, row) == 0) --near;
+  if (near < ordinary_ && near > level) --near;  // one grain says little of the slope
+  const double slopes = (change(level, row) / h(level)) / (change(near, row) / h(near));
+  const double input = (size_ + h(level)) / std::max(size_, h(ordinary_));
+  return std::max(input * (slopes > 1 ? slopes : 1), scale(level, row) / scale(ordinary_, row));
+}
+
 // Some ε of the values; of values all the same to the bit, half an ulp over the distance of the outer two.
 double Line::rounding(int level, Index row) {
   const double size = scale(level, row);
   const bool same = equal(level, row) && size >= inside_;
   double error = (same ? 0.125 : 4) * origin_.epsilon * std::max(size, inside_);
-  // The grain grows with what is rounded, the input or the output.
-  if (const auto grain = grains_.find(row); grain != grains_.end() && grain->second > 0) {
-    const double near = h(ordinary_), input = (size_ + h(level)) / std::max(size_, near);
-    error += grain->second * std::max(input, size / scale(ordinary_, row));
-  }
+  if (const auto grain = grains_.find(row); grain != grains_.end())
+    error += grain->second * growth(level, row);
   return error / h(level);
 }
 
@@ -157,6 +164,11 @@ double Line::jump(double from, double to, Index row) {
       return 0;
   }
   return changes.back();
+}
+
+bool Line::rounds(Index row) {
+  const double most = std::max(scale(ordinary_, row), origin_.largest_inside);
+  return grain(row) > 0 || noise(row) > kNoise * origin_.epsilon * most;
 }
 
 bool Line::plateau(Index row) {
@@ -235,29 +247,43 @@ Estimate Line::estimate(int level, Index row) {
 Estimate Line::coarse(Index row) {
   Estimate best;
   for (int level = ordinary_; level > 0; --level)
-    if (const Estimate e = estimate(level, row); e.error() < best.error()) best = e;
+    if (const Estimate e = noisy(level, row); e.error() < best.error()) best = e;
   return best;
 }
 
+// A change by the cut-off falls 64-fold with each step. One by noise comes again, but not each time: steps may move f by
+// whole grains.
 double Line::noise(Index row) {
-  std::vector<double> apart;
-  for (int level = ordinary_ + 1; origin_.may_round && level < finest_; ++level)
-    if (const double change = central(level, row) - central(level + 1, row); std::isfinite(change))
-      apart.push_back(std::abs(change) * h(level + 1));
-  std::sort(apart.begin(), apart.end());
-  return apart.empty() ? 0 : apart[apart.size() / 2];
+  const auto [known, is_new] = noises_.try_emplace(row, 0);
+  double earlier = 0, before = 0;
+  for (int level = ordinary_; is_new && origin_.may_round && level < finest_; ++level) {
+    // The last change before f has one value is a grain.
+    if (!equal(level, row) && equal(level + 1, row))
+      known->second = std::max(known->second, change(level, row));
+    if (level == ordinary_) continue;
+    const double last = std::abs(central(level, row) - central(level + 1, row)) * h(level + 1);
+    if (!std::isfinite(last)) continue;
+    known->second = std::max(known->second, std::min(earlier, last));
+    earlier = std::max(earlier, before);
+    before = last;
+  }
+  return known->second;
+}
+
+Estimate Line::noisy(int level, Index row) {
+  Estimate e = estimate(level, row);
+  if (const double n = noise(row); n > 0) e.rounded += n * growth(level, row) / h(level);
+  return e;
 }
 
 // Towards finer steps, unless rounding is the larger error, then the other way. Two steps may agree by chance.
 Estimate Line::best(int start, Index row, const Tolerance& tolerance) {
   Estimate best;
-  const double noise = this->noise(row);
   auto share = [&](const Estimate& e) { return e.error() / tolerance.allowed(e.value); };
   bool finer = !estimate(start, row).is_rounding();
   for (int pass = 0; pass < 2 && !(share(best) <= 1); ++pass, finer = !finer)
     for (int level = start; level >= 0 && level <= finest_; level += finer ? 1 : -1) {
-      Estimate e = estimate(level, row);
-      e.rounded += noise / h(level);
+      const Estimate e = noisy(level, row);
       if (share(e) < share(best) || !std::isfinite(best.error())) best = e;
       if (share(best) <= 0.1) return best;
     }
@@ -265,7 +291,7 @@ Estimate Line::best(int start, Index row, const Tolerance& tolerance) {
 }
 
 bool Line::resolved(const Estimate& e, Index row) {
-  if (change(e.level, row) < 16 * grain(row)) return false;
+  if (grain(row) > 0 && change(e.level, row) < 16 * grain(row) * growth(e.level, row)) return false;
   const double step = h(e.level);
   const double enough = std::max(0.01 * change(e.level, row), 4 * rounding(e.level, row) * step);
   const double finer = std::abs(central(e.level + 1, row) - e.value);
@@ -277,7 +303,8 @@ double Line::kink(Index row) {
   int found = -1;
   for (int level = 3; level <= finest_; ++level) {
     const double apart = gap(level, row);
-    if (!(apart <= 1.001 * least) || !(apart > 16 * rounding(level, row))) continue;
+    if (!(apart <= 1.001 * least)) continue;
+    if (!(apart > 16 * std::max(rounding(level, row), noise(row) / h(level)))) continue;
     least = std::min(apart, least);
     found = level;
   }

@@ -10,6 +10,9 @@
 // Kinks. Where f is not differentiable (relu at 0, a tie in max, an edge of a mask) the one-sided differences stay apart
 // until rounding is the larger part of their distance.
 //
+// Noise. Where f's values have an error n, differences have n/h. Those of fine steps show it: what they change by from step
+// to step falls with h³ if f is smooth, and not at all if it is noise.
+//
 // Grain. Where a part of f computes in fewer digits (float32, bfloat16) or cancels, f is a staircase. Steps below its
 // grain see the rest of f alone, and agree with each other. The differences of a smooth f come nearer to each other by
 // h² with each step. Where they do not (`even`), each quarter of a step is halved towards the larger change of f. In a
@@ -76,7 +79,8 @@ class Line {
   Estimate estimate(int level, Index row);
   // The one with the smallest error in units of its tolerance, sought from `start` on.
   Estimate best(int start, Index row, const Tolerance& tolerance);
-  Estimate coarse(Index row);  // the smallest error of steps from the ordinary one up
+  Estimate noisy(int level, Index row);  // with the error that the noise of f makes
+  Estimate coarse(Index row);            // the smallest error of steps from the ordinary one up
   // Is the change of f over the step known well? False where f may be steep within it.
   bool resolved(const Estimate& e, Index row);
   // How far from the central difference a derivative may be because of a kink or a jump; 0 where f is smooth.
@@ -85,6 +89,7 @@ class Line {
   bool even(Index row);
   // The size of f's jumps; 0 where there are none beyond ε, or none are looked for. `alike`: the largest over the least.
   double grain(Index row, double alike = 2.5);
+  bool rounds(Index row);               // has f a grain, or noise?
   double change(int level, Index row);  // of f over the step
   // The slope over coarse steps if f has one value over fine ones; else 0.
   double stairs(Index row);
@@ -99,9 +104,10 @@ class Line {
 
  private:
   double value(double t, Index row);
-  double scale(int level, Index row);  // of the values whose ε is f's rounding
+  double scale(int level, Index row);   // of the values whose ε is f's rounding
+  double growth(int level, Index row);  // of what f rounds, from the ordinary step on
   double rounding(int level, Index row);
-  // The noise of f's values: the median of what fine differences change by from step to step, times the step.
+  // The noise of f's values: what two fine differences change by, times the step.
   double noise(Index row);
   double grain_within(double reach, Index row, double alike);
   double jump(double from, double to, Index row);
@@ -111,7 +117,7 @@ class Line {
   double size_, unit_, moved_rounding_, inside_ = 0;
   int ordinary_, finest_;
   std::map<double, std::vector<double>> values_;  // by t
-  std::map<Index, double> grains_;                // by row
+  std::map<Index, double> grains_, noises_;       // by row
 };
 
 }  // namespace glim::detail

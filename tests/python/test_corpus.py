@@ -58,9 +58,9 @@ def test_right_backwards_raise_no_alarm():
 
 def test_functions_that_round_to_few_digits():
     cases = list(functions())
-    assert len(cases) > 100
+    assert len(cases) > 200
     with np.errstate(all="ignore"):
-        for k, r in enumerate(cases[::3]):
+        for k, r in enumerate(cases[::7]):
             mode, precise = ("full", "projected")[k % 2], k % 4 > 1
             assert judge_rounded(r, "right", mode, precise)[0] != "failed", r.name
             assert judge_rounded(r, "missing", mode, precise)[0] != "passed", r.name

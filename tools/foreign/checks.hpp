@@ -29,8 +29,7 @@ FunctionCheck check_stateless(Probe& p);  // so it does with another call betwee
 FunctionCheck check_inputs(const Probe& p);
 FunctionCheck check_batch(Probe& p);
 FunctionCheck check_broadcast(Probe& p, const GradcheckReport& differences);
-// Other sizes are looked for as long as `seconds`.
-FunctionCheck check_elsewhere(Probe& p, double seconds);
+FunctionCheck check_elsewhere(Probe& p);
 
 // A name for the mistake that `wrong` has found, or an empty text (naming.cpp).
 std::string name_mistake(Probe& p, const GradcheckReport& wrong);

@@ -15,9 +15,9 @@ bool is_batch(const Tensor& x, Index examples) {
   return x.defined() && is_floating(x.dtype()) && x.rank() > 0 && x.shape()[0] == examples;
 }
 
-// x with the examples moved whose number has `bit` in it or, unless `has`, has not.
-Tensor moved(const Tensor& x, int bit, bool has) {
-  const Tensor y = x.clone(), there = beside(x);
+// x with the examples of `there` whose number has `bit` in it or, unless `has`, has not.
+Tensor moved(const Tensor& x, const Tensor& there, int bit, bool has) {
+  const Tensor y = x.clone();
   for (Index i = 0; i < x.shape()[0]; ++i)
     if ((i >> bit & 1) == has) select(y, 0, i).copy_(select(there, 0, i));
   return y;
@@ -31,15 +31,15 @@ bool others_equal(const Tensor& before, const Tensor& after, int bit, bool has, 
   return alike(before, there, near);
 }
 
-// Does f(list) keep apart the examples of list[k]? Every pair of examples differs in a bit of its numbers.
+// Does f(list) keep apart the examples of list[k] and of `other`? Every pair of examples differs in a bit of its numbers.
 template <class F>
-bool independent(const Tensors& list, std::size_t k, const Tensors& before, const F& f,
-                 double near) {
+bool independent(const Tensors& list, std::size_t k, const Tensor& other, const Tensors& before,
+                 const F& f, double near) {
   const Index examples = list[k].shape()[0];
   for (int bit = 0; Index{1} << bit < examples; ++bit)
     for (const bool has : {false, true}) {
       Tensors there = list;
-      there[k] = moved(list[k], bit, has);
+      there[k] = moved(list[k], other, bit, has);
       const Tensors after = f(there);
       for (std::size_t o = 0; o < before.size(); ++o)
         if (is_batch(before[o], examples) && !others_equal(before[o], after[o], bit, has, near))
@@ -109,7 +109,8 @@ FunctionCheck check_batch(Probe& p) {
   try {
     for (std::size_t k = 0; k < p.x.size(); ++k)
       if (p.calls.wanted[k] && is_batch(p.x[k], examples) &&
-          independent(p.x, k, p.y, value, p.near))
+          independent(p.x, k, beside(p.x[k]), p.y, value, p.near) &&
+          independent(p.x, k, 0.75 * p.x[k], p.y, value, p.near))  // rounding hides a small change
         batched.push_back(k);
   } catch (const std::exception&) {
     return {"batch", CheckVerdict::Undecided, kNoneBeside};
@@ -131,13 +132,14 @@ FunctionCheck check_batch(Probe& p) {
   if (vanishes(before)) return {"batch", CheckVerdict::Undecided, "every gradient is 0"};
   for (std::size_t k : batched)
     if (!independent(
-            p.x, k, before, [&](const Tensors& x) { return of_batched(p.calls.gradient(x, p.dy)); },
-            p.near))
+            p.x, k, beside(p.x[k]), before,
+            [&](const Tensors& x) { return of_batched(p.calls.gradient(x, p.dy)); }, p.near))
       fail(p.calls.inputs[k].name);
   for (std::size_t o = 0; o < p.dy.size(); ++o)
     if (p.dy[o].defined() &&
         !independent(
-            p.dy, o, before, [&](const Tensors& dy) { return of_batched(p.gradient(dy)); }, p.near))
+            p.dy, o, beside(p.dy[o]), before,
+            [&](const Tensors& dy) { return of_batched(p.gradient(dy)); }, p.near))
       fail("dy");
   return check;
 }

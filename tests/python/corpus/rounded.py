@@ -1,5 +1,6 @@
-"""Functions that compute partly in few digits, or cancel: each with its right backward, one that lacks what is rounded,
-and one that has its negative. No wrong one may pass, and no right one may fail."""
+"""Functions that compute partly in few digits, or cancel: each with its right backward, one that lacks what is rounded or
+an element, and one that has its negative or an element that is too large. No wrong one may pass, and no right one may
+fail."""
 
 from dataclasses import dataclass
 
@@ -35,6 +36,76 @@ FUNCTIONS = {
 }
 
 
+
+def over(dx, norm, h):
+    """The gradient of x / norm(x) for dx = ∂L/∂(x / norm), where h is the part that the norm takes out."""
+    return (dx - h * (dx * h).mean(-1, keepdims=True)) / norm
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def softmax_back(dy, x):
+    y = softmax(x)
+    return y * (dy - (dy * y).sum(-1, keepdims=True))
+
+
+def rms(x):
+    return np.sqrt((x * x).mean(-1, keepdims=True) + x.dtype.type(1e-6))
+
+
+def layer_norm(x):
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / rms(centred)
+
+
+def layer_norm_back(dy, x):
+    centred = x - x.mean(-1, keepdims=True)
+    return over(dy - dy.mean(-1, keepdims=True), rms(centred), layer_norm(x))
+
+
+def logsumexp(x):
+    return np.log(np.exp(x).sum(-1, keepdims=True))
+
+
+def silu_back(dy, x):
+    s = 1 / (1 + np.exp(-x))
+    return dy * s * (1 + x * (1 - s))
+
+
+# name: function of rows, which computes in the dtype of x, and its backward
+ROWS = {
+    "softmax": (softmax, softmax_back),
+    "layer norm": (layer_norm, layer_norm_back),
+    "rms norm": (lambda x: x / rms(x), lambda dy, x: over(dy, rms(x), x / rms(x))),
+    "logsumexp": (logsumexp, lambda dy, x: dy * softmax(x)),
+    "log softmax": (lambda x: x - logsumexp(x), lambda dy, x: dy - softmax(x) * dy.sum(-1, keepdims=True)),
+    "variance": (lambda x: (x * x).mean(-1) - x.mean(-1) ** 2,
+                 lambda dy, x: dy[:, None] * 2 / x.shape[1] * (x - x.mean(-1, keepdims=True))),
+    "length": (lambda x: np.sqrt((x * x).sum(-1)), lambda dy, x: dy[:, None] * x / np.sqrt((x * x).sum(-1, keepdims=True))),
+    "silu": (lambda x: x / (1 + np.exp(-x)), silu_back),
+    "x xᵀ": (lambda x: x @ x.T, lambda dy, x: (dy + dy.T) @ x),
+    "cumulative sum": (lambda x: np.cumsum(x, -1), lambda dy, x: np.cumsum(dy[:, ::-1], -1)[:, ::-1]),
+}
+# The draws of some were once called wrong.
+PARTS = {
+    "computed in float32": lambda f: lambda x: f(x.astype("f4")).astype("f8"),
+    "rounded to float32": lambda f: lambda x: float32(f(x)),
+    "of x in bfloat16": lambda f: lambda x: f(bfloat16(x).astype("f4")).astype("f8"),
+    "rounded to bfloat16": lambda f: lambda x: bfloat16(f(x)),
+    "+ 1e6 - 1e6": lambda f: lambda x: (f(x) + 1e6) - 1e6,
+}
+
+
+def with_element(backward, k, factor):
+    """backward, with the gradient of element k times `factor`."""
+    def of(dy, x):
+        return backward(dy, x) * np.where(np.arange(x.size).reshape(x.shape) == k, factor, 1)
+    return of
+
+
 @dataclass
 class Rounded:
     kind: str
@@ -42,8 +113,8 @@ class Rounded:
     f: object
     inputs: list
     right: object
-    missing: object  # without the gradient of what is rounded
-    wrong: object  # with its negative
+    missing: object  # without the gradient of what is rounded, or of one element
+    wrong: object  # with its negative, or one element of it too large
 
 
 def functions():
@@ -80,3 +151,9 @@ def functions():
                                                       lambda x: 1 - np.tanh(x) ** 2, ones)
     for name, (f, d, x) in cancelling.items():
         yield Rounded("cancels", name, f, [x], *(lambda dy, x, d=d, c=c: c * dy * d(x) for c in (1, 0, -1)))
+    for part, of in PARTS.items():
+        for name, (f, back) in ROWS.items():
+            for draw in (4, 6, 8):
+                x = np.random.default_rng(1000 + draw).normal(size=(2, 3)) * [1, 0.1][draw % 3 % 2]
+                yield Rounded("rows", f"{name} {part}, draw {draw}", of(f), [x], back,
+                              *(with_element(back, draw % 6, factor) for factor in (0, 1.3)))

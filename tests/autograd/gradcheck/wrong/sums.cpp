@@ -62,7 +62,8 @@ std::vector<WrongOp> wrong_sums() {
        {{3, 4}},
        [](const Vars& x) { return var(x[0], {1}); },
        {[](At a) {
-         return 2 * rows(a.dy, a.x[0]) * (a.x[0] - mean(a.x[0], {1}, true)) / (a.x[0].shape()[1] - 1);
+         return 2 * rows(a.dy, a.x[0]) * (a.x[0] - mean(a.x[0], {1}, true)) /
+                (a.x[0].shape()[1] - 1);
        }},
        {{"2 forgotten", kFactor, 0,
          [](At a) { return rows(a.dy, a.x[0]) * (a.x[0] - mean(a.x[0], {1}, true)) / 3; }},
