@@ -89,7 +89,7 @@ double Line::rounding(int level, Index row) {
   const double size = scale(level, row);
   const bool same = equal(level, row) && size >= inside_;
   double error = (same ? 0.125 : 4) * origin_.epsilon * std::max(size, inside_);
-  if (const auto grain = grains_.find(row); grain != grains_.end())
+  if (const auto grain = grains_.find(row); grain != grains_.end() && grain->second > 0)
     error += grain->second * growth(level, row);
   return error / h(level);
 }
