@@ -200,13 +200,14 @@ NODES["Size"] = lambda x: np.array(x.size, dtype=np.int64)
 NODES["Range"] = lambda a, b, step: np.arange(plain(a), plain(b), plain(step))
 NODES["ConstantOfShape"] = lambda shape, value=np.zeros(1): np.full(integers(shape), value.ravel()[0])
 NODES["Mod"] = lambda a, b, fmod=0: (np.fmod if fmod else np.mod)(plain(a), plain(b))
-NODES["OneHot"] = lambda indices, depth, values, axis=-1: one_hot(indices, int(number(depth)), plain(values), axis)
+NODES["OneHot"] = lambda indices, depth, values, axis=-1: one_hot(indices, int(number(depth)), values, axis)
 
 
 def one_hot(indices, depth, values, axis):
     places = np.arange(depth).reshape([-1 if k == axis % (indices.ndim + 1) else 1 for k in range(indices.ndim + 1)])
     indices = np.expand_dims(indices, axis)
-    return np.where(places == np.where(indices < 0, indices + depth, indices), values[1], values[0])
+    hot = places == np.where(indices < 0, indices + depth, indices)
+    return g.where(hot, values[1], values[0]) if is_var(values) else np.where(hot, values[1], values[0])
 
 
 @node("Concat")
