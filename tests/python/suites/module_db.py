@@ -12,7 +12,7 @@ from .computed import FUNCTIONS, MODULES, module, refused_by_module
 from .count import Skip
 from .with_torch import Arguments, array, tensors, wanted_of
 
-LEAST = {"values": 680, "gradients": 680, "second derivatives": 680, "refusals": 65}
+LEAST = {"values": 1300, "gradients": 1300, "second derivatives": 900, "refusals": 70}
 
 INFOS = {info.module_cls.__name__: info for info in module_db}
 

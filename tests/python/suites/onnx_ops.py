@@ -200,7 +200,7 @@ NODES["Size"] = lambda x: np.array(x.size, dtype=np.int64)
 NODES["Range"] = lambda a, b, step: np.arange(plain(a), plain(b), plain(step))
 NODES["ConstantOfShape"] = lambda shape, value=np.zeros(1): np.full(integers(shape), value.ravel()[0])
 NODES["Mod"] = lambda a, b, fmod=0: (np.fmod if fmod else np.mod)(plain(a), plain(b))
-NODES["OneHot"] = lambda indices, depth, values, axis=-1: one_hot(indices, int(number(depth)), values, axis)
+NODES["OneHot"] = lambda indices, depth, values, axis=-1: one_hot(plain(indices), int(number(depth)), values, axis)
 
 
 def one_hot(indices, depth, values, axis):
