@@ -22,6 +22,8 @@ namespace {
 
 constexpr Index kMostDoubled = 4096;  // of inputs that are doubled
 constexpr std::size_t kMostExtents = 4;
+constexpr const char* kState =
+    "backward keeps state: its last gradient is not its first, at the same inputs";
 
 struct Found {
   // Doubtful: wrong at another size, in every process. Backward may be for the given sizes alone.
@@ -43,7 +45,8 @@ double slope(Calls& c, const Tensors& x, const Tensors& dy, const Tensors& v, do
   return change;
 }
 
-Found compare_at(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy) {
+Found compare_at(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy,
+                 Tensors* given = nullptr) {
   Tensors v;
   double length = 0;
   for (std::size_t k = 0; k < x.size(); ++k) {
@@ -63,6 +66,7 @@ Found compare_at(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy) 
   double analytic = 0;
   try {
     const Tensors dx = c.gradient(x, dy);
+    if (given) *given = dx;
     for (std::size_t k = 0; k < x.size(); ++k)
       if (v[k].defined()) analytic += dot(dx[k], v[k]);
   } catch (const FormError& e) {
@@ -137,9 +141,9 @@ bool stays_wrong(Probe& p, const Tensors& x, const Tensors& dy, const Tensors& e
   return false;
 }
 
-Found values_at(Probe& p, const Tensors& x, const Tensors& earlier, std::uint64_t stream) {
-  const Tensors dy = p.random_dy(stream);
-  Found found = compare_at(p, p.calls, x, dy);
+Found values_at(Probe& p, const Tensors& x, const Tensors& dy, const Tensors& earlier,
+                Tensors& dx) {
+  Found found = compare_at(p, p.calls, x, dy, &dx);
   if (found.kind == Found::Wrong && !stays_wrong(p, x, dy, earlier)) found.kind = Found::Unknown;
   return found;
 }
@@ -179,24 +183,25 @@ Found other_values(Probe& p) {
         return (k >> bit & 1) == has ? all(x, k) : x;
       }));
   Found found{Found::Refused};
-  Tensors last;  // where it is right
+  Tensors last, last_dy, last_dx;  // where it is right
   std::uint64_t stream = 10;
   for (const Tensors& x : places) {
     if (same(x, p.x)) continue;
-    const Found here = values_at(p, x, elsewhere, stream++);
+    const Tensors dy = p.random_dy(stream++);
+    Tensors dx;
+    const Found here = values_at(p, x, dy, elsewhere, dx);
     if (here.kind == Found::Wrong)
       return {Found::Wrong, here.why +
                                 " for other values: backward keeps what an earlier call gave, or "
                                 "has values written as numbers"};
-    if (here.kind == Found::Right) found = here, last = x;
+    if (here.kind == Found::Right) found = here, last = x, last_dy = dy, last_dx = dx;
   }
   if (const Found integers = other_integers(p, elsewhere); integers.kind == Found::Wrong)
     return integers;
   if (found.kind != Found::Right) return found;
-  const Tensors dy = p.random_dy(3), fresh = p.calls.gradient(last, dy);
-  p.gradient(p.dy);
-  const Tensors rewritten = p.calls.rewritten(last, dy);
-  if (!same(rewritten, fresh) && !close(rewritten, fresh, p.near))
+  if (!same(p.gradient(p.dy), p.dx)) return {Found::Wrong, kState};
+  const Tensors rewritten = p.calls.rewritten(last, last_dy);
+  if (!same(rewritten, last_dx) && !close(rewritten, last_dx, p.near))
     return {
         Found::Wrong,
         "backward keeps what it computed by the identity of its arrays: with other values in the "
@@ -336,7 +341,7 @@ FunctionCheck check_elsewhere(Probe& p) {
     return check;
   }
   if (!same(p.gradient(p.dy), p.dx)) {
-    check.detail = "backward keeps state: its last gradient is not its first, at the same inputs";
+    check.detail = kState;
     return check;
   }
   check.verdict = CheckVerdict::Undecided;
