@@ -38,7 +38,7 @@ FUNCTIONS = {
 
 
 def over(dx, norm, h):
-    """The gradient of x / norm(x) for dx = ∂L/∂(x / norm), where h is the part that the norm takes out."""
+    """dx / norm without its part along h = x / norm: the gradient of x / norm, where norm is the root mean square of x."""
     return (dx - h * (dx * h).mean(-1, keepdims=True)) / norm
 
 
@@ -47,7 +47,7 @@ def softmax(x):
     return e / e.sum(-1, keepdims=True)
 
 
-def softmax_back(dy, x):
+def softmax_backward(dy, x):
     y = softmax(x)
     return y * (dy - (dy * y).sum(-1, keepdims=True))
 
@@ -77,7 +77,7 @@ def silu_back(dy, x):
 
 # name: function of rows, which computes in the dtype of x, and its backward
 ROWS = {
-    "softmax": (softmax, softmax_back),
+    "softmax": (softmax, softmax_backward),
     "layer norm": (layer_norm, layer_norm_back),
     "rms norm": (lambda x: x / rms(x), lambda dy, x: over(dy, rms(x), x / rms(x))),
     "logsumexp": (logsumexp, lambda dy, x: dy * softmax(x)),
@@ -89,7 +89,6 @@ ROWS = {
     "x xᵀ": (lambda x: x @ x.T, lambda dy, x: (dy + dy.T) @ x),
     "cumulative sum": (lambda x: np.cumsum(x, -1), lambda dy, x: np.cumsum(dy[:, ::-1], -1)[:, ::-1]),
 }
-# The draws of some were once called wrong.
 PARTS = {
     "computed in float32": lambda f: lambda x: f(x.astype("f4")).astype("f8"),
     "rounded to float32": lambda f: lambda x: float32(f(x)),
