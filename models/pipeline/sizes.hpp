@@ -18,14 +18,6 @@
 
 namespace glim {
 
-struct Size {
-  // since: absent from files of older programs, which mean its default.
-  Size(const char* n, bool later = false) : name(n), since(later) {}
-  const char* name;
-  bool since;
-};
-inline constexpr bool kSince = true;
-
 // A field as options and files have it: the name of a choice, and below 0 for one that is not given.
 template <class Field>
 auto stored(const Field& field) {
@@ -43,9 +35,9 @@ using Stored = decltype(stored(std::declval<Field>()));
 
 // ValueError naming the size for an unknown choice.
 template <class Field>
-void restore(const Size& size, Field& field, const Stored<Field>& value) {
+void restore(const char* size, Field& field, const Stored<Field>& value) {
   if constexpr (std::is_enum_v<Field>)
-    field = kNames<Field>.parse(size.name, value);
+    field = kNames<Field>.parse(size, value);
   else if constexpr (std::is_same_v<Field, std::optional<double>>)
     field = value < 0 ? std::nullopt : std::optional<double>(value);
   else if constexpr (std::is_same_v<Field, std::optional<bool>>)
@@ -57,8 +49,8 @@ void restore(const Size& size, Field& field, const Stored<Field>& value) {
 // f(size, field) for each size that this kind of model has.
 template <class C, class F>
 void each_size(C& c, const F& f) {
-#define GLIM_SIZE(name, ...) \
-  if constexpr (requires { c.name; }) f({#name __VA_OPT__(, ) __VA_ARGS__}, c.name)
+#define GLIM_SIZE(name) \
+  if constexpr (requires { c.name; }) f(#name, c.name)
   // of images
   GLIM_SIZE(channels);
   GLIM_SIZE(height);
@@ -74,7 +66,7 @@ void each_size(C& c, const F& f) {
   GLIM_SIZE(max_len);
   GLIM_SIZE(pad);
   GLIM_SIZE(tie);
-  GLIM_SIZE(copy, kSince);
+  GLIM_SIZE(copy);
   // of layers
   GLIM_SIZE(d_embed);
   GLIM_SIZE(d_model);
@@ -84,23 +76,23 @@ void each_size(C& c, const F& f) {
   GLIM_SIZE(decoder_layers);
   GLIM_SIZE(cell);
   GLIM_SIZE(kernel);
-  GLIM_SIZE(activation, std::same_as<std::remove_const_t<C>, GptConfig>);
+  GLIM_SIZE(activation);
   GLIM_SIZE(dropout);
-  GLIM_SIZE(attention_dropout, kSince);
-  GLIM_SIZE(activation_dropout, kSince);
+  GLIM_SIZE(attention_dropout);
+  GLIM_SIZE(activation_dropout);
   GLIM_SIZE(norm);
   GLIM_SIZE(norm_eps);
-  if constexpr (requires { c.final_norm; }) f({"last_norm", kSince}, c.final_norm);
+  GLIM_SIZE(final_norm);
   // of attention
   GLIM_SIZE(heads);
   GLIM_SIZE(attention);
-  GLIM_SIZE(share_qk, kSince);
-  GLIM_SIZE(positions, kSince);
-  GLIM_SIZE(position_base, kSince);
+  GLIM_SIZE(share_qk);
+  GLIM_SIZE(positions);
+  GLIM_SIZE(position_base);
   // of gpt
   if constexpr (requires { c.never_predicted; }) {
     GLIM_SIZE(bias);
-    f({"silent", kSince}, c.never_predicted);
+    GLIM_SIZE(never_predicted);
   }
   // of non-autoregressive
   GLIM_SIZE(eos);
@@ -113,7 +105,7 @@ void each_size(C& c, const F& f) {
 template <class Config>
 std::string to_json(const Config& c) {
   auto j = nlohmann::json::object();
-  each_size(c, [&](const Size& size, const auto& field) { j[size.name] = stored(field); });
+  each_size(c, [&](const char* size, const auto& field) { j[size] = stored(field); });
   return j.dump();
 }
 
@@ -121,14 +113,9 @@ template <class Config>
 Config sizes_from_json(const std::string& text, const std::string& where) {
   return read_json(text, to_json(Config{}), where, "model description", [](const auto& j) {
     Config c;
-    if constexpr (std::is_same_v<Config, BertConfig>)  // of older programs
-      if (!j.value("learned_positions", true)) c.positions = Positions::Sinusoidal;
-    if constexpr (requires { c.final_norm; })
-      if (j.value("final_norm", false)) c.final_norm = true;  // "and behind post-norm"
-    each_size(c, [&](const Size& size, auto& field) {
-      if (size.since && !j.contains(size.name)) return;
+    each_size(c, [&](const char* size, auto& field) {
       using Kept = Stored<std::remove_cvref_t<decltype(field)>>;
-      restore(size, field, j.at(size.name).template get<Kept>());
+      restore(size, field, j.at(size).template get<Kept>());
     });
     return c;
   });

@@ -78,8 +78,6 @@ std::vector<std::string_view> VocabularyTokenizer::cut(std::string_view kind,
 }
 
 TokenizerPtr VocabularyTokenizer::from_json(std::string_view kind, const nlohmann::json& json) {
-  if (kind == "word" ? json.at("fold").get<bool>() : json.value("fold", false))
-    throw ValueError("tokenizer", "its fold is true, and Glim keeps case and punctuation");
   return std::make_shared<VocabularyTokenizer>(
       kind, Vocabulary(json.at("tokens").get<std::vector<std::string>>()));
 }
@@ -87,12 +85,11 @@ TokenizerPtr VocabularyTokenizer::from_json(std::string_view kind, const nlohman
 std::string_view VocabularyTokenizer::kind() const { return cutting_.kind; }
 
 std::string VocabularyTokenizer::serialize() const {
-  nlohmann::json json{{"format", "glim tokenizer"},
-                      {"version", 1},
-                      {"kind", kind()},
-                      {"tokens", vocabulary_.tokens()}};
-  if (kind() == "word") json["fold"] = false;
-  return json.dump();
+  return nlohmann::json{{"format", "glim tokenizer"},
+                        {"version", 1},
+                        {"kind", kind()},
+                        {"tokens", vocabulary_.tokens()}}
+      .dump();
 }
 
 std::vector<std::string> VocabularyTokenizer::tokens(std::string_view line) const {

@@ -12,30 +12,6 @@
 
 namespace glim {
 
-namespace {
-
-// A file that Glim wrote before --noam-factor has every option but this one. The rate of a noam schedule was its
-// factor, and a text was validated on its last tenth, whatever the share. `gemm` was `products`, with the value "own".
-void read_as_older(std::vector<TomlEntry>& entries, const std::string& text) {
-  if (!text.starts_with("# The effective options of ") && !text.starts_with("# Options of "))
-    return;
-  auto find = [&](const char* key) { return std::ranges::find(entries, key, &TomlEntry::key); };
-  const auto none = entries.end(), rate = find("rate"), share = find("valid-share");
-  auto says = [&](const char* key, const std::string& value) {
-    const auto entry = find(key);
-    return entry != none && entry->values == std::vector{value};
-  };
-  if (const auto gemm = find("products"); gemm != none) {
-    gemm->key = "gemm";
-    if (says("gemm", "own")) gemm->values = {"builtin"};
-  }
-  if (find("noam-factor") != none) return;
-  if (rate != none && says("schedule", "noam")) rate->key = "noam-factor";
-  if (share != none && (says("kind", "gpt") || says("kind", "bert"))) share->values = {"-1"};
-}
-
-}  // namespace
-
 void apply_config(Command& command, const std::vector<Command>& all, const std::string& path) {
   InputFile file(path);  // no pipe and no device, which may have no end
   constexpr std::uint64_t kMost = 1'000'000;
@@ -43,9 +19,7 @@ void apply_config(Command& command, const std::vector<Command>& all, const std::
     file.fail("has " + std::to_string(file.size()) + " bytes, a configuration has 1 MB at most");
   std::string text = file.read_text(0, static_cast<std::size_t>(file.size()));
   std::map<const Option*, int> lines;  // where each was set
-  std::vector<TomlEntry> entries = parse_toml(text, path);
-  read_as_older(entries, text);
-  for (const TomlEntry& e : entries) {
+  for (const TomlEntry& e : parse_toml(text, path)) {
     const std::string place = path + ":" + std::to_string(e.line);
     if (!e.table.empty() && e.table != command.name)
       throw FileError(place,

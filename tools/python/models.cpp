@@ -32,11 +32,8 @@ bool assign(const char* name, nb::handle value, T& member) {
   }
 }
 
-// `silent` and `last_norm` are the names of never_predicted and final_norm in files. Python cannot feed a model that
-// copies: it has no copy_ids.
-bool is_keyword(std::string_view size) {
-  return size != "copy" && size != "silent" && size != "last_norm";
-}
+// Python cannot feed a model that copies: it has no copy_ids.
+bool is_keyword(std::string_view size) { return size != "copy"; }
 
 // A config from keywords: the sizes that a model's file has, under their names, and those of training alone. TypeError
 // for other keywords.
@@ -49,11 +46,9 @@ C config_of(const std::string& what, nb::kwargs given) {
     if (given.contains(name) && !assign(name, given[name], member))
       throw nb::type_error((what + ": the argument '" + name + "' has another type").c_str());
   };
-  each_size(c, [&](const Size& size, auto& member) {
-    if (is_keyword(size.name)) take(size.name, member);
+  each_size(c, [&](const char* size, auto& member) {
+    if (is_keyword(size)) take(size, member);
   });
-  if constexpr (requires { c.never_predicted; }) take("never_predicted", c.never_predicted);
-  if constexpr (requires { c.final_norm; }) take("final_norm", c.final_norm);
   if constexpr (requires { c.init; }) take("init", c.init);
   if constexpr (requires { c.embedding_init; }) {
     take("embedding_init", c.embedding_init);

@@ -40,16 +40,6 @@ void check_values(const TrainOptions& o) {
   });
 }
 
-// Options of a program without --noam-factor: the rate of a noam schedule was its factor, a text was validated on
-// its last tenth, and nothing else was held out unless the share was given.
-void read_as_older(TrainOptions& o, bool has_share) {
-  if (o.schedule == "noam") o.noam_factor = std::exchange(o.rate, 0);
-  if (o.kind == "gpt" || o.kind == "bert")
-    o.valid_share = -1;
-  else if (!has_share)
-    o.valid_share = 0;
-}
-
 // A model of float32 computes with what float32 makes of a number.
 void check_rounded(const TrainOptions& o) {
   if (o.precision != "float32") return;
@@ -86,13 +76,7 @@ std::string TrainOptions::to_toml() const {
 TrainOptions TrainOptions::from_json(const std::string& text, const std::string& where) {
   return read_json(text, TrainOptions{}.to_json(), where, "training options", [](const auto& j) {
     TrainOptions o;
-    // An option that the file's program did not know yet has its default.
-    each_option(o, [&](const TrainOption& t, auto& field) {
-      if (j.contains(t.key)) j.at(t.key).get_to(field);
-    });
-    if (!j.contains("position_base") && (o.kind == "conv" || o.kind == "vit"))
-      o.positions = "learned";  // which older programs did not ask
-    if (!j.contains("noam_factor")) read_as_older(o, j.contains("valid_share"));
+    each_option(o, [&](const TrainOption& t, auto& field) { j.at(t.key).get_to(field); });
     check_values(o);
     return o;
   });
@@ -152,8 +136,7 @@ void check(const TrainOptions& o) {
          std::to_string(o.heads) + " heads do not divide d_model " + std::to_string(o.d_model));
   if (!std::has_single_bit(static_cast<std::uint64_t>(o.shards)) || o.shards > kMostShards)
     fail("shards", fmt::format("must be a power of two up to {}, not {}", kMostShards, o.shards));
-  constexpr Index kOlder = 50;  // of models and configurations that say the default of their time
-  if (!o.record && o.record_every != 0 && o.record_every != kOlder)
+  if (!o.record && o.record_every != 0)
     fail("record-every", "needs --record: nothing is recorded without");
   if (o.enough > 0 && o.try_every == 0)
     fail("enough", "needs --try-every N: it is measured every N epochs");
@@ -167,7 +150,7 @@ void check(const TrainOptions& o) {
   if (o.noam_factor > 0 && o.schedule != "noam") fail("noam-factor", "needs --schedule noam");
   if (o.noam_factor > 0 && o.rate > 0)
     fail("noam-factor", "and --rate both say the peak learning rate: give one of them");
-  constexpr double kNoPeak = 0.1;  // as a factor is, of older command lines
+  constexpr double kNoPeak = 0.1;  // as a factor is
   if (o.schedule == "noam" && o.rate >= kNoPeak)
     fail("rate", fmt::format("is the peak learning rate, and {} is too large for one: the factor "
                              "of --schedule noam is --noam-factor {}",

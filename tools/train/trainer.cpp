@@ -69,8 +69,7 @@ Trainer::Trainer(const TrainOptions& options, Learner& learner, std::string conf
 GemmEngine gemm_engine_of(const Checkpoint& c) {
   GemmEngine engine = GemmEngine::Builtin;
   for (const auto& [name, value] : read_toml(c.config_toml, "the checkpoint's configuration"))
-    if (name == "gemm" || name == "products")  // its older name
-      engine = choose_gemm_engine(value == "own" ? "builtin" : value.c_str());
+    if (name == "gemm") engine = choose_gemm_engine(value.c_str());
   return engine;
 }
 

@@ -94,14 +94,6 @@ TEST_CASE("a last norm follows pre-norm stacks alone, unless it is said", "[tran
       auto read = sizes_from_json<TransformerConfig>(to_json(c), "file");
       CHECK(read.final_norm == said);
     }
-  // A file of an older program: "final_norm" is "behind post-norm stacks, too".
-  auto older = nlohmann::json::parse(to_json(small_transformer::small_config()));
-  older.erase("last_norm");
-  for (bool too : {false, true}) {
-    older["final_norm"] = too;
-    auto read = sizes_from_json<TransformerConfig>(older.dump(), "file");
-    CHECK(read.final_norm == (too ? std::optional<bool>(true) : std::nullopt));
-  }
 }
 
 }  // namespace test_stacks

@@ -67,9 +67,6 @@ again --max-steps 4 --gemm builtin
 report "others are said" "$(engine builtin; grep -Eqx 'note: --gemm is builtin from here on and was openblas: .*' out || show out err)"
 again --max-steps 5
 report "and kept" "$(engine builtin; grep -- --gemm out)"
-sed 's/^gemm = .*/products = "openblas"/' first/config.toml >older.toml
-train --config older.toml --out first --overwrite
-report "an older configuration keeps its GEMM" "$(engine openblas)"
 refuse "training with a product that is none" 'GLIM_GEMM' env GLIM_GEMM=blas "$glim" train --out none --max-steps 1
 
 for wrong in --rate extra; do

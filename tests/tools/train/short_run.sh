@@ -58,18 +58,4 @@ report "a shorter warm-up keeps the peak" "$(schedule log | grep -q 'warmup 4; p
 refuse "a factor and a rate" '--noam-factor: and --rate both say' "${noam[@]}" --noam-factor 1 --rate 1e-3 --out no
 refuse "a factor without noam" '--noam-factor: needs --schedule noam' "${train[@]}" --noam-factor 1 --schedule cosine --out no
 refuse "a factor for a rate" '--rate: .*--noam-factor 2' "${noam[@]}" --rate 2 --out no
-
-# --- before --noam-factor, noam's rate was the factor: such a run and such a configuration mean what they meant ---
-noam+=(--noam-factor 2 --warmup 5)
-"${noam[@]}" --epochs 4 --out whole >whole.log 2>&1
-"${noam[@]}" --epochs 2 --out half >log 2>&1
-was='\\"rate\\":0.0,\\"noam_factor\\":2.0' is='\\"rate\\":2.0                    '
-unchecked half/last.safetensors | sed "s/$was/$is/" >older
-report "an older checkpoint" "$(cmp -s older half/last.safetensors && echo "nothing was changed")"
-mv older half/last.safetensors
-"$glim" train --resume --epochs 4 --out half >log 2>&1
-report "an older run goes on to the bit" "$([ "$(tail -1 log)" = "$(tail -1 whole.log)" ] || show log whole.log)"
-sed '/^noam-factor/d; s/^rate = .*/rate = 2.0/' whole/config.toml >older.toml
-"$glim" train --config older.toml --out again >log 2>&1
-report "an older configuration" "$([ "$(tail -1 log)" = "$(tail -1 whole.log)" ] || show log whole.log)"
 summary

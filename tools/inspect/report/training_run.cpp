@@ -120,8 +120,6 @@ bool read_recording(const std::string& path, Recording& r) {
       return;
     }
     double rate = number_of(line.at("rate")), loss = number_of(line.at("loss"));
-    if (!line.contains("distance"))  // of an older program
-      std::erase_if(r.tracks, [](const Track& t) { return t.quantity == "distance"; });
     std::vector<std::vector<double>> rows;
     for (const Track& t : r.tracks) {
       rows.push_back(numbers_of(line.at(t.quantity)));

@@ -33,16 +33,16 @@ template <class Config>
 Config sizes_of(const TrainOptions& o) {
   const auto all = nlohmann::json::parse(o.to_json());
   Config c;
-  auto set = [](const Size& size, auto& field, const auto& value) {
+  auto set = [](const char* size, auto& field, const auto& value) {
     using Field = std::remove_cvref_t<decltype(field)>;
     if constexpr (std::is_enum_v<Field>)
-      field = parse_choice<Field>(size.name, value);
+      field = parse_choice<Field>(size, value);
     else
       restore(size, field, value);
   };
-  each_size(c, [&](const Size& size, auto& field) {
+  each_size(c, [&](const char* size, auto& field) {
     using Value = Stored<std::remove_cvref_t<decltype(field)>>;
-    const auto at = all.find(option_of<Config>(size.name));
+    const auto at = all.find(option_of<Config>(size));
     if (at != all.end()) set(size, field, at->template get<Value>());
   });
   each_size_of_training(c, o, [&](auto& field, const auto& value) { set("", field, value); });
@@ -53,8 +53,8 @@ Config sizes_of(const TrainOptions& o) {
 template <class Config>
 void set_sizes(TrainOptions& o, const Config& c) {
   auto all = nlohmann::json::parse(o.to_json());
-  each_size(c, [&](const Size& size, const auto& field) {
-    const auto at = all.find(option_of<Config>(size.name));
+  each_size(c, [&](const char* size, const auto& field) {
+    const auto at = all.find(option_of<Config>(size));
     if (at != all.end()) *at = stored(field);
   });
   o = TrainOptions::from_json(all.dump(), "sizes");

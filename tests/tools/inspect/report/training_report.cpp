@@ -40,22 +40,12 @@ const char* const kHead =
 std::string line_of(Index step) {
   return "{\"step\":" + std::to_string(step) +
          R"(,"rate":0.001,"loss":2.5,"gradient_norm":[0.123456,1.5e-07],"update_ratio":[0.01,null],)"
-         R"("rms":[1.25],"similarity":[0.5],"entropy":[[0.7,0.25]],"saturation":[[0.1,0.987654]]})"
+         R"("rms":[1.25],"similarity":[0.5],"entropy":[[0.7,0.25]],"saturation":[[0.1,0.987654]],)"
+         R"("distance":[[1.5,0.25]]})"
          "\n";
 }
 
 }  // namespace
-
-TEST_CASE("a recording's distances are a track as its entropies are") {
-  Folder folder;
-  std::string line = line_of(1);
-  line.insert(line.size() - 2, R"(,"distance":[[1.5,0.25]])");
-  folder.write("a/recording.jsonl", kHead + line);
-  const auto runs = read_training_runs({folder.within("a")});
-  REQUIRE(runs.at(0).recording.track("distance"));
-  CHECK(runs[0].recording.track("distance")->values ==
-        std::vector<std::vector<double>>{{1.5, 0.25}});
-}
 
 TEST_CASE("a recording is read as it is, and its page has the same numbers") {
   Folder folder;
@@ -69,7 +59,7 @@ TEST_CASE("a recording is read as it is, and its page has the same numbers") {
   auto runs = read_training_runs({folder.within("a/")});
   REQUIRE(runs.size() == 1);
   CHECK(runs[0].name == "a");
-  CHECK(runs[0].recording.track("distance") == nullptr);  // of an older program
+  CHECK(runs[0].recording.track("distance")->values.at(0) == std::vector<double>{1.5, 0.25});
   CHECK(runs[0].recording.step == std::vector<Index>{1, 5});
   CHECK(runs[0].recording.track("saturation")->rows ==
         std::vector<std::string>{"att head 0", "att head 1"});
