@@ -7,11 +7,6 @@ Var activate(Activation f, const Var& x) {
   return f == Activation::Relu ? relu(x) : f == Activation::Gelu ? gelu(x) : silu(x);
 }
 
-std::string_view name_of(Activation f) {
-  constexpr std::string_view kNames[] = {"relu", "gelu", "gelu-tanh", "silu"};
-  return kNames[static_cast<int>(f)];
-}
-
 Var glu(const Var& x, Index axis) {
   int a = normalize_axis(axis, x.rank(), "glu");
   Index half = x.size(a) / 2;

@@ -7,15 +7,18 @@
 //   GLU: y = a sigmoid(b), x = [a; b] along one axis, which halves (Dauphin et al. 2017, eq. 1)
 #pragma once
 
-#include <string_view>
-
+#include "nn/choice.hpp"
 #include "nn/module.hpp"
 
 namespace glim {
 
 enum class Activation { Relu, Gelu, GeluTanh, Silu };
+template <>
+inline const ChoiceNames<Activation> kNames<Activation>{{{"relu", Activation::Relu},
+                                                         {"gelu", Activation::Gelu},
+                                                         {"gelu-tanh", Activation::GeluTanh},
+                                                         {"silu", Activation::Silu}}};
 Var activate(Activation f, const Var& x);
-std::string_view name_of(Activation f);  // "relu", "gelu", "gelu-tanh", "silu"
 
 // ShapeError unless the axis has an even extent.
 Var glu(const Var& x, Index axis = -1);

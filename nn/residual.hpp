@@ -10,12 +10,16 @@
 // put something in their place (module_output in autograd/tape.hpp).
 #pragma once
 
+#include "nn/choice.hpp"
 #include "nn/dropout.hpp"
 #include "nn/layer_norm.hpp"
 
 namespace glim {
 
 enum class NormPlacement { Pre, Post };
+template <>
+inline const ChoiceNames<NormPlacement> kNames<NormPlacement>{
+    {{"pre", NormPlacement::Pre}, {"post", NormPlacement::Post}}};
 
 template <class F>
 Var residual(NormPlacement placement, const Var& x, LayerNorm& norm, Dropout& dropout, const F& f) {

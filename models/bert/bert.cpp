@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/size_rows.hpp"
 #include "nn/attention/mask.hpp"
 #include "nn/init.hpp"
 #include "tensor/error.hpp"
@@ -40,6 +41,24 @@ void initialise(Module& model, double deviation) {
 }
 
 }  // namespace
+
+Rows BertConfig::rows() {
+  return {{"vocab", &vocab},
+          {"max_len", &max_len},
+          size_rows::layers(layers),
+          size_rows::d_model(d_model),
+          size_rows::heads(heads),
+          size_rows::d_ff(d_ff),
+          size_rows::dropout(dropout),
+          size_rows::norm(norm),
+          size_rows::activation(activation),
+          {"norm_eps", &norm_eps},
+          {"pad", &pad},
+          size_rows::init(init),
+          size_rows::positions(positions, size_rows::kAdded),
+          size_rows::position_base(position_base),
+          size_rows::share_qk(share_qk)};
+}
 
 Bert::Bert(const BertConfig& config)
     : config_(checked(config)),

@@ -24,6 +24,7 @@
 // (learned positions) a sequence longer than max_len; ShapeError unless ids are (B, S).
 #pragma once
 
+#include "models/row.hpp"
 #include "models/transformer/layers.hpp"
 #include "nn/attention/positions.hpp"
 #include "nn/embedding.hpp"
@@ -47,6 +48,7 @@ struct BertConfig {
   double init = 0.02;  // deviation of the initial weights
 
   Index mask() const { return vocab - 1; }
+  Rows rows();
 };
 
 class Bert : public Callable<Bert> {

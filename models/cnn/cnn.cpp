@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "models/size_rows.hpp"
 #include "tensor/error.hpp"
 
 namespace glim {
@@ -32,6 +33,11 @@ CnnLayer::CnnLayer(Index in, Index out, Index kernel)
     : GLIM_NAMED(conv, in, out, kernel, Conv2dOptions{.padding = kernel / 2, .bias = false}),
       GLIM_NAMED(norm, out),
       GLIM_NAMED(pool, Pool::Max, 2) {}
+
+Rows CnnConfig::rows() {
+  return concatenated(ImageSizes::rows(), {size_rows::layers(layers), size_rows::d_model(d_model),
+                                           size_rows::kernel(kernel), size_rows::dropout(dropout)});
+}
 
 Cnn::Cnn(const CnnConfig& c)
     : ImageModel("cnn", c),

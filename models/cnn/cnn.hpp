@@ -27,6 +27,8 @@ namespace glim {
 struct CnnConfig : ImageSizes {
   Index d_model = 64, layers = 3, kernel = 3;
   double dropout = 0.1;
+
+  Rows rows();
 };
 
 class CnnLayer : public Layer {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "models/decoding/scheduled_sampling.hpp"
+#include "models/size_rows.hpp"
 #include "nn/activation.hpp"
 #include "nn/attention/mask.hpp"
 #include "nn/init.hpp"
@@ -93,6 +94,20 @@ ConvOutput ConvDecoder::forward(const Var& g, const ConvMemory& memory, bool nee
     });
   }
   return out;
+}
+
+Rows ConvSeq2SeqConfig::rows() {
+  return {{"src_vocab", &src_vocab},
+          {"tgt_vocab", &tgt_vocab},
+          {"max_len", &max_len},
+          size_rows::layers(encoder_layers, "encoder_layers"),
+          size_rows::decoder_layers(decoder_layers),
+          size_rows::d_model(d_model),
+          size_rows::kernel(kernel),
+          size_rows::dropout(dropout),
+          {"pad", &pad},
+          size_rows::positions(positions, size_rows::kAdded),
+          size_rows::position_base(position_base)};
 }
 
 ConvSeq2Seq::ConvSeq2Seq(const ConvSeq2SeqConfig& c)

@@ -34,6 +34,7 @@
 #include <memory>
 
 #include "models/decoding/sequence_model.hpp"
+#include "models/row.hpp"
 #include "nn/attention/positions.hpp"
 #include "nn/dropout.hpp"
 #include "nn/embedding.hpp"
@@ -51,6 +52,8 @@ struct ConvSeq2SeqConfig {
   Positions positions = Positions::Learned;  // or Sinusoidal, of this base, or None
   double position_base = 10000;
   Index pad = 0;
+
+  Rows rows();
 };
 
 // One layer's GLU(conv(dropout(x))), x (B, T, D) -> u (B, T, D).

@@ -21,11 +21,18 @@
 // Padding stays padding.
 #pragma once
 
+#include "nn/choice.hpp"
 #include "tensor/random.hpp"
 
 namespace glim {
 
 enum class SamplingSchedule { Constant, Linear, Exponential, InverseSigmoid };
+template <>
+inline const ChoiceNames<SamplingSchedule> kNames<SamplingSchedule>{
+    {{"constant", SamplingSchedule::Constant},
+     {"linear", SamplingSchedule::Linear},
+     {"exponential", SamplingSchedule::Exponential},
+     {"inverse-sigmoid", SamplingSchedule::InverseSigmoid}}};
 
 // ValueError for `most` outside [0, 1], steps < 1 (of a ramp), or a negative step.
 double sampling_share(SamplingSchedule schedule, double most, Index steps, Index step);

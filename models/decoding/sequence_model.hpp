@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "models/decoding/decoding.hpp"
+#include "models/row.hpp"
 #include "nn/linear.hpp"
 
 namespace glim {
@@ -65,6 +66,7 @@ class SequenceModel : public Module {
   Index pad() const { return pad_; }
   Index src_vocab() const { return src_vocab_; }
   Index tgt_vocab() const { return tgt_vocab_; }
+  const std::string& sizes() const { return sizes_; }  // JSON, as a file has them
   // Whether it copies words of the source: then it needs SourceBatch::copy_ids.
   bool copies() const { return copies_; }
 
@@ -76,7 +78,8 @@ class SequenceModel : public Module {
         max_len_(c.max_len),
         pad_(c.pad),
         src_vocab_(c.src_vocab),
-        tgt_vocab_(c.tgt_vocab) {
+        tgt_vocab_(c.tgt_vocab),
+        sizes_(to_json(c)) {
     if constexpr (requires { c.copy; }) copies_ = c.copy;
   }
   void require_eval() const;  // StateError
@@ -85,6 +88,7 @@ class SequenceModel : public Module {
   virtual std::unique_ptr<StepDecoder> new_decoder(const SourceBatch& source) = 0;
   std::string name_;
   Index max_len_, pad_, src_vocab_, tgt_vocab_;
+  std::string sizes_;
   bool copies_ = false;
 };
 }  // namespace glim

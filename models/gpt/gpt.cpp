@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "models/size_rows.hpp"
 #include "nn/init.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/index.hpp"
@@ -30,6 +31,29 @@ LayerSizes sizes_of(const GptConfig& c) {
 }
 
 }  // namespace
+
+Rows GptConfig::rows() {
+  return {{"vocab", &vocab},
+          {.name = "context",
+           .field = &context,
+           .help = "tokens of context",
+           .range = kPositive,
+           .option = "block",
+           .from_start = FromStart::AtMost},
+          size_rows::layers(layers),
+          size_rows::d_model(d_model),
+          size_rows::heads(heads),
+          size_rows::d_ff(d_ff),
+          size_rows::dropout(dropout),
+          size_rows::activation(activation, {Activation::Gelu, Activation::GeluTanh}),
+          {"bias", &bias, "biases in layers and norms"},
+          {"norm_eps", &norm_eps},
+          size_rows::init(init),
+          {"never_predicted", &never_predicted},
+          size_rows::positions(positions, size_rows::kAdded),
+          size_rows::position_base(position_base),
+          size_rows::share_qk(share_qk)};
+}
 
 Gpt::Gpt(const GptConfig& config)
     : config_(checked(config)),

@@ -21,6 +21,7 @@
 #include <memory>
 
 #include "models/decoding/decoding.hpp"
+#include "models/row.hpp"
 #include "models/transformer/layers.hpp"
 #include "nn/attention/positions.hpp"
 #include "nn/embedding.hpp"
@@ -42,6 +43,8 @@ struct GptConfig {
       Positions::Learned;  // or Sinusoidal, of this base, or None: the mask alone tells the order
   double position_base = 10000;
   bool share_qk = false;  // one projection for queries and keys
+
+  Rows rows();
 };
 
 class Gpt : public Callable<Gpt> {

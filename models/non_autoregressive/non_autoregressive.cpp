@@ -60,6 +60,16 @@ Tensor soft_copy_weights(const std::vector<Index>& source_lengths,
   return from_vector(w, {rows, length, columns}).to(dtype);
 }
 
+Rows NonAutoregressiveConfig::rows() {
+  Rows all = TransformerConfig::rows();
+  std::erase_if(all, [](const Row& row) { return row.name == "copy"; });
+  return concatenated(all, {{"eos", &eos},
+                            {"length", choice(length),
+                             "length of a non-autoregressive output (long: cut at the first END)"},
+                            {"length_reach", &length_reach},
+                            {"copy_sharpness", &copy_sharpness}});
+}
+
 NonAutoregressive::NonAutoregressive(const NonAutoregressiveConfig& config)
     : SequenceModel("non-autoregressive", config), config_(checked(config)) {
   if (config.length == OutputLength::Predict)

@@ -32,6 +32,9 @@
 namespace glim {
 
 enum class OutputLength { Predict, Long };
+template <>
+inline const ChoiceNames<OutputLength> kNames<OutputLength>{
+    {{"predict", OutputLength::Predict}, {"long", OutputLength::Long}}};
 
 // The sizes of a Transformer; copy must be false.
 struct NonAutoregressiveConfig : TransformerConfig {
@@ -39,6 +42,8 @@ struct NonAutoregressiveConfig : TransformerConfig {
   OutputLength length = OutputLength::Predict;
   Index length_reach = 32;      // the largest |T - S|; larger ones count as this
   double copy_sharpness = 0.3;  // τ
+
+  Rows rows();
 };
 
 class NonAutoregressive : public SequenceModel {

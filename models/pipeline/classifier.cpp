@@ -19,7 +19,7 @@ std::vector<Classified> classified(const Tensor& logits) {
 }
 
 Classifier::Classifier(const ModelFile& m) {
-  DescribedClassifier d = described_classifier(m);
+  DescribedClassifier d = described_classifier(m, Gives::Class);
   labels_ = std::move(d.labels);
   tokenizer_ = std::move(d.tokenizer);
   model_ = loaded_model<SequenceClassifier>(m, d.config, labels_.size(), d.pooling);

@@ -8,16 +8,21 @@ namespace glim {
 namespace {
 
 template <class Model>
-SequenceKind kind_of(const char* name) {
-  using Config = std::remove_cvref_t<decltype(std::declval<const Model&>().config())>;
-  return {name,
-          [](const SequenceModel& model) {
-            return to_json(dynamic_cast<const Model&>(model).config());
-          },
-          [](const ModelFile& m) -> std::unique_ptr<SequenceModel> {
-            return described_model<Model>(m.weights, m.file,
-                                          sizes_from_json<Config>(m.described("model"), m.file));
-          }};
+using ConfigOf = std::remove_cvref_t<decltype(std::declval<const Model&>().config())>;
+
+template <class Model, class Base>
+std::unique_ptr<Base> rebuilt(const ModelFile& m) {
+  return described_model<Model>(m.weights, m.file,
+                                from_json<ConfigOf<Model>>(m.described("model"), m.file));
+}
+
+template <class Model>
+ModelKind of_pairs(const char* name) {
+  return {.name = name, .gives = Gives::Translations, .of_pairs = rebuilt<Model, SequenceModel>};
+}
+template <class Model>
+ModelKind of_images(const char* name) {
+  return {.name = name, .gives = Gives::ImageClass, .of_images = rebuilt<Model, ImageModel>};
 }
 
 TokenizerPtr tokenizer_in(const ModelFile& m, const std::string& name) {
@@ -26,35 +31,43 @@ TokenizerPtr tokenizer_in(const ModelFile& m, const std::string& name) {
 
 }  // namespace
 
-const std::vector<SequenceKind>& sequence_kinds() {
-  static const std::vector<SequenceKind> list = {
-      kind_of<Transformer>("transformer"), kind_of<Seq2SeqRnn>("rnn"), kind_of<ConvSeq2Seq>("conv"),
-      kind_of<NonAutoregressive>("non-autoregressive")};
+const std::vector<ModelKind>& model_kinds() {
+  static const std::vector<ModelKind> list = {of_pairs<Transformer>("transformer"),
+                                              of_pairs<Seq2SeqRnn>("rnn"),
+                                              of_pairs<ConvSeq2Seq>("conv"),
+                                              of_pairs<NonAutoregressive>("non-autoregressive"),
+                                              {"gpt", Gives::Text},
+                                              {"bert", Gives::HiddenTokens},
+                                              of_images<Vit>("vit"),
+                                              of_images<Cnn>("cnn"),
+                                              {"classifier", Gives::Class},
+                                              {"tagger", Gives::TokenClasses}};
   return list;
 }
 
-const SequenceKind* sequence_kind(const std::string& name) {
-  for (const SequenceKind& k : sequence_kinds())
-    if (k.name == name) return &k;
-  return nullptr;
-}
-
-std::string sequence_kind_names() {
+const ModelKind& kind_of(const ModelFile& m) {
   std::string names;
-  for (const SequenceKind& k : sequence_kinds()) names += (names.empty() ? "" : ", ") + k.name;
-  return names;
+  for (const ModelKind& kind : model_kinds()) {
+    if (kind.name == m.kind) return kind;
+    names += (names.empty() ? "" : ", ") + kind.name;
+  }
+  throw FileError(m.file, "holds a model of the unknown kind '" + m.kind + "'; known are " + names);
 }
 
-const SequenceKind& require_translates(const ModelFile& m) {
-  const SequenceKind* kind = sequence_kind(m.kind);
-  if (!kind)
-    throw FileError(m.file, "holds a model of kind '" + m.kind +
-                                "', which does not translate; use one of " + sequence_kind_names());
-  return *kind;
+const ModelKind& require_gives(const ModelFile& m, std::initializer_list<Gives> these,
+                               const std::string& lacks) {
+  std::string names;
+  for (const ModelKind& kind : model_kinds()) {
+    if (std::ranges::find(these, kind.gives) == these.end()) continue;
+    if (kind.name == m.kind) return kind;
+    names += (names.empty() ? "" : ", ") + kind.name;
+  }
+  throw FileError(m.file, "holds a model of kind '" + m.kind + "', which does not " + lacks +
+                              "; use one of kind " + names);
 }
 
 std::unique_ptr<SequenceModel> described_sequence_model(const ModelFile& m) {
-  return require_translates(m).rebuild(m);
+  return require_gives(m, {Gives::Translations}, "translate").of_pairs(m);
 }
 
 TokenizerPair described_tokenizers(const ModelFile& m) {
@@ -73,18 +86,17 @@ TokenizerPtr described_tokenizer(const ModelFile& m, Index tokens) {
 }
 
 GptConfig described_gpt(const ModelFile& m) {
-  m.require_kind("gpt", "continue text");
-  return sizes_from_json<GptConfig>(m.described("model"), m.file);
+  require_gives(m, {Gives::Text}, "continue text");
+  return from_json<GptConfig>(m.described("model"), m.file);
 }
 
 std::pair<BertConfig, TokenizerPtr> described_encoder(const ModelFile& m) {
-  const auto config = sizes_from_json<BertConfig>(m.described("model"), m.file);
+  const auto config = from_json<BertConfig>(m.described("model"), m.file);
   return {config, described_tokenizer(m, config.vocab - 1)};
 }
 
-DescribedClassifier described_classifier(const ModelFile& m, const std::string& kind,
-                                         const std::string& lacks) {
-  m.require_kind(kind, lacks);
+DescribedClassifier described_classifier(const ModelFile& m, Gives gives) {
+  require_gives(m, {gives}, gives == Gives::Class ? "classify sentences" : "label tokens");
   DescribedClassifier d;
   std::tie(d.config, d.tokenizer) = described_encoder(m);
   d.labels = Labels::from_json(m.described("labels"), m.file);
@@ -93,29 +105,14 @@ DescribedClassifier described_classifier(const ModelFile& m, const std::string& 
 }
 
 DescribedImageModel described_image_model(const ModelFile& m) {
-  if (m.kind != "vit" && m.kind != "cnn")
-    throw FileError(m.file,
-                    "holds a model of kind '" + m.kind +
-                        "', which does not classify images; use one of kind 'vit' or 'cnn'");
-  const std::string& sizes = m.described("model");
-  DescribedImageModel d;
-  d.labels = Labels::from_json(m.described("labels"), m.file);
-  auto take = [&](auto config, auto* like) {
-    if (d.labels.size() != config.classes)
-      throw FileError(m.file, "has " + std::to_string(d.labels.size()) + " labels, its model " +
-                                  std::to_string(config.classes) + " classes");
-    d.model = described_model<std::remove_pointer_t<decltype(like)>>(m.weights, m.file, config);
-  };
-  if (m.kind == "cnn")
-    take(sizes_from_json<CnnConfig>(sizes, m.file), static_cast<Cnn*>(nullptr));
-  else
-    take(sizes_from_json<VitConfig>(sizes, m.file), static_cast<Vit*>(nullptr));
+  const ModelKind& kind = require_gives(m, {Gives::ImageClass}, "classify images");
+  DescribedImageModel d{nullptr, Labels::from_json(m.described("labels"), m.file)};
+  const Index classes = from_json<ImageSizes>(m.described("model"), m.file).classes;
+  if (d.labels.size() != classes)
+    throw FileError(m.file, "has " + std::to_string(d.labels.size()) + " labels, its model " +
+                                std::to_string(classes) + " classes");
+  d.model = kind.of_images(m);
   return d;
-}
-
-std::string sizes_json(const ImageModel& model) {
-  const auto* cnn = dynamic_cast<const Cnn*>(&model);
-  return cnn ? to_json(cnn->config()) : to_json(dynamic_cast<const Vit&>(model).config());
 }
 
 double room_for(const StateDict& weights) {

@@ -4,32 +4,51 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "models/bert/bert.hpp"
+#include "models/cnn/cnn.hpp"
+#include "models/conv/conv_seq2seq.hpp"
+#include "models/gpt/gpt.hpp"
+#include "models/non_autoregressive/non_autoregressive.hpp"
 #include "models/pipeline/labels.hpp"
 #include "models/pipeline/model_file.hpp"
-#include "models/pipeline/sizes.hpp"
+#include "models/rnn/seq2seq_rnn.hpp"
 #include "models/tokenizers/tokenizer.hpp"
+#include "models/transformer/transformer.hpp"
+#include "models/vit/vit.hpp"
 #include "tensor/interrupt.hpp"
 
 namespace glim {
 
-// A kind of model from a source to a target sequence.
-struct SequenceKind {
-  std::string name;
-  std::string (*sizes)(const SequenceModel& model);  // as JSON
-  // A model of these sizes, without its weights.
-  std::unique_ptr<SequenceModel> (*rebuild)(const ModelFile& file);
-};
-const std::vector<SequenceKind>& sequence_kinds();
-const SequenceKind* sequence_kind(const std::string& name);  // null if there is none
-std::string sequence_kind_names();                           // "transformer, rnn"
+// What a trained model gives a user, and what it reads for it.
+enum class Gives { Translations, Text, HiddenTokens, Class, TokenClasses, ImageClass };
+template <>
+inline const ChoiceNames<Gives> kNames<Gives>{{{"translations", Gives::Translations},
+                                               {"text", Gives::Text},
+                                               {"hidden tokens", Gives::HiddenTokens},
+                                               {"class", Gives::Class},
+                                               {"token classes", Gives::TokenClasses},
+                                               {"image class", Gives::ImageClass}}};
 
-// FileError for a model of another kind.
-const SequenceKind& require_translates(const ModelFile& file);
+// A kind of model, as a file names it. A model of pairs or images is built from its sizes alone, without its weights.
+struct ModelKind {
+  std::string name;
+  Gives gives;
+  std::unique_ptr<SequenceModel> (*of_pairs)(const ModelFile& file) = nullptr;
+  std::unique_ptr<ImageModel> (*of_images)(const ModelFile& file) = nullptr;
+};
+const std::vector<ModelKind>& model_kinds();
+// FileError for a kind that there is not.
+const ModelKind& kind_of(const ModelFile& file);
+// The kind of a file's model, which gives one of these. FileError that says what it `lacks`, with the kinds that do.
+const ModelKind& require_gives(const ModelFile& file, std::initializer_list<Gives> these,
+                               const std::string& lacks);
+
 // Without its weights.
 std::unique_ptr<SequenceModel> described_sequence_model(const ModelFile& file);
 TokenizerPair described_tokenizers(const ModelFile& file);
@@ -45,10 +64,8 @@ struct DescribedClassifier {
   Labels labels;
   Pooling pooling = Pooling::Mean;
 };
-// Of kind classifier or tagger; `lacks` is what a model of another kind does not do.
-DescribedClassifier described_classifier(const ModelFile& file,
-                                         const std::string& kind = "classifier",
-                                         const std::string& lacks = "classify sentences");
+// Of a file whose model gives classes, of sentences or of tokens.
+DescribedClassifier described_classifier(const ModelFile& file, Gives gives);
 
 // A classifier of images, without its weights.
 struct DescribedImageModel {
@@ -56,7 +73,6 @@ struct DescribedImageModel {
   Labels labels;
 };
 DescribedImageModel described_image_model(const ModelFile& file);
-std::string sizes_json(const ImageModel& model);
 
 // More than a model of these weights takes while it is built, its table of positions aside.
 double room_for(const StateDict& weights);

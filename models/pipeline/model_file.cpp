@@ -16,12 +16,6 @@ const std::string& ModelFile::described(const std::string& name) const {
   return at->second;
 }
 
-void ModelFile::require_kind(const std::string& wanted, const std::string& lacks) const {
-  if (kind != wanted)
-    throw FileError(file, "holds a model of kind '" + kind + "', which does not " + lacks +
-                              "; use one of kind '" + wanted + "'");
-}
-
 std::string model_file(const std::string& path) {
   namespace fs = std::filesystem;
   auto status = [](const std::string& file) {

@@ -34,8 +34,6 @@ struct ModelFile {
 
   // An entry of the description; FileError when it is absent.
   const std::string& described(const std::string& name) const;
-  // FileError for a model of another kind; `lacks`: what such a model does not do.
-  void require_kind(const std::string& wanted, const std::string& lacks) const;
 };
 
 // The file of a model: the path itself or, in a folder, the first that exists of average, best and last.

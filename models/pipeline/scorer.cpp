@@ -38,18 +38,16 @@ Score score_of(const Var& logits, const Tensor& target, Index pad) {
 double Score::perplexity() const { return std::exp(-log_prob / static_cast<double>(tokens)); }
 
 Scorer::Scorer(const ModelFile& m) : file_(m.file), kind_(m.kind) {
-  if (kind_ == "gpt") {
+  const ModelKind& kind =
+      require_gives(m, {Gives::Text, Gives::Translations}, "give a text a probability");
+  if (kind.gives == Gives::Text) {
     const TextGenerator generator(m);
     language_ = generator.model();
     tokenizers_ = {generator.tokenizer(), generator.tokenizer()};
-  } else if (sequence_kind(kind_)) {
+  } else {
     const Translator translator(m);
     translating_ = translator.model();
     tokenizers_ = translator.tokenizers();
-  } else {
-    throw FileError(file_, "holds a model of kind '" + kind_ +
-                               "', which gives no text a probability; use one of gpt, " +
-                               sequence_kind_names());
   }
 }
 

@@ -12,7 +12,7 @@
 namespace glim {
 
 Tagger::Tagger(const ModelFile& m) {
-  DescribedClassifier d = described_classifier(m, "tagger", "label tokens");
+  DescribedClassifier d = described_classifier(m, Gives::TokenClasses);
   labels_ = std::move(d.labels);
   tokenizer_ = std::move(d.tokenizer);
   model_ = loaded_model<TokenClassifier>(m, d.config, labels_.size());

@@ -1,5 +1,6 @@
 #include "models/rnn/seq2seq_rnn.hpp"
 
+#include "models/size_rows.hpp"
 #include "nn/attention/mask.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -41,6 +42,22 @@ Var joined(const Seq2SeqRnn::Readout& r) {
 }
 
 }  // namespace
+
+Rows Seq2SeqRnnConfig::rows() {
+  return {{"src_vocab", &src_vocab},
+          {"tgt_vocab", &tgt_vocab},
+          {"max_len", &max_len},
+          size_rows::layers(layers),
+          size_rows::d_model(d_model),
+          {"d_embed", &d_embed, "width of a recurrent model's embeddings", kPositive},
+          {"cell", choice(cell, {CellKind::Gru, CellKind::Lstm, CellKind::Tanh}),
+           "cell of a recurrent model"},
+          {"attention", choice(attention),
+           "attention of a recurrent model (none: the encoder's last state is all that is read)"},
+          size_rows::dropout(dropout),
+          {"pad", &pad},
+          size_rows::copy(copy)};
+}
 
 Seq2SeqRnn::Seq2SeqRnn(const Seq2SeqRnnConfig& config)
     : SequenceModel("seq2seq_rnn", config),

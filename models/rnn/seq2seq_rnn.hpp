@@ -36,6 +36,7 @@
 
 #include "models/copy/copy.hpp"
 #include "models/decoding/sequence_model.hpp"
+#include "models/row.hpp"
 #include "nn/attention/scored.hpp"
 #include "nn/dropout.hpp"
 #include "nn/embedding.hpp"
@@ -54,6 +55,8 @@ struct Seq2SeqRnnConfig {
   Index pad = 0;
   bool copy = false;
   Index unk = 3;
+
+  Rows rows();
 };
 
 class Seq2SeqRnn : public SequenceModel {

@@ -63,6 +63,9 @@ class EncoderLayer : public Callable<EncoderLayer> {
 
 // The vector of a whole sequence: that of its first position (of an image: the class token), or the mean.
 enum class Pooling { First, Mean };
+template <>
+inline const ChoiceNames<Pooling> kNames<Pooling>{
+    {{"first", Pooling::First}, {"mean", Pooling::Mean}}};
 
 // Keys and values that a decoder layer keeps of the positions already decoded.
 struct DecoderLayerCache {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/decoding/scheduled_sampling.hpp"
+#include "models/size_rows.hpp"
 #include "nn/attention/mask.hpp"
 #include "nn/init.hpp"
 #include "tensor/error.hpp"
@@ -11,6 +12,39 @@
 #include "tensor/ops/reduce.hpp"
 
 namespace glim {
+
+Rows TransformerConfig::rows() {
+  return {
+      {"src_vocab", &src_vocab},
+      {"tgt_vocab", &tgt_vocab},
+      {"max_len", &max_len},
+      size_rows::layers(encoder_layers, "encoder_layers"),
+      size_rows::decoder_layers(decoder_layers),
+      size_rows::d_model(d_model),
+      size_rows::heads(heads),
+      size_rows::d_ff(d_ff),
+      size_rows::dropout(dropout),
+      {.name = "attention_dropout", .field = &attention_dropout,
+       .help = "dropout of attention (without: as --dropout)", .range = kShare,
+       .from_start = FromStart::Default},
+      {.name = "activation_dropout", .field = &activation_dropout,
+       .help = "dropout of the feed-forward's hidden layer (without: as --dropout)",
+       .range = kShare, .from_start = FromStart::Default},
+      size_rows::norm(norm),
+      size_rows::activation(activation),
+      {"tie", choice(tie), "weights shared by embeddings and generator"},
+      {"bias", &bias},
+      {"norm_eps", &norm_eps},
+      {"final_norm", &final_norm},
+      {"embedding_init", &embedding_init,
+       "deviation of the initial embeddings (0: xavier-uniform, as other matrices)", kNotNegative},
+      {"recompute", choice(recompute), "layers that backward runs again to save memory"},
+      {"pad", &pad},
+      size_rows::copy(copy),
+      size_rows::positions(positions),
+      size_rows::position_base(position_base),
+      size_rows::share_qk(share_qk)};
+}
 
 const TransformerConfig& checked(const TransformerConfig& c, std::string_view model) {
   auto fail = [&](const std::string& problem) { throw ValueError(model, problem); };

@@ -24,6 +24,7 @@
 
 #include "models/copy/copy.hpp"
 #include "models/decoding/sequence_model.hpp"
+#include "models/row.hpp"
 #include "models/transformer/layers.hpp"
 #include "nn/attention/positions.hpp"
 #include "nn/embedding.hpp"
@@ -31,8 +32,14 @@
 namespace glim {
 
 enum class Tie { None, Decoder, All };
+template <>
+inline const ChoiceNames<Tie> kNames<Tie>{
+    {{"none", Tie::None}, {"decoder", Tie::Decoder}, {"all", Tie::All}}};
 // The stacks whose layers backward runs again (models/transformer/layers.hpp).
 enum class Recompute { None, Encoder, All };
+template <>
+inline const ChoiceNames<Recompute> kNames<Recompute>{
+    {{"none", Recompute::None}, {"encoder", Recompute::Encoder}, {"all", Recompute::All}}};
 
 struct TransformerConfig : LayerSizes {
   Index src_vocab = 0, tgt_vocab = 0;
@@ -47,6 +54,8 @@ struct TransformerConfig : LayerSizes {
   Index pad = 0;
   bool copy = false;
   Index unk = 3;  // the target embedding of a copied word
+
+  Rows rows();
 };
 
 // Returns `config`. ValueError, naming the model, for sizes that make no model.

@@ -14,8 +14,12 @@ const ImageSizes& checked(const std::string& kind, const ImageSizes& s) {
 
 }  // namespace
 
-ImageModel::ImageModel(const std::string& kind, const ImageSizes& sizes)
-    : kind_(kind), sizes_(checked(kind, sizes)) {}
+Rows ImageSizes::rows() {
+  return {{"channels", &channels}, {"height", &height}, {"width", &width}, {"classes", &classes}};
+}
+
+ImageModel::ImageModel(const std::string& kind, std::string described, const ImageSizes& sizes)
+    : kind_(kind), described_(std::move(described)), sizes_(checked(kind, sizes)) {}
 
 Var ImageModel::forward(const Var& images) {
   const ImageSizes& s = sizes_;

@@ -35,6 +35,7 @@ struct VitConfig : ImageSizes {
   bool share_qk = false;  // one projection for queries and keys
 
   Index patches() const { return height / patch * (width / patch); }
+  Rows rows();
 };
 
 class Vit : public ImageModel {

@@ -16,11 +16,18 @@
 // x is not (..., T, D); ValueError for a negative offset.
 #pragma once
 
+#include "nn/choice.hpp"
 #include "nn/dropout.hpp"
 
 namespace glim {
 
 enum class Positions { Sinusoidal, Learned, Rotary, Alibi, None };
+template <>
+inline const ChoiceNames<Positions> kNames<Positions>{{{"sinusoidal", Positions::Sinusoidal},
+                                                       {"learned", Positions::Learned},
+                                                       {"rotary", Positions::Rotary},
+                                                       {"alibi", Positions::Alibi},
+                                                       {"none", Positions::None}}};
 // Whether attention has them, and nothing is added to the embeddings.
 inline bool is_relative(Positions p) { return p == Positions::Rotary || p == Positions::Alibi; }
 

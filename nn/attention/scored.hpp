@@ -20,12 +20,20 @@
 // DTypeError unless keep is bool.
 #pragma once
 
+#include "nn/choice.hpp"
 #include "nn/linear.hpp"
 
 namespace glim {
 
 // A model with this choice may be made without attention (None). A ScoredAttention of None is a ValueError.
 enum class AttentionScore { Additive, Dot, General, Concat, None };
+template <>
+inline const ChoiceNames<AttentionScore> kNames<AttentionScore>{
+    {{"additive", AttentionScore::Additive},
+     {"dot", AttentionScore::Dot},
+     {"general", AttentionScore::General},
+     {"concat", AttentionScore::Concat},
+     {"none", AttentionScore::None}}};
 
 class ScoredAttention : public Module {
  public:

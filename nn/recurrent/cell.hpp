@@ -16,11 +16,15 @@
 // Errors: ShapeError, DTypeError for operands that do not fit.
 #pragma once
 
+#include "nn/choice.hpp"
 #include "nn/module.hpp"
 
 namespace glim {
 
 enum class CellKind { Tanh, Relu, Gru, Lstm };
+template <>
+inline const ChoiceNames<CellKind> kNames<CellKind>{
+    {{"gru", CellKind::Gru}, {"lstm", CellKind::Lstm}, {"rnn", CellKind::Tanh}}};
 std::string_view name_of(CellKind kind);  // "RNN", "RNN", "GRU", "LSTM"
 Index gates_of(CellKind kind);            // 1, 1, 3, 4
 Index parts_of(CellKind kind);            // of the state: 1, and 2 for an LSTM

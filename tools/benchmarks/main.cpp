@@ -16,7 +16,6 @@
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/waiting.hpp"
 #include "tools/common/output.hpp"
-#include "tools/train/option_names.hpp"
 
 namespace {
 
@@ -59,7 +58,7 @@ int main(int argc, char** argv) {
   auto measured = [&](const char* verb, const char* help, std::function<void(Recompute)> run) {
     command(verb, help, [&, run] {
       UseForm use(explicit_ops ? OpForm::Explicit : OpForm::Fused);
-      run(parse_choice<Recompute>("recompute", recompute));
+      run(kNames<Recompute>.parse("--recompute", recompute));
     });
     Command& c = commands.back();
     c.argument("name", &name, "what to measure");

@@ -24,7 +24,7 @@ struct StepProfile {
 void profiled_steps(const Setting& s, int steps, const StepProfile& profile);
 // A table of a step's time by op, beside the least that products and memory allow (profile.cpp).
 void print_profile(const Setting& s, int steps);
-// The hash of all weights after `steps` steps (tools/train/fingerprint.hpp).
+// The hash of all weights after `steps` steps (tools/kinds/fingerprint.hpp).
 std::string weights_after(const Setting& s, int steps, Recompute recompute);
 
 // One op forward and backward (NAME "forward only" ops say so), by name; ValueError if unknown.

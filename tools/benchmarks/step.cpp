@@ -7,7 +7,7 @@
 #include "tensor/clock.hpp"
 #include "tensor/error.hpp"
 #include "tools/benchmarks/measures.hpp"
-#include "tools/train/fingerprint.hpp"
+#include "tools/kinds/fingerprint.hpp"
 
 namespace glim::bench {
 namespace {

@@ -1,54 +1,39 @@
 #include "tools/cli/command.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tools/common/escape.hpp"
 #include "tools/common/nearest.hpp"
-#include "tools/train/option_list.hpp"
+#include "tools/kinds/kind.hpp"
 
 namespace glim {
 namespace {
 
-template <class T>
-std::string set_number(const Option& o, T& field, const std::string& text) {
-  const char *begin = text.data(), *end = begin + text.size();
-  if (end - begin > 1 && *begin == '+') ++begin;
-  T value{};
-  auto [stop, error] = std::from_chars(begin, end, value);
-  if (error == std::errc::result_out_of_range)
-    return fmt::format("'{}' is beyond what can be stored", text);
-  if (error != std::errc() || stop != end)
-    return fmt::format("'{}' is not a {}", text,
-                       std::is_same_v<T, double> ? "number"
-                       : std::is_unsigned_v<T>   ? "whole number from 0"
-                                                 : "whole number");
-  if (std::string problem = o.range.refuse(static_cast<double>(value)); !problem.empty())
-    return fmt::format("{}, not {}", problem, text);
-  field = value;
-  return {};
-}
-
-std::string quoted(const std::string& text) { return in_toml(in_json(nlohmann::json(text))); }
+std::string toml_text(const std::string& text) { return in_toml(in_json(nlohmann::json(text))); }
 
 // A field's value as the help shows it, or as a configuration has it.
 std::string value_text(const Field& any, bool toml) {
-  auto text = [&]<class T>(const T* field) -> std::string {
-    if constexpr (std::is_same_v<T, bool>) {
+  auto text = [&]<class T>(const T& field) -> std::string {
+    if constexpr (std::is_same_v<T, Choice>) {
+      return toml ? toml_text(field.get()) : field.get();
+    } else if constexpr (std::is_same_v<T, bool*>) {
       return !toml ? "" : *field ? "true" : "false";
-    } else if constexpr (std::is_same_v<T, std::string>) {
-      if (toml) return quoted(*field);
+    } else if constexpr (std::is_same_v<T, std::string*>) {
+      if (toml) return toml_text(*field);
       return std::ranges::all_of(*field, [](char c) { return c > ' '; }) ? *field : "";
-    } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+    } else if constexpr (std::is_same_v<T, std::vector<std::string>*>) {
       std::vector<std::string> list;
-      for (const std::string& v : *field) list.push_back(quoted(v));
+      for (const std::string& v : *field) list.push_back(toml_text(v));
       return toml ? fmt::format("[{}]", fmt::join(list, ", ")) : "";
-    } else if constexpr (std::is_same_v<T, std::optional<double>>) {
-      return *field ? fmt::format("{:.6g}", **field) : "";
+    } else if constexpr (std::is_same_v<T, std::optional<double>*> ||
+                         std::is_same_v<T, std::optional<bool>*>) {
+      return *field ? fmt::format("{:.6g}", static_cast<double>(**field)) : "";
+    } else if constexpr (std::is_same_v<T, double*>) {
+      return fmt::format("{:.6g}", *field);
     } else {
-      return fmt::format(std::is_same_v<T, double> ? "{:.6g}" : "{}", *field);
+      return fmt::format("{}", *field);
     }
   };
   return std::visit(text, any);
@@ -74,14 +59,38 @@ Option& Command::option(const std::string& option_name, Field field, const std::
   return options.emplace_back(std::move(o));
 }
 
-Option& Command::option(const TrainOption& t, TrainOptions& options_filled) {
-  Field field = std::visit([&](auto m) -> Field { return &(options_filled.*m); }, t.member);
-  Option& o = option(t.name, field, t.help, t.range);
-  o.group = t.group;
-  o.choices = t.choices;
-  o.kinds = t.kinds;
-  o.decides = t.decides;
+Option& Command::option(const Row& row) {
+  Option& o = option(dashed(row.key()), row.field, row.help, row.range);
+  o.group = row.group;
+  o.choices = row.names();
+  o.decides = row.decides;
   return o;
+}
+
+void add_training_options(Command& command, TrainOptions& options,
+                          const std::function<bool(const Row&)>& wanted) {
+  auto take = [&](const Row& row, const Kind* of_kind) {
+    if (row.help.empty() || (wanted && !wanted(row))) return;
+    Option* o = command.find(dashed(row.key()));
+    if (!o) {
+      o = &command.option(row);
+      if (const auto owners = kinds_with(row.key()); owners.size() < kinds().size())
+        o->kinds = owners;
+    }
+    if (!of_kind) return;
+    o->of_kind.emplace(of_kind, row.field);
+    for (const std::string& name : row.names())  // those that some kind has
+      if (std::ranges::find(o->choices, name) == o->choices.end()) o->choices.push_back(name);
+  };
+  bool sized = false;
+  for (const Row& row : options.table()) {
+    if (!sized && row.group == std::string_view("Model")) {
+      sized = true;
+      for (const Kind* kind : kinds())
+        for (const Row& size : options.sizes.at(kind->name).rows()) take(size, kind);
+    }
+    take(row, nullptr);
+  }
 }
 
 Option& Command::argument(const std::string& option_name, Field field, const std::string& what) {
@@ -103,7 +112,16 @@ bool Command::given(std::string_view option_name) const {
 
 bool Command::applies(const Option& option) const {
   const Option* kind = find("kind");
-  return !kind || option.kinds.empty() || lists(option.kinds, *std::get<std::string*>(kind->field));
+  return !kind || option.kinds.empty() ||
+         std::ranges::any_of(option.kinds, [&](const Kind* owner) {
+           return owner->name == *std::get<std::string*>(kind->field);
+         });
+}
+
+void Command::choose_kind(const std::string& kind) {
+  const Kind& chosen = kind_named(kind);
+  for (Option& o : options)
+    if (const auto own = o.of_kind.find(&chosen); own != o.of_kind.end()) o.field = own->second;
 }
 
 bool Command::has_usual() const { return std::ranges::any_of(options, &Option::usual); }
@@ -142,24 +160,17 @@ std::string set_option(Option& option, const std::vector<std::string>& values) {
       if (std::find(option.choices.begin(), option.choices.end(), v) == option.choices.end())
         return fmt::format("'{}' is not one of {}{}", v, fmt::join(option.choices, ", "),
                            did_you_mean(v, option.choices));
-  const std::string& last = values.back();
-  auto set = [&]<class T>(T* field) -> std::string {
-    if constexpr (std::is_same_v<T, bool>) {
-      *field = last == "true" || last == "1" || last == "on" || last == "yes";
-      if (!*field && last != "false" && last != "0" && last != "off" && last != "no")
-        return fmt::format("'{}' is neither true nor false", last);
-    } else if constexpr (std::is_same_v<T, std::string>) {
-      *field = last;
-    } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-      *field = values;
-    } else if constexpr (std::is_same_v<T, std::optional<double>>) {
-      return set_number(option, field->emplace(), last);
-    } else {
-      return set_number(option, *field, last);
-    }
-    return {};
-  };
-  std::string problem = std::visit(set, option.field);
+  std::string problem;
+  if (auto* list = std::get_if<std::vector<std::string>*>(&option.field))
+    **list = values;
+  else
+    problem = assign(option, values.back());
+  for (const auto& [kind, field] : option.of_kind) {
+    if (!problem.empty()) break;
+    Row own = option;
+    own.field = field;
+    problem = assign(own, values.back());
+  }
   if (problem.empty()) option.given = true;
   return problem;
 }

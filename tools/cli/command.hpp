@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -13,33 +14,25 @@
 #include <variant>
 #include <vector>
 
-#include "tools/common/range.hpp"
+#include "models/row.hpp"
 
 namespace glim {
 
-struct TrainOption;
+struct Kind;
 struct TrainOptions;
 
-// Where the value of an option goes. A bool is a flag, which takes no value.
-using Field = std::variant<bool*, int*, std::int64_t*, std::uint64_t*, double*,
-                           std::optional<double>*, std::string*, std::vector<std::string>*>;
-
-struct Option {
-  std::string name;  // "beam" for --beam
-  Field field;
-  std::string help;
+// A row whose name is that of the command line, "beam" for --beam. A bool is a flag, which takes no value.
+struct Option : Row {
+  std::map<const Kind*, Field> of_kind;     // of a size: the field that each kind has; all are set
+  std::vector<const Kind*> kinds;           // that have it, where not all do
   std::string group;                        // its heading in the help
   std::optional<std::string> default_text;  // instead of the value that the field has
   bool argument = false;                    // given without its name
   bool required = false;                    // must be given
   bool in_config = true;                    // a configuration file may have it
   char delimiter = 0;                       // between the values of a list that are given as one
-  std::vector<std::string> choices;         // the only values, where there are any
-  Range range;                              // of a number; the help says it
-  std::string kinds;               // the kinds of model that have it, where not all do: "gpt, bert"
   bool usual = false;              // `--help` shows it; all where none is
   bool hidden = false;             // taken but not shown: none of the verb's kinds has it
-  bool decides = false;            // the defaults of others depend on it
   std::vector<std::string> typed;  // on the command line
   bool given = false;              // by the command line, or by a configuration file
   std::string origin;              // where the value is from: "run.toml:3"; empty: a default
@@ -66,8 +59,8 @@ class Command {
   // Adds an option, under the heading of the one before it. Its default is what the field holds now.
   Option& option(const std::string& option_name, Field field, const std::string& what,
                  const Range& range = {});
-  // The option of a training run that fills its field of `options`.
-  Option& option(const TrainOption& text, TrainOptions& options);
+  // The option of a row, under the row's heading.
+  Option& option(const Row& row);
   // The same without a name on the command line.
   Option& argument(const std::string& option_name, Field field, const std::string& what);
 
@@ -78,6 +71,8 @@ class Command {
   bool given(std::string_view option_name) const;
   // Whether the option belongs to the kind of model that is chosen (any, without an option `kind`).
   bool applies(const Option& option) const;
+  // From here on the fields of sizes are those of this kind.
+  void choose_kind(const std::string& kind);
   // Whether `--help` shows only some of the options.
   bool has_usual() const;
 
@@ -88,6 +83,10 @@ class Command {
   std::function<void(Command&)> adjust;  // gives what was not given its default
   std::function<void(Command&)> run;
 };
+
+// The options of a training run that fill the fields of `options`: of data and training, and the sizes of every kind.
+void add_training_options(Command& command, TrainOptions& options,
+                          const std::function<bool(const Row&)>& wanted = {});
 
 // Converts and stores what was given. Returns what is wrong with it, or nothing.
 std::string set_option(Option& option, const std::vector<std::string>& values);

@@ -8,7 +8,7 @@
 #include "tools/cli/suggest.hpp"
 #include "tools/common/output.hpp"
 #include "tools/data/corpus/records.hpp"
-#include "tools/train/option_list.hpp"
+#include "tools/kinds/kind.hpp"
 
 namespace glim {
 namespace {
@@ -112,6 +112,16 @@ void store(Option& o) {
   o.origin = kCommandLine;
 }
 
+// An option of another kind of model would be ignored.
+[[noreturn]] void refuse_of_other_kind(const Command& command, const Option& o) {
+  std::string key = o.name;
+  std::ranges::replace(key, '-', '_');
+  const Kind& kind = kind_named(*std::get<std::string*>(command.find("kind")->field));
+  const std::string problem = not_an_option_of(kind, key);
+  if (o.origin == kCommandLine) throw UsageError("--" + o.name + ": " + problem);
+  throw FileError(o.origin, o.name + " " + problem);
+}
+
 void print_help(const About& about, Command& command, const Line& line) {
   for (Option* o : line.given)
     if (o->decides) store(*o);
@@ -176,10 +186,7 @@ Command* parse_command_line(const About& about, std::vector<Command>& commands, 
   if (command.adjust) command.adjust(command);  // the model of --init-from says the kind
   // A file may name every option, as the one that a run leaves does.
   for (const Option& o : command.options)
-    if (o.origin == kCommandLine && !command.applies(o))
-      throw UsageError(
-          "--" + o.name + ": " +
-          not_an_option_of(*std::get<std::string*>(command.find("kind")->field), o.kinds));
+    if (o.given && !command.applies(o)) refuse_of_other_kind(command, o);
   if (!line.show_config) return &command;
   print(effective_config(about, command));
   return nullptr;

@@ -38,6 +38,7 @@ void apply_config(Command& command, const std::vector<Command>& all, const std::
                       fmt::format("{} is given in line {} already", o->name, before->second));
     if (o->given) continue;
     const bool takes_text = std::holds_alternative<std::string*>(o->field) ||
+                            std::holds_alternative<Choice>(o->field) ||
                             std::holds_alternative<std::vector<std::string>*>(o->field);
     if (e.quoted && !takes_text)
       throw FileError(place, o->name + ": leave out the quotation marks, which make it a text");
@@ -54,7 +55,7 @@ std::string effective_config(const About& about, const Command& command) {
     std::string lines;
     for (const Option* o : group.options) {
       std::string value = toml_value(*o);
-      if (!o->in_config || (!o->given && (value == "\"\"" || value == "[]"))) continue;
+      if (!o->in_config || (!o->given && (value.empty() || value == "\"\"" || value == "[]"))) continue;
       lines += fmt::format("{:<40} # {}\n", o->name + " = " + value,
                            o->origin.empty() ? "default" : visible(o->origin));
     }

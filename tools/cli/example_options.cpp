@@ -1,39 +1,48 @@
 #include "tools/cli/example_options.hpp"
 
 #include "tensor/error.hpp"
-#include "tools/inspect/example_list.hpp"
-#include "tools/train/option_list.hpp"
-#include "tools/train/presets.hpp"
+#include "tools/kinds/presets.hpp"
 
 namespace glim {
 
+namespace {
+
+// The sizes but for dropout, which has a meaning of its own here.
+bool of_fresh_model(const Row& row) {
+  const bool size = row.group == std::string_view("Model") && !row.from_start;
+  return row.fresh || size;
+}
+
+}  // namespace
+
 void add_example_options(Command& command, ExampleOptions& options, bool backward) {
-  each_example_option(options,
-                      [&]<class T>(Changed changed, const char* name, T& field, const char* help,
-                                   const Range& range = {}, std::optional<std::string> shown = {}) {
-                        if constexpr (std::is_constructible_v<Field, T*>) {
-                          if (changed == Changed::Backward && !backward) return;
-                          Option& o = command.option(name, &field, help, range);
-                          o.group = changed == Changed::Nothing ? "" : "Changes";
-                          o.default_text = shown;
-                        }
-                      });
+  auto add = [&](const Rows& rows, const char* group) {
+    for (const Row& row : rows) command.option(row).group = group;
+  };
+  add(options.rows(), "");
+  add(options.changes.forward_rows(), "Changes");
+  if (backward) add(options.changes.backward_rows(), "Changes");
   command.option("fresh", &options.init, "a fresh model instead, with these sizes:").group =
       "Fresh model";
-  for (const TrainOption& t : train_options())
-    if (t.fresh) command.option(t, options.fresh).group = "Fresh model";
+  const std::size_t before = command.options.size();
+  add_training_options(command, options.fresh, of_fresh_model);
+  for (std::size_t i = before; i < command.options.size(); ++i)
+    command.options[i].group = "Fresh model";
   command.adjust = [&options](Command& c) {
-    apply_preset(options.fresh,
-                 [&](const char* name) { return train_option(name).fresh && c.given(name); });
+    c.choose_kind(options.fresh.kind);
+    apply_preset(options.fresh, [&](const std::string& name) {
+      const Option* o = c.find(name);  // dropout and label-smoothing are changes of a pass here
+      return o && o->group == "Fresh model" && o->given;
+    });
   };
 }
 
 void check_example_options(const Command& command, const ExampleOptions& options) {
   auto given = [&](const std::string& name) { return command.given(name); };
   if (!options.init)
-    for (const TrainOption& t : train_options())
-      if (t.fresh && given(t.name))
-        throw ValueError("--" + t.name, "belongs to a fresh model: give --fresh, or leave it out");
+    for (const Option& o : command.options)
+      if (o.group == "Fresh model" && o.name != "fresh" && o.given)
+        throw ValueError("--" + o.name, "belongs to a fresh model: give --fresh, or leave it out");
   if (options.init && given("model"))
     throw ValueError("--model", "is a trained model, --fresh a fresh one: give one of them");
   for (auto [name, text] : {std::pair{"sentence", &options.source},

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "tools/cli/command.hpp"
-#include "tools/inspect/example.hpp"
+#include "tools/kinds/example.hpp"
 
 namespace glim {
 
-// The options of tools/inspect/example_list.hpp, those that change gradients if `backward`, and --fresh with the sizes
+// The options of an example (tools/kinds/example.hpp), those that change gradients if `backward`, and --fresh with the sizes
 // of a fresh model. `options` outlives the command.
 void add_example_options(Command& command, ExampleOptions& options, bool backward);
 

@@ -15,7 +15,7 @@
 #include "tensor/simd/isa.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/verbs/verbs.hpp"
-#include "tools/train/processes.hpp"
+#include "tools/common/processes.hpp"
 
 namespace {
 

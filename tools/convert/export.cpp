@@ -9,6 +9,7 @@
 #include "tensor/ops/index.hpp"
 #include "tools/convert/convert.hpp"
 #include "tools/convert/formats.hpp"
+#include "tools/kinds/kind.hpp"
 
 namespace glim {
 namespace {
@@ -32,7 +33,7 @@ Metadata torch_metadata(const Checkpoint& checkpoint, const SequenceModel& model
                                    {"num_decoder_layers", c.decoder_layers},
                                    {"dim_feedforward", c.d_ff},
                                    {"dropout", c.dropout},
-                                   {"activation", name_of(c.activation)},
+                                   {"activation", kNames<Activation>.print(c.activation)},
                                    {"layer_norm_eps", c.norm_eps},
                                    {"norm_first", c.norm == NormPlacement::Pre}};
   Metadata metadata = checkpoint.description;  // model and tokenizers
@@ -49,7 +50,7 @@ Metadata nanogpt_metadata(const Checkpoint& checkpoint, const TextGenerator& m) 
   };
   if (c.d_ff != 4 * c.d_model) refuse("has --d-ff other than 4 times --d-model");
   if (c.activation != Activation::Gelu)
-    refuse("has the activation " + std::string(name_of(c.activation)));
+    refuse("has the activation " + kNames<Activation>.print(c.activation));
   if (c.positions != Positions::Learned)
     refuse("has --positions " + kNames<Positions>.print(c.positions));
   if (c.share_qk) refuse("has one projection for queries and keys (--share-qk)");
@@ -85,14 +86,14 @@ void export_model(const std::string& to, const std::string& model, const std::st
   const Checkpoint checkpoint = load_checkpoint(model);
   const std::string &file = checkpoint.file, &kind = checkpoint.kind;
   if (kind != format.kind) {
-    std::string other = kind == "gpt"           ? "; use --to nanogpt"
-                        : kind == "transformer" ? "; use --to torch"
-                                                : "";
+    std::string other;
+    for (const Format& f : formats())
+      if (f.kind == kind && other.empty()) other = "; use --to " + f.name;
     throw FileError(
         file, fmt::format("holds a model of kind '{}', --to {} takes one of kind '{}'{}", kind, to,
                           format.kind, other));
   }
-  if (kind == "gpt") {
+  if (kind_named(kind).gives() == Gives::Text) {
     const TextGenerator m(checkpoint);
     write_safetensors(out,
                       under_their_names(m.model()->state_dict(), format, file,

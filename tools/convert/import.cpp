@@ -9,12 +9,12 @@
 #include "tensor/ops/index.hpp"
 #include "tools/convert/convert.hpp"
 #include "tools/convert/formats.hpp"
+#include "tools/kinds/kind.hpp"
 #include "tools/convert/imported_tokenizers.hpp"
 #include "tools/convert/marian.hpp"
 #include "tools/convert/settings.hpp"
 #include "tools/convert/weights.hpp"
-#include "tools/train/learners/sizes.hpp"
-#include "tools/train/learners/translation.hpp"
+#include "tools/kinds/pairs.hpp"
 
 namespace glim {
 namespace {
@@ -53,7 +53,7 @@ class Importer {
     c.kind = format_.kind;
     c.options.kind = format_.kind;
     c.options.task = "files";
-    if (c.kind == "gpt")
+    if (kind_named(c.kind).gives() == Gives::Text)
       gpt();
     else
       transformer();
@@ -176,11 +176,8 @@ void Importer::gpt() {
   w_.ours["lm_head.weight"] = w_.ours["wte.weight"];
   require_weights([&] { return described_model<Gpt>(w_.ours, w_.file, g); });
   c.description = {{"model", to_json(g)}, {"tokenizer", t->serialize()}};
-  set_sizes(c.options, g);
+  c.options.sizes.insert_or_assign(c.kind, g);
   c.options.tokenizer = tokenizer_option(*t);
-  c.options.norm = "pre";
-  c.options.tie = "decoder";
-  c.options.positions = "learned";
   found_.summary.insert(found_.summary.begin(),
                         fmt::format("gpt: {} layers, {} heads, width {}, context {}, {} tokens",
                                     g.layers, g.heads, g.d_model, g.context, rows));
@@ -235,7 +232,7 @@ TransformerConfig Importer::transformer_sizes() {
                     {"encoder_ffn_dim", encoder_ff},
                     {"decoder_ffn_dim", t.d_ff}});
   if (auto model = metadata_.find("model"); model != metadata_.end()) {
-    auto said = sizes_from_json<TransformerConfig>(model->second, w_.file);
+    auto said = from_json<TransformerConfig>(model->second, w_.file);
     said.tie = t.tie;
     return said;
   }
@@ -264,7 +261,7 @@ TransformerConfig Importer::transformer_sizes() {
   auto first = settings_.flag("norm_first");
   if (o_.norm.empty() && !first) assumed("--norm post, torch's default (pre: norm_first=True)");
   std::string norm = !o_.norm.empty() ? o_.norm : first.value_or(false) ? "pre" : "post";
-  t.norm = parse_choice<NormPlacement>("norm", norm);
+  t.norm = kNames<NormPlacement>.parse("--norm", norm);
   t.final_norm = w_.find("encoder.norm.weight") != nullptr;
   auto activation = settings_.text("activation");
   if (o_.activation.empty() && !activation) assumed("--activation relu, torch's default");
@@ -320,7 +317,7 @@ void Importer::transformer() {
                              source->size(), target->size(), t.src_vocab, t.tgt_vocab));
   c.description = {{"model", to_json(t)}, {"source_tokenizer", source->serialize()}};
   if (target != source) c.description["target_tokenizer"] = target->serialize();
-  set_sizes(c.options, t);
+  c.options.sizes.insert_or_assign(c.kind, t);
   c.options.max_length = t.max_len - 1;
   c.options.tokenizer = tokenizer_option(*source);
   if (target->kind() != source->kind()) c.options.target_tokenizer = tokenizer_option(*target);

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "autograd/gradcheck/analytic.hpp"
 #include "tensor/clock.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"

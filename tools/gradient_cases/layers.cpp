@@ -76,7 +76,7 @@ void add_transformer_parts(std::vector<Case>& c) {
           call, kind, 4, 0.3, 6);
   }
   for (Activation a : {Activation::Relu, Activation::Gelu, Activation::GeluTanh, Activation::Silu})
-    add_layer<PositionwiseFeedForward>(c, "PositionwiseFeedForward", std::string(name_of(a)),
+    add_layer<PositionwiseFeedForward>(c, "PositionwiseFeedForward", kNames<Activation>.print(a),
                                        {2, 3, 4}, 4, 6, 0.2, a);
 
   struct Block final : Layer {

@@ -74,7 +74,7 @@ std::vector<Case> model_cases() {
             name += tie == Tie::None ? ", untied" : tie == Tie::All ? ", all tied" : ", tied";
             if (dropout > 0) name += ", dropout";
             name += positions == Positions::Learned ? ", learned positions" : "";
-            name += ", " + std::string(name_of(activation));
+            name += ", " + kNames<Activation>.print(activation);
             add(cases, name, norm, tie, dropout, activation, positions);
           }
   append_language_models(cases);

@@ -101,7 +101,7 @@ void add_models(std::vector<Case>& cases) {
         const bool kinks = activation == Activation::Relu;
         std::string name = norm == NormPlacement::Pre ? "pre-norm" : "post-norm";
         if (dropout > 0) name += ", dropout";
-        name += ", " + std::string(name_of(activation));
+        name += ", " + kNames<Activation>.print(activation);
         for (OutputLength length : {OutputLength::Predict, OutputLength::Long}) {
           auto c = sized<NonAutoregressiveConfig>(9, 8, 2, 12, 2);
           c.dropout = dropout;

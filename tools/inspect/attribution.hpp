@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "tools/inspect/attention_view.hpp"
-#include "tools/inspect/example.hpp"
+#include "tools/kinds/example.hpp"
 
 namespace glim {
 

@@ -11,7 +11,7 @@
 
 #include "autograd/observe/walk.hpp"
 #include "tools/derive/sheet.hpp"
-#include "tools/inspect/example.hpp"
+#include "tools/kinds/example.hpp"
 #include "tools/inspect/roles.hpp"
 
 namespace glim {

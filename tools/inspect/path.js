@@ -23,7 +23,7 @@ const Path = {
   ],
 
   causal: data => data.attention.some(v => v.side.startsWith("decoder self")),
-  both_norms: data => data.source.length > 0 && !["classifier", "tagger", "vit", "cnn"].includes(data.kind),
+  both_norms: data => data.source.length > 0 && !data.takes.includes("label"),
   pairs: data => data.source.length > 0 && data.target_in.length > 0,
 
   // The numbers that the stops read off a pass.
@@ -130,7 +130,7 @@ const Path = {
           Path.text("mask.row", {a: Glim.number(d3.sum(a.slice(0, width))), ds: zero ? 0 : Glim.number(sum)}),
           Path.loss(now, was), Path.text("mask.loss")];
       }},
-    {name: "depth", when: data => !["classifier", "tagger", "vit", "cnn"].includes(data.kind) && data.junctions.length > 0,
+    {name: "depth", when: data => !data.takes.includes("label") && data.junctions.length > 0,
       title: Path.both_norms(live.now()) ? "" : ".pre",
       question: !Path.both_norms(live.now()) ? ".pre" : Path.pairs(live.now()) ? ".decoder" : "",
       steps: Path.both_norms(live.now()) ? ["post", "pre"].map(norm =>

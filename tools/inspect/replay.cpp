@@ -12,7 +12,7 @@
 #include "tools/common/output.hpp"
 #include "tools/inspect/report/training_run.hpp"
 #include "tools/measure/attention_statistics.hpp"
-#include "tools/train/learners/kinds.hpp"
+#include "tools/kinds/kind.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace glim {

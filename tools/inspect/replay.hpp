@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "tools/train/checkpoint.hpp"
-#include "tools/train/learner.hpp"
+#include "tools/kinds/learner.hpp"
 
 namespace glim {
 

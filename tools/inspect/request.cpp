@@ -1,72 +1,59 @@
 #include "tools/inspect/request.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <type_traits>
 
 #include "tensor/error.hpp"
-#include "tools/inspect/example_list.hpp"
-#include "tools/train/option_list.hpp"
-#include "tools/train/presets.hpp"
+#include "tools/kinds/presets.hpp"
 
 namespace glim {
 namespace {
 
 using Json = nlohmann::json;
 
-template <class T>
-void read(const std::string& name, const Json& value, T& field, const Range& range) {
-  try {
-    if constexpr (std::is_same_v<T, std::optional<double>>) {
-      field.reset();
-      if (!value.is_null()) field = value.get<double>();
-    } else {
-      value.get_to(field);
+// Sets the fields of rows, and refuses what they do not name.
+void read_all(const Json& request, const Rows& rows) {
+  for (const auto& [key, value] : request.items()) {
+    const auto row = std::ranges::find_if(
+        rows, [&, &name = key](const Row& r) { return dashed(r.key()) == name; });
+    if (row == rows.end()) throw ValueError("--" + key, "there is no such option");
+    try {
+      restore(*row, value);
+    } catch (const Json::exception&) {
+      throw ValueError("--" + key, "takes another value than " + value.dump());
+    } catch (const ValueError& e) {
+      throw ValueError("--" + key, e.problem());
     }
-  } catch (const Json::exception&) {
-    throw ValueError("--" + name, "takes another value than " + value.dump());
+    if (const std::string wrong = refused(*row); !wrong.empty())
+      throw ValueError("--" + key, wrong);
   }
-  if (!value.is_number()) return;
-  if (std::string wrong = range.refuse(value.get<double>()); !wrong.empty())
-    throw ValueError("--" + name, wrong + ", not " + value.dump());
 }
 
-// Sets the fields that `list` names, and refuses what it does not name.
-template <class List>
-void read_all(const Json& request, const List& list) {
-  for (const auto& [key, value] : request.items()) {
-    bool known = false;
-    list([&, &name = key, &given = value](const std::string& its_name, auto& field,
-                                          const Range& range) {
-      if (name != its_name) return;
-      known = true;
-      read(name, given, field, range);
-    });
-    if (!known) throw ValueError("--" + key, "there is no such option");
-  }
+// All that a request says of an example, pixels in the place of a file aside.
+Rows rows_of(ExampleOptions& o) {
+  return concatenated(o.rows(),
+                      concatenated(o.changes.forward_rows(), o.changes.backward_rows()));
 }
 
 }  // namespace
 
 Json request_of(const ExampleOptions& options) {
   Json request = Json::object();
-  each_example_option(options, [&](Changed, const char* name, const auto& field, auto...) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, std::optional<double>>)
-      request[name] = field ? Json(*field) : Json();
-    else
-      request[name] = field;
-  });
+  ExampleOptions copy = options;
+  for (const Row& row : rows_of(copy)) request[dashed(row.key())] = stored(row);
+  request["pixels"] = options.pixels;
+  request["size"] = options.size;
   if (!options.init) return request;
   request.erase("model");
-  for (const TrainOption& t : train_options()) request["fresh"][t.name] = t.json(options.fresh);
+  for (const Row& row : copy.fresh.rows()) request["fresh"][dashed(row.key())] = stored(row);
   return request;
 }
 
 TrainOptions fresh_options(const Json& given) {
   TrainOptions o;
-  read_all(given, [&](const auto& f) {
-    each_option(o, [&](const TrainOption& t, auto& field) { f(t.name, field, t.range); });
-  });
-  apply_preset(o, [&](const char* name) { return given.contains(name); });
+  if (given.contains("kind") && given["kind"].is_string()) o.kind = given["kind"];
+  read_all(given, o.rows());
+  apply_preset(o, [&](const std::string& name) { return given.contains(name); });
   return o;
 }
 
@@ -78,10 +65,15 @@ ExampleOptions options_of(const Json& request) {
     o.fresh = fresh_options(own["fresh"]);
     own.erase("fresh");
   }
-  read_all(own, [&](const auto& f) {
-    each_example_option(o, [&](Changed, const char* name, auto& field, const char*,
-                               const Range& range = {}, auto...) { f(name, field, range); });
-  });
+  try {
+    if (own.contains("pixels")) own["pixels"].get_to(o.pixels);
+    if (own.contains("size")) own["size"].get_to(o.size);
+  } catch (const Json::exception&) {
+    throw ValueError("--image", "pixels and size are lists of whole numbers");
+  }
+  own.erase("pixels");
+  own.erase("size");
+  read_all(own, rows_of(o));
   return o;
 }
 

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "tools/inspect/example.hpp"
+#include "tools/kinds/example.hpp"
 
 namespace glim {
 

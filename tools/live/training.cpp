@@ -3,10 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
-#include "tensor/random.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/inspect/request.hpp"
-#include "tools/train/learners/translation.hpp"
+#include "tools/kinds/kind.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace glim {
@@ -45,8 +44,7 @@ nlohmann::json train_in_page(const nlohmann::json& request) {
     begun->options = fresh_options(options);
     begun->options.out = "run";
     make_folder(begun->options.out);
-    seed(static_cast<std::uint64_t>(begun->options.seed));
-    begun->learner = make_translation_learner(begun->options, nullptr);
+    begun->learner = make_learner(begun->options);
     begun->trainer = std::make_unique<Trainer>(begun->options, *begun->learner, "");
     run = std::move(begun);
   }

@@ -7,8 +7,8 @@
 #include "models/conv/conv_seq2seq.hpp"
 #include "models/gpt/gpt.hpp"
 #include "models/non_autoregressive/non_autoregressive.hpp"
-#include "models/pipeline/sizes.hpp"
 #include "models/rnn/seq2seq_rnn.hpp"
+#include "models/stored_rows.hpp"
 #include "models/transformer/transformer.hpp"
 #include "models/vit/vit.hpp"
 #include "tools/python/modules.hpp"
@@ -20,39 +20,35 @@ using namespace nb::literals;
 namespace {
 
 // False for a value of another type. ValueError naming the choices for an unknown word.
-template <class T>
-bool assign(const char* name, nb::handle value, T& member) {
-  if constexpr (std::is_enum_v<T>) {
-    std::string word;
-    if (!nb::try_cast(value, word)) return false;
-    member = kWords<T>.parse(name, word);
-    return true;
-  } else {
-    return nb::try_cast(value, member);
-  }
+bool assign(const Row& row, nb::handle value) {
+  return std::visit(
+      [&]<class T>(const T& field) {
+        if constexpr (std::is_same_v<T, Choice>) {
+          std::string word;
+          if (!nb::try_cast(value, word)) return false;
+          restore(row, word);
+          return true;
+        } else {
+          return nb::try_cast(value, *field);
+        }
+      },
+      row.field);
 }
 
 // Python cannot feed a model that copies: it has no copy_ids.
-bool is_keyword(std::string_view size) { return size != "copy"; }
+bool is_keyword(const Row& row) { return row.name != "copy"; }
 
-// A config from keywords: the sizes that a model's file has, under their names, and those of training alone. TypeError
-// for other keywords.
+// A config from keywords, the rows of its sizes. TypeError for other keywords.
 template <class C>
 C config_of(const std::string& what, nb::kwargs given) {
   C c;
   std::vector<std::string> known;
-  auto take = [&](const char* name, auto& member) {
-    known.emplace_back(name);
-    if (given.contains(name) && !assign(name, given[name], member))
-      throw nb::type_error((what + ": the argument '" + name + "' has another type").c_str());
-  };
-  each_size(c, [&](const char* size, auto& member) {
-    if (is_keyword(size)) take(size, member);
-  });
-  if constexpr (requires { c.init; }) take("init", c.init);
-  if constexpr (requires { c.embedding_init; }) {
-    take("embedding_init", c.embedding_init);
-    take("bias", c.bias);
+  for (const Row& row : c.rows()) {
+    if (!is_keyword(row)) continue;
+    known.push_back(row.name);
+    const char* name = row.name.c_str();
+    if (given.contains(name) && !assign(row, given[name]))
+      throw nb::type_error((what + ": the argument '" + row.name + "' has another type").c_str());
   }
   for (auto [key, value] : given) {
     const std::string name = nb::cast<std::string>(key);

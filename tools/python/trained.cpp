@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "models/pipeline/classifier.hpp"
+#include "models/pipeline/described.hpp"
 #include "models/pipeline/scorer.hpp"
 #include "models/pipeline/tagger.hpp"
 #include "models/pipeline/text_generator.hpp"
@@ -21,7 +22,12 @@ using Free = nb::call_guard<Unlocked>;  // other threads of Python go on meanwhi
 
 void bind_pipeline(nb::module_& m) {
   m.def(
-      "model_kind", [](const std::string& path) { return read_model(path).kind; }, "path"_a);
+      "model_kind",
+      [](const std::string& path) {
+        const ModelKind& kind = kind_of(read_model(path));
+        return std::pair(kind.name, kNames<Gives>.print(kind.gives));
+      },
+      "path"_a, "The kind, and what it gives.");
 
   nb::class_<Translation>(m, "Translation", "One translation of a sentence.")
       .def_ro("text", &Translation::text)

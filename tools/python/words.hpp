@@ -1,10 +1,11 @@
-// Choices that layers and models take as words. Most are those of options and files (models/pipeline/choices.hpp).
+// Choices that layers and models take as words. Most are those of options and files (nn/choice.hpp).
 #pragma once
 
 #include <string>
 
-#include "models/pipeline/choices.hpp"
+#include "nn/choice.hpp"
 #include "nn/loss.hpp"
+#include "nn/recurrent/cell.hpp"
 #include "nn/vision/conv.hpp"
 #include "nn/vision/pooling.hpp"
 

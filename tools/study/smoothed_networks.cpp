@@ -11,7 +11,7 @@
 #include "tools/study/measures.hpp"
 #include "tools/study/sequences.hpp"
 #include "tools/study/training.hpp"
-#include "tools/train/learners/translation.hpp"
+#include "tools/kinds/pairs.hpp"
 
 namespace glim::label_smoothing {
 namespace {
@@ -22,12 +22,8 @@ TrainOptions run_options(std::uint64_t seed, bool small, double smoothing) {
   TrainOptions o;
   o.task = "phrasebook";
   o.target_tokenizer = "char";
-  o.layers = small ? 1 : 2;
-  o.d_model = small ? 32 : 64;
-  o.heads = 4;
-  o.d_ff = 128;
-  o.norm = "pre";
-  o.dropout = 0.1;
+  o.set("layers", small ? 1 : 2).set("d_model", small ? 32 : 64).set("heads", 4);
+  o.set("d_ff", 128).set("norm", "pre").set("dropout", 0.1);
   o.epochs = 8;
   o.max_steps = small ? 10 : 0;
   o.batch_tokens = 1024;

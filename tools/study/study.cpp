@@ -10,7 +10,7 @@
 #include "tools/common/nearest.hpp"
 #include "tools/common/processor_time.hpp"
 #include "tools/study/statistics.hpp"
-#include "tools/train/shared_work.hpp"
+#include "tools/common/shared_work.hpp"
 
 namespace glim {
 

@@ -21,7 +21,7 @@
 
 #include "tools/render/drawing.hpp"
 #include "tools/render/save_picture.hpp"
-#include "tools/train/processes.hpp"
+#include "tools/common/processes.hpp"
 
 namespace glim {
 

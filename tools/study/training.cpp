@@ -2,7 +2,7 @@
 
 #include "tensor/error.hpp"
 #include "tools/common/folder.hpp"
-#include "tools/train/learners/kinds.hpp"
+#include "tools/kinds/kind.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace glim {

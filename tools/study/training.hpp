@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "tools/train/learner.hpp"
-#include "tools/train/options.hpp"
+#include "tools/kinds/learner.hpp"
+#include "tools/kinds/options.hpp"
 
 namespace glim {
 

@@ -27,12 +27,9 @@ const double kBlind = 9.0 / 11 * std::log(10.0);
 TrainOptions run_options(std::uint64_t seed, bool small, double rate, Index warmup, bool post) {
   TrainOptions o;
   o.task = "copy";
-  o.layers = small ? 1 : 6;
-  o.d_model = 32;
-  o.heads = 4;
-  o.d_ff = 64;
-  o.dropout = o.label_smoothing = 0;
-  o.norm = post ? "post" : "pre";
+  o.set("layers", small ? 1 : 6).set("d_model", 32);
+  o.set("heads", 4).set("d_ff", 64).set("dropout", 0).set("norm", post ? "post" : "pre");
+  o.label_smoothing = 0;
   o.max_steps = small ? 10 : 300;
   o.epochs = 1000;
   o.valid_every = o.max_steps;

@@ -19,7 +19,7 @@
 #include <string>
 
 #include "models/pipeline/model_file.hpp"
-#include "tools/train/options.hpp"
+#include "tools/kinds/options.hpp"
 
 namespace glim {
 

@@ -34,7 +34,7 @@
 #include "optim/optimizer.hpp"
 #include "tools/measure/probe.hpp"
 #include "tools/train/json_lines.hpp"
-#include "tools/train/learner.hpp"
+#include "tools/kinds/learner.hpp"
 
 namespace glim {
 

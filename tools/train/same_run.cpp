@@ -8,8 +8,7 @@
 #include "tensor/io/input_file.hpp"
 #include "tensor/matmul/plan.hpp"
 #include "tools/common/counted.hpp"
-#include "tools/train/fingerprint.hpp"
-#include "tools/train/option_list.hpp"
+#include "tools/kinds/fingerprint.hpp"
 
 namespace glim {
 namespace {
@@ -57,11 +56,12 @@ void require_same_options(const Processes& processes, const TrainOptions& o, boo
     mix_file(program, "/proc/self/exe");
     program.mix_all(std::string(name_of(gemm_engine())));
     options.mix_all(o.to_json());
-    each_option(o, [&](const TrainOption&, const auto& field) {
+    TrainOptions copy = o;
+    for (const Row& row : copy.rows()) {
       std::error_code ignored;
-      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, std::string>)
-        if (std::filesystem::is_regular_file(field, ignored)) mix_file(files, field);
-    });
+      const auto* path = std::get_if<std::string*>(&row.field);
+      if (path && std::filesystem::is_regular_file(**path, ignored)) mix_file(files, **path);
+    }
     if (distils && !o.teacher.empty()) mix_file(files, model_file(o.teacher));
     return {{"another program, or other --gemm,", program.value()},
             {"other options", options.value()},

@@ -1,7 +1,7 @@
 // Whether several processes do the same run: each hashes everything its numbers depend on, before the first step.
 #pragma once
 
-#include "tools/train/learner.hpp"
+#include "tools/kinds/learner.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace glim {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "autograd/var.hpp"
-#include "tools/train/processes.hpp"
+#include "tools/common/processes.hpp"
 
 namespace glim {
 

@@ -1,40 +1,47 @@
 #include "tools/train/start.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
 #include "tensor/io/stored_json.hpp"
-#include "tools/train/option_list.hpp"
+#include "tools/kinds/kind.hpp"
 
 namespace glim {
 
-std::unique_ptr<Checkpoint> starting_model(TrainOptions& o,
-                                           const std::function<bool(const char*)>& given) {
+FromStart start_of(const Row& row) {
+  return row.from_start.value_or(row.group == std::string_view("Model") ? FromStart::Same
+                                                                        : FromStart::Free);
+}
+
+std::unique_ptr<Checkpoint> starting_model(TrainOptions& o, const OptionGiven& given) {
   if (o.init_from.empty()) return nullptr;
   auto start = std::make_unique<Checkpoint>();
   *start = load_checkpoint(o.init_from);
   Checkpoint& c = *start;
   if (!given("kind")) o.kind = c.kind;
-  const bool labels = o.kind == "classifier" || o.kind == "tagger";
-  if (labels && c.kind == "bert") return nullptr;
+  const std::vector<std::string>& others = kind_named(o.kind).starts_of;
+  if (std::ranges::find(others, c.kind) != others.end()) return nullptr;
   if (o.kind != c.kind)
-    throw FileError(c.file,
-                    fmt::format("holds a model of kind '{}'; --init-from needs one of kind '{}'{}",
-                                c.kind, o.kind, labels ? " or 'bert'" : ""));
+    throw FileError(c.file, fmt::format("holds a model of kind '{}'; --init-from needs one of kind "
+                                        "'{}'{}",
+                                        c.kind, o.kind,
+                                        others.empty() ? "" : " or '" + others[0] + "'"));
   auto model = parse_json(c.described("model"), false);
-  for (const TrainOption& t : train_options()) {
-    if (t.from_start == FromStart::Free) continue;
-    const bool limit = t.from_start == FromStart::AtMost, free = t.from_start == FromStart::Default;
-    const auto mine = t.json(o), its = t.json(c.options);
-    if (!given(t.name.c_str()))
-      t.copy(c.options, o);
+  for (const Row& row : o.rows()) {
+    const FromStart start_is = start_of(row);
+    if (start_is == FromStart::Free) continue;
+    const bool limit = start_is == FromStart::AtMost, free = start_is == FromStart::Default;
+    const auto mine = stored(row), its = c.options.value(row.key());
+    const std::string name = dashed(row.key());
+    if (!given(name))
+      restore(row, its);
     else if (!free && mine != its && !(limit && mine < its))
       throw ValueError(
-          "--" + t.name,
+          "--" + name,
           fmt::format("{} has {}, and a run that begins with it {}; leave the option out",
                       o.init_from, its.dump(), limit ? "can have less, not more" : "has the same"));
-    if (free && model.is_object() && model.contains(t.key)) model[t.key] = t.json(o);
+    if (free && model.is_object() && model.contains(row.name)) model[row.name] = stored(row);
   }
   c.description["model"] = model.is_object() ? model.dump() : c.description["model"];
   return start;

@@ -2,9 +2,9 @@
 // model's, and so are the options that describe them; dropout is, too, unless it is given.
 #pragma once
 
-#include <functional>
 #include <memory>
 
+#include "tools/kinds/presets.hpp"
 #include "tools/train/checkpoint.hpp"
 
 namespace glim {
@@ -12,7 +12,9 @@ namespace glim {
 // The model that the options name, and its kind and sizes into `options`, so far as `given` says that they are
 // not given. Null without --init-from, and for a classifier that begins with a bert, whose encoder it takes
 // itself. FileError for a model of another kind, ValueError for an option that contradicts the model.
-std::unique_ptr<Checkpoint> starting_model(TrainOptions& options,
-                                           const std::function<bool(const char*)>& given);
+std::unique_ptr<Checkpoint> starting_model(TrainOptions& options, const OptionGiven& given);
+
+// What a run that begins with a model does with an option: sizes are the model's, others free, unless the row says.
+FromStart start_of(const Row& row);
 
 }  // namespace glim

@@ -18,7 +18,7 @@
 #include "tensor/ops/reduce.hpp"
 #include "tests/small_transformer.hpp"
 #include "tools/inspect/debugger/debugger.hpp"
-#include "tools/train/learners/kinds.hpp"
+#include "tools/kinds/kind.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace glim {
@@ -55,9 +55,9 @@ void train_and_translate(const Folder& folder) {
   TrainOptions o;
   o.task = "copy";
   o.examples = 60;
-  o.layers = o.heads = 2;
-  o.d_model = 16;
-  o.d_ff = 24;
+  o.set("layers", 2).set("heads", 2);
+  o.set("d_model", 16);
+  o.set("d_ff", 24);
   o.max_steps = 12;
   o.batch_sentences = 8;
   o.record = true;

@@ -1,7 +1,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "models/pipeline/sizes.hpp"
+#include "models/pipeline/described.hpp"
 #include "models/pipeline/tagger.hpp"
 #include "models/pipeline/text_generator.hpp"
 #include "models/pipeline/translator.hpp"
@@ -10,8 +10,8 @@
 #include "tests/fuzz/readers/readers.hpp"
 #include "tools/convert/settings.hpp"
 #include "tools/inspect/report/training_run.hpp"
-#include "tools/train/learners/bert.hpp"
-#include "tools/train/learners/labels.hpp"
+#include "tools/kinds/labels.hpp"
+#include "tools/train/checkpoint.hpp"
 
 namespace glim::fuzz {
 namespace {
@@ -20,8 +20,8 @@ const char* const kDiffers = "written again, stored JSON reads differently";
 
 template <class Config>
 void sizes(const std::string& text) {
-  const std::string stored = to_json(sizes_from_json<Config>(text, "file"));
-  require(to_json(sizes_from_json<Config>(stored, "file")) == stored, kDiffers);
+  const std::string stored = to_json(from_json<Config>(text, "file"));
+  require(to_json(from_json<Config>(stored, "file")) == stored, kDiffers);
 }
 template <class Stored>
 void stored(const std::string& text) {
@@ -86,7 +86,7 @@ void read_model_bytes(std::string_view bytes) {
   if (kind == "gpt")
     TextGenerator{path};
   else if (kind == "bert")
-    load_bert(path);
+    loaded_model<MaskedLanguageModel>(read_model(path), described_encoder(read_model(path)).first);
   else if (kind == "classifier")
     Classifier{path};
   else if (kind == "tagger")

@@ -9,7 +9,7 @@
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/records.hpp"
 #include "tools/data/tokenizers/training.hpp"
-#include "tools/train/learners/labels.hpp"
+#include "tools/kinds/labels.hpp"
 
 namespace glim::fuzz {
 namespace {

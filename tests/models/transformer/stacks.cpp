@@ -1,5 +1,5 @@
 // Encoder and decoder layers and stacks against torch's, with and without a last norm.
-#include "models/pipeline/sizes.hpp"
+#include "models/pipeline/described.hpp"
 #include "tests/models/transformer/common.hpp"
 
 namespace test_stacks {
@@ -91,7 +91,7 @@ TEST_CASE("a last norm follows pre-norm stacks alone, unless it is said", "[tran
       CHECK(model.state_dict().contains("encoder.norm.weight") == last);
       CHECK(model.state_dict().contains("decoder.norm.weight") == last);
       // A file says the same.
-      auto read = sizes_from_json<TransformerConfig>(to_json(c), "file");
+      auto read = from_json<TransformerConfig>(to_json(c), "file");
       CHECK(read.final_norm == said);
     }
 }

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "autograd/op_form.hpp"
-#include "models/pipeline/choices.hpp"
 #include "nn/attention/mask.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"

@@ -7,6 +7,7 @@
 #include "tools/cli/suggest.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/common/toml.hpp"
+#include "tools/kinds/kind.hpp"
 
 namespace test_command_line {
 
@@ -28,7 +29,7 @@ std::vector<Command> commands(Fields& f) {
   c.option("config", &f.config, "file of options").in_config = false;
   c.option("kind", &f.kind, "kind of model").choices = {"gpt", "rnn"};
   c.option("layers", &f.layers, "layers", kPositive);
-  c.option("d-model", &f.width, "width", kPositive).kinds = {"gpt"};
+  c.option("d-model", &f.width, "width", kPositive).kinds = {&kind_named("gpt")};
   c.option("rate", &f.rate, "learning rate", kNotNegative);
   c.option("bias", &f.bias, "biases");
   c.option("names", &f.names, "names").delimiter = ',';

@@ -1,16 +1,16 @@
 // Messages of the program: of numbers out of their range, of bytes that no terminal should see, of memory
 // that there is not.
 #include <limits>
+#include <set>
 
 #include "models/tokenizers/utf8.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/common/output.hpp"
-#include "tools/train/estimate.hpp"
-#include "tools/train/learners/kinds.hpp"
-#include "tools/train/option_list.hpp"
-#include "tools/train/presets.hpp"
+#include "tools/kinds/estimate.hpp"
+#include "tools/kinds/kind.hpp"
+#include "tools/kinds/presets.hpp"
 
 namespace test_messages {
 
@@ -34,17 +34,20 @@ TEST_CASE("a range says what it takes and refuses the rest", "[range]") {
     for (const Range& r : {Range{}, kShare, kNotNegative}) CHECK(r.refuse(x) == "must be finite");
 }
 
-TEST_CASE("every number option says its range, and its default is within", "[range]") {
-  TrainOptions o;
-  each_option(o, [&](const TrainOption& t, auto& field) {
-    using Value = std::remove_cvref_t<decltype(field)>;
-    INFO(t.name);
-    if constexpr (std::is_same_v<Value, double> || std::is_same_v<Value, Index>) {
-      CHECK(t.range.text() != "");
-      CHECK(t.range.refuse(static_cast<double>(field)) == "");
+TEST_CASE("every option says its range, and its default is within", "[range]") {
+  for (const Kind* kind : kinds()) {
+    TrainOptions o;
+    o.kind = kind->name;
+    for (const Row& row : o.rows()) {
+      INFO(kind->name << " " << row.key());
+      CHECK(refused(row) == "");
+      CHECK_FALSE(row.help.empty());
+      if (std::holds_alternative<double*>(row.field) || std::holds_alternative<Index*>(row.field))
+        CHECK(row.range.text() != "");
     }
-  });
-  o.attention_dropout = -std::numeric_limits<double>::infinity();
+  }
+  TrainOptions o;
+  o.set("attention_dropout", -std::numeric_limits<double>::infinity());
   CHECK(message_of<ValueError>([&] { check(o); }) ==
         "--attention-dropout: must be finite, not -inf");
   o = {};
@@ -52,31 +55,44 @@ TEST_CASE("every number option says its range, and its default is within", "[ran
   CHECK(contains(message_of<ValueError>([&] { check(o); }), "is not UTF-8"));
 }
 
-TEST_CASE("rows of the table of options name kinds that there are", "[options]") {
-  for (const TrainOption& t : train_options()) {
-    INFO(t.name);
-    for (const std::string& list : {t.kinds, t.usual}) {
-      std::string known;  // the kinds of the list, in any order, are as long as the list
-      for (const Kind& k : kinds())
-        if (lists(list, k.name)) known += (known.empty() ? "" : ", ") + k.name;
-      CHECK(known.size() == list.size());
-    }
-    for (const Kind& k : kinds()) CHECK((!lists(t.usual, k.name) || t.is_of(k.name)));
+TEST_CASE("a kind lists options that there are, and some kind has each", "[options]") {
+  TrainOptions all;
+  std::set<std::string> known;
+  for (const Row& row : all.table()) {
+    known.insert(row.key());
+    CHECK_FALSE(kinds_with(row.key()).empty());
   }
-  CHECK(train_option("d-model").key == "d_model");
-  CHECK_THROWS_AS(train_option("width"), std::logic_error);
+  for (const Kind* kind : kinds()) {
+    INFO(kind->name);
+    for (const std::string& key : kind->options) CHECK(known.contains(key));
+    for (const std::string& key : kind->usual) CHECK((kind->has(key) || key == "patch"));
+    // The names of sizes are theirs alone.
+    for (const Row& size : all.sizes.at(kind->name).rows()) CHECK_FALSE(known.contains(size.key()));
+  }
+  CHECK(kind_named("gpt").has("block"));
+  CHECK_FALSE(kind_named("gpt").has("cell"));
+  CHECK(kind_named("gpt").has("seed"));
+  CHECK(all.set("d_model", 12).number("d_model") == 12);
+  CHECK(all.value("cell").is_null());
+  CHECK_THROWS_AS(all.set("width", 1), std::logic_error);
+}
+
+TEST_CASE("a size that a kind does not have names the kind and the sizes it has", "[options]") {
+  CHECK(not_an_option_of(kind_named("cnn"), "heads") ==
+        "is no option of --kind cnn; it belongs to --kind transformer, non-autoregressive, gpt, "
+        "bert, vit, classifier, tagger; a cnn has --layers --d-model --kernel --dropout");
 }
 
 TEST_CASE("presets name options and values that there are", "[range]") {
-  for (const Kind& kind : kinds())
-    for (const char* task :
-         {"phrasebook", "names", "copy", "reverse", "noisy", "random", "files"}) {
-      INFO(kind.name << " " << task);
+  for (const Kind* kind : kinds())
+    for (const std::string& task : kind->tasks) {
+      INFO(kind->name << " " << task);
       TrainOptions o;
-      o.kind = kind.name;
+      o.kind = kind->name;
       o.task = task;
-      CHECK_NOTHROW(apply_preset(o, [](const char*) { return false; }));
-      if (kind.name == "gpt") CHECK(o.d_ff == 4 * o.d_model);
+      CHECK_NOTHROW(apply_preset(o, [](const std::string& name) { return name == "task"; }));
+      CHECK_NOTHROW(check_rows(o));
+      if (kind->name == "gpt") CHECK(o.number("d_ff") == 4 * o.number("d_model"));
     }
 }
 
@@ -106,9 +122,7 @@ TEST_CASE("a message is one line that a terminal can show", "[messages]") {
 TEST_CASE("what a training needs at least is known before it is made", "[memory]") {
   TrainOptions o;
   o.kind = "gpt";
-  o.layers = 10;
-  o.d_model = o.block = 1000;
-  o.d_ff = 4000;
+  o.set("layers", 10).set("d_model", 1000).set("block", 1000).set("d_ff", 4000);
   // 10 (4 D² + 2 D D_ff) + T D parameters, each with its gradient and two moments, in float32.
   double parameters = 10 * (4e6 + 8e6) + 1e6;
   CHECK(least_memory(o).model == Approx(16 * parameters).epsilon(0.01));
@@ -122,16 +136,16 @@ TEST_CASE("what a training needs at least is known before it is made", "[memory]
   for (const char* positions : {"sinusoidal", "learned"}) {
     o = {};
     o.max_length = 9'000'000'000;
-    o.positions = positions;
+    o.set("positions", positions);
     CHECK(contains(message_of<ValueError>([&] { require_memory(o, 24e9); }),
                    "--max-length 9000000000"));
   }
   o = {};
-  o.layers = 100'000'000;
+  o.set("layers", 100'000'000);
   CHECK(contains(message_of<ValueError>([&] { require_memory(o, 24e9); }), "100000000 layers"));
   o = {};
   o.kind = "conv";
-  o.kernel = 1'000'000;
+  o.set("kernel", 1'000'000);
   CHECK(contains(message_of<ValueError>([&] { require_memory(o, 24e9); }), "--kernel 1000000"));
   for (const char* kind : {"transformer", "rnn", "conv", "non-autoregressive", "gpt", "bert"}) {
     o = {};

@@ -1,5 +1,5 @@
 // A change of the pass changes what follows it, exactly, and nothing else.
-#include "tools/inspect/changes.hpp"
+#include "tools/pass/changes.hpp"
 
 #include <cmath>
 #include <functional>
@@ -83,7 +83,7 @@ TEST_CASE("a layer, a norm, a sublayer and a skip can be removed") {
   auto without = [](const std::string& name, const char* norm) {
     ExampleOptions o = small_options();
     o.float64 = true;
-    o.fresh.norm = norm;
+    o.fresh.set("norm", norm);
     if (!name.empty()) o.changes.remove = {name};
     const auto made = make_example(o);
     Example& example = *made;

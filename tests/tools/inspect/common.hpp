@@ -2,15 +2,12 @@
 #pragma once
 
 #include "tests/catch.hpp"
-#include "tools/inspect/example.hpp"
+#include "tools/kinds/example.hpp"
 
 inline glim::ExampleOptions small_options() {
   glim::ExampleOptions o;
   o.init = true;
-  o.fresh.layers = 1;
-  o.fresh.d_model = 16;
-  o.fresh.heads = 2;
-  o.fresh.d_ff = 32;
+  o.fresh.set("layers", 1).set("d_model", 16).set("heads", 2).set("d_ff", 32);
   o.fresh.tokenizer = "word";
   o.fresh.target_tokenizer = "char";
   return o;

@@ -1,14 +1,13 @@
 // The example under the microscope: fresh models, unknown words, sentences that do not fit.
-#include "tools/inspect/example.hpp"
+#include "tools/kinds/example.hpp"
 
 #include <cmath>
 
 #include "tensor/error.hpp"
 #include "tests/tools/inspect/common.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
-#include "tools/train/learners/kinds.hpp"
-#include "tools/train/option_list.hpp"
-#include "tools/train/presets.hpp"
+#include "tools/kinds/kind.hpp"
+#include "tools/kinds/presets.hpp"
 
 namespace test_example {
 
@@ -35,25 +34,25 @@ TEST_CASE("a fresh model reads a pair of its task, with its own loss recorded ex
 }
 
 TEST_CASE("a fresh model of each kind reads an example of its task, never its own answer") {
-  for (const Kind& kind : kinds()) {
-    INFO(kind.name);
+  for (const Kind* kind : kinds()) {
+    INFO(kind->name);
     ExampleOptions o;
     o.init = true;
-    o.fresh.kind = kind.name;
-    const bool labels = lists("classifier, tagger, vit, cnn", kind.name);
+    o.fresh.kind = kind->name;
+    const bool labels = kind->tasks == std::vector<std::string>{"files"};
     if (labels) o.fresh.task = "files";
-    apply_preset(o.fresh, [](const char* name) { return name == std::string("task"); });
+    apply_preset(o.fresh, [](const std::string& name) { return name == "task"; });
     const auto made = make_example(o);
     Example& example = *made;
     CHECK_FALSE(example.own_target);
     CHECK(std::isfinite(example.loss().item()));
-    const std::size_t answers = kind.name == "tagger" ? example.source.size() - 2 : 1;
+    const std::size_t answers = kind->name == "tagger" ? example.source.size() - 2 : 1;
     if (labels) CHECK(example.target_out == std::vector<std::string>(answers, "1"));
   }
   ExampleOptions o;
   o.init = true;
   o.fresh.kind = "vit";
-  o.fresh.patch = 4;
+  o.fresh.set("patch", 4);
   o.size = {3, 8, 12};  // as a page has an image
   o.pixels.resize(3 * 8 * 12, 7);
   CHECK(std::ssize(make_example(o)->source) == 2 * 3);

@@ -17,7 +17,8 @@
 #include "tools/inspect/pack.hpp"
 #include "tools/inspect/pictures.hpp"
 #include "tools/measure/statistics.hpp"
-#include "tools/train/presets.hpp"
+#include "tools/kinds/kind.hpp"
+#include "tools/kinds/presets.hpp"
 
 namespace test_inspection {
 
@@ -29,13 +30,9 @@ ExampleOptions two_layers(const std::string& norm = "pre",
                           const std::string& kind = "transformer") {
   ExampleOptions o = small_options();
   o.fresh.kind = kind;
-  o.fresh.layers = 2;
-  if (kind == "rnn" || kind == "conv") {  // they have none of these options
-    o.fresh.heads = TrainOptions().heads;
-    o.fresh.d_ff = TrainOptions().d_ff;
-  } else {
-    o.fresh.norm = norm;
-  }
+  o.fresh.set("layers", 2).set("d_model", 16);
+  if (kind == "rnn" || kind == "conv") return o;  // they have none of these options
+  o.fresh.set("heads", 2).set("d_ff", 32).set("norm", norm);
   return o;
 }
 
@@ -111,7 +108,7 @@ TEST_CASE("every kind of model says what its modules do") {
     ExampleOptions o;
     o.init = true;
     o.fresh.kind = kind;
-    apply_preset(o.fresh, [](const char*) { return false; });
+    apply_preset(o.fresh, [](const std::string&) { return false; });
     return Roles(make_example(o)->model());
   };
   const Roles transformer = roles_of("transformer");
@@ -128,10 +125,8 @@ TEST_CASE("every kind of model says what its modules do") {
   CHECK(transformer.part("encoder.layers.1", "encoder.layers.1.linear2") == "feed_forward");
   CHECK(transformer.part("encoder.layers.1", "encoder.layers.1.self_attn.out_proj") == "self_attn");
   CHECK(transformer.part("encoder", "encoder.layers.1.linear2") == "layers.1");
-  const std::string all = inspected_kinds();
-  for (std::string_view kinds = all; !kinds.empty();) {
-    const std::string kind(kinds.substr(0, kinds.find(", ")));
-    kinds.remove_prefix(std::min(kind.size() + 2, kinds.size()));
+  for (const Kind* one : kinds()) {
+    const std::string& kind = one->name;
     if (kind == "cnn") continue;  // it has no encoder
     INFO(kind);
     const Roles roles = roles_of(kind);

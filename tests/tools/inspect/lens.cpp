@@ -27,8 +27,8 @@ const LensMatrix& named(const std::vector<LensMatrix>& lens, const std::string& 
 TEST_CASE("products of inputs and deltas add up to each matrix's gradient", "[lens]") {
   for (const char* norm : {"pre", "post"}) {
     ExampleOptions o = small_options();
-    o.fresh.norm = norm;
-    o.fresh.layers = 2;
+    o.fresh.set("norm", norm);
+    o.fresh.set("layers", 2);
     o.float64 = true;
     const auto made = make_example(o);
     Example& example = *made;

@@ -7,7 +7,7 @@
 #include "tests/tools/pictures.hpp"
 #include "tools/inspect/inspection.hpp"
 #include "tools/inspect/pictures.hpp"
-#include "tools/train/presets.hpp"
+#include "tools/kinds/presets.hpp"
 
 namespace test_inspection_of_one_text {
 
@@ -18,11 +18,11 @@ TEST_CASE("a language model is looked at with one text") {
   o.init = true;
   o.float64 = true;
   o.fresh.kind = "gpt";
-  apply_preset(o.fresh, [](const char*) { return false; });
-  o.fresh.layers = 2;
-  o.fresh.d_model = 16;
-  o.fresh.heads = 2;
-  o.fresh.d_ff = 32;
+  apply_preset(o.fresh, [](const std::string&) { return false; });
+  o.fresh.set("layers", 2);
+  o.fresh.set("d_model", 16);
+  o.fresh.set("heads", 2);
+  o.fresh.set("d_ff", 32);
   o.source = "I have a cat";
   const auto made = make_example(o);
   Example& example = *made;
@@ -91,11 +91,11 @@ TEST_CASE("a bert is looked at with a sentence of which some tokens are hidden")
   o.init = true;
   o.float64 = true;
   o.fresh.kind = "bert";
-  apply_preset(o.fresh, [](const char*) { return false; });
-  o.fresh.layers = 2;
-  o.fresh.d_model = 16;
-  o.fresh.heads = 2;
-  o.fresh.d_ff = 32;
+  apply_preset(o.fresh, [](const std::string&) { return false; });
+  o.fresh.set("layers", 2);
+  o.fresh.set("d_model", 16);
+  o.fresh.set("heads", 2);
+  o.fresh.set("d_ff", 32);
   o.source = "I have a cat";
   using Tokens = std::vector<std::string>;
   CHECK(make_example(o)->source == Tokens{"<s>", "I", "[MASK]", "a", "cat", "</s>"});

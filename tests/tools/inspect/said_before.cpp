@@ -10,7 +10,7 @@
 #include "tools/convert/convert.hpp"
 #include "tools/inspect/inspection.hpp"
 #include "tools/train/checkpoint.hpp"
-#include "tools/train/learners/translation.hpp"
+#include "tools/kinds/pairs.hpp"
 
 namespace test_said_before {
 

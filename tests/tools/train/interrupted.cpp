@@ -5,8 +5,8 @@
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tests/tools/train/smallest.hpp"
-#include "tools/train/fingerprint.hpp"
-#include "tools/train/learners/kinds.hpp"
+#include "tools/kinds/fingerprint.hpp"
+#include "tools/kinds/kind.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace test_interrupted {
@@ -18,7 +18,7 @@ TrainOptions options(const std::string& out) {
   TrainOptions o = smallest("transformer", "copy");
   o.examples = 100;
   o.epochs = 2;
-  o.dropout = 0.2;
+  o.set("dropout", 0.2);
   o.out = out;
   return o;
 }

@@ -3,7 +3,7 @@
 
 #include "autograd/tape.hpp"
 #include "tests/catch.hpp"
-#include "tools/train/presets.hpp"
+#include "tools/kinds/presets.hpp"
 
 using namespace glim;
 
@@ -12,7 +12,7 @@ TEST_CASE("whichever allocation fails, a preset is taken whole or not at all", "
     TrainOptions o;
     o.task = "copy";
     until_failure = n;
-    apply_preset(o, [](const char*) { return false; });
+    apply_preset(o, [](const std::string&) { return false; });
     until_failure = -1;
     return o.to_json();
   };

@@ -14,8 +14,8 @@
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
-#include "tools/train/learners/kinds.hpp"
-#include "tools/train/presets.hpp"
+#include "tools/kinds/kind.hpp"
+#include "tools/kinds/presets.hpp"
 
 namespace test_recorder {
 
@@ -28,10 +28,10 @@ std::unique_ptr<Learner> small_learner() {
   TrainOptions o;
   o.task = "copy";
   o.examples = 40;
-  o.layers = o.heads = 2;
-  o.d_model = 16;
-  o.d_ff = 24;
-  o.dropout = 0.3;
+  o.set("layers", 2).set("heads", 2);
+  o.set("d_model", 16);
+  o.set("d_ff", 24);
+  o.set("dropout", 0.3);
   return make_learner(o);
 }
 

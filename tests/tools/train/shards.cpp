@@ -2,7 +2,7 @@
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tests/tools/train/smallest.hpp"
-#include "tools/train/learners/kinds.hpp"
+#include "tools/kinds/kind.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace test_shards {
@@ -25,8 +25,9 @@ TrainOptions small(const std::string& kind, const Texts& texts) {
   o.text = kind == "gpt" || kind == "bert" ? texts.text.path() : "";
   o.labelled = kind == "classifier" ? texts.labelled.path() : "";
   if (o.task == "copy") o.examples = 13;
-  if (kind == "gpt") o.block = 8;
-  o.dropout = o.word_dropout = 0;
+  if (kind == "gpt") o.set("block", 8);
+  o.set("dropout", 0);
+  o.word_dropout = 0;
   o.optimizer = "sgd";
   o.schedule = "constant";
   o.rate = 0.1;

@@ -1,10 +1,10 @@
 // The options of a run whose model is as small as a test wants it.
 #pragma once
 
+#include <set>
 #include <string>
-#include <string_view>
 
-#include "tools/train/presets.hpp"
+#include "tools/kinds/presets.hpp"
 
 namespace glim::test {
 
@@ -12,15 +12,14 @@ inline TrainOptions smallest(const std::string& kind, const std::string& task = 
   TrainOptions o;
   o.kind = kind;
   o.task = task;
-  o.layers = 1;
-  o.d_model = 8;
-  o.heads = 2;
-  o.d_ff = 16;
-  apply_preset(o, [](const char* name) {
-    const std::string_view given = name;
-    return given == "task" || given == "layers" || given == "d-model" || given == "heads" ||
-           given == "d-ff";
-  });
+  std::set<std::string> given = {"task"};
+  for (auto [key, value] :
+       {std::pair{"layers", 1}, {"d_model", 8}, {"heads", 2}, {"d_ff", 16}})
+    if (!o.value(key).is_null()) {
+      o.set(key, value);
+      given.insert(dashed(key));
+    }
+  apply_preset(o, [&](const std::string& name) { return given.contains(name); });
   return o;
 }
 

@@ -11,21 +11,24 @@
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/escape.hpp"
+#include "tools/kinds/kind.hpp"
 
 namespace glim {
 namespace {
 
 void run_classify(const ClassifyArguments& a) {
   const ModelFile model = read_model(a.model);
-  if (model.kind == "vit" || model.kind == "cnn") return classify_images(a, model);
-  if (model.kind != "classifier" && model.kind != "tagger")
-    throw FileError(model.file,
-                    "holds a model of kind '" + model.kind +
-                        "', which does not classify; use one of classifier, tagger, vit, cnn");
+  const Gives gives = kind_named(model.kind).gives();
+  if (gives == Gives::ImageClass) return classify_images(a, model);
+  if (gives != Gives::Class && gives != Gives::TokenClasses)
+    throw FileError(
+        model.file,
+        "holds a model of kind '" + model.kind + "', which does not classify; use one of " +
+            names_of(kinds_that_give({Gives::Class, Gives::TokenClasses, Gives::ImageClass})));
   if (!(a.images.empty() && a.labels.empty() && a.image_folder.empty() && a.files.empty()))
     throw ValueError("classify",
                      "images are for models of kind 'vit' or 'cnn'; this one reads sentences");
-  model.kind == "tagger" ? classify_tokens(a, model) : classify_sentences(a, model);
+  gives == Gives::TokenClasses ? classify_tokens(a, model) : classify_sentences(a, model);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/images/idx.hpp"
 #include "tools/data/images/png.hpp"
-#include "tools/train/learners/images.hpp"
+#include "tools/kinds/images.hpp"
 
 namespace glim {
 namespace {

@@ -10,7 +10,7 @@
 #include "tools/cli/verbs/classify.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/data/corpus/corpus.hpp"
-#include "tools/train/learners/labels.hpp"
+#include "tools/kinds/labels.hpp"
 
 namespace glim {
 namespace {

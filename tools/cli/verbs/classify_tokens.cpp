@@ -12,7 +12,7 @@
 #include "tools/cli/verbs/classify.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/data/corpus/corpus.hpp"
-#include "tools/train/learners/tagging.hpp"
+#include "tools/kinds/tagged_data.hpp"
 
 namespace glim {
 namespace {

@@ -18,11 +18,11 @@
 #include "tools/data/bleu/bleu.hpp"
 #include "tools/inspect/compare/kinds_compared.hpp"
 #include "tools/train/checkpoint.hpp"
-#include "tools/train/dataset.hpp"
-#include "tools/train/learners/translation.hpp"
-#include "tools/train/option_list.hpp"
-#include "tools/train/presets.hpp"
-#include "tools/train/shared_work.hpp"
+#include "tools/kinds/dataset.hpp"
+#include "tools/kinds/pairs.hpp"
+#include "tools/kinds/kind.hpp"
+#include "tools/kinds/presets.hpp"
+#include "tools/common/shared_work.hpp"
 
 namespace glim {
 
@@ -51,11 +51,16 @@ ParallelCorpus test_corpus(const CompareArguments& a, const TrainOptions& o) {
   return generated_corpus(o.task + " (test)", pairs);
 }
 
-bool of_images(const std::string& kind) { return lists("vit, cnn", kind); }
+bool of_images(const std::string& kind) { return kind_named(kind).gives() == Gives::ImageClass; }
+
+// The budget, the data and the folder, which are one for all kinds.
+bool is_common(const std::string& name) {
+  return name == "epochs" || name == "batch-tokens" || name == "batch-sentences";
+}
 
 std::vector<std::string> kinds_of(const CompareArguments& a) {
   std::vector<std::string> known;
-  for (const SequenceKind& k : sequence_kinds()) known.push_back(k.name);
+  for (const Kind* k : kinds_that_give({Gives::Translations})) known.push_back(k->name);
   if (a.kinds.empty()) return known;
   for (const std::string& k : a.kinds) {
     if (std::count(a.kinds.begin(), a.kinds.end(), k) > 1)
@@ -86,10 +91,13 @@ void adjust_compare(Command& command, CompareArguments& a) {
 TrainOptions options_of(Command& command, const CompareArguments& a, const std::string& kind) {
   TrainOptions o = a.options;
   o.kind = kind;
-  for (const TrainOption& t : train_options())
-    if (!t.is_of(kind)) t.copy(TrainOptions{}, o);
-  apply_preset(o, [&](const char* name) {
-    return lists("epochs, batch-tokens, batch-sentences", name) || command.given(name);
+  TrainOptions defaults;
+  const Rows usual = defaults.table(), rows = o.table();
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (!kind_named(kind).has(rows[i].key())) restore(rows[i], stored(usual[i]));
+  apply_preset(o, [&](const std::string& name) {
+    const Option* option = command.find(name);
+    return is_common(name) || (option && option->given);
   });
   o.out = (std::filesystem::path(a.options.out) / kind).string();
   return o;
@@ -152,7 +160,7 @@ void run_compare(Command& command, CompareArguments& a) {
   if (!a.models.empty()) {
     if (!a.kinds.empty()) throw ValueError("--models", "are trained already: leave out --kinds");
     const Checkpoint checkpoint = load_checkpoint(a.models[0]);
-    require_translates(checkpoint);
+    require_gives(checkpoint, {Gives::Translations}, "translate");
     const TrainOptions& first = checkpoint.options;
     ParallelCorpus test = test_corpus(a, first);
     const auto rows = shared_rows(a.models.size(), [&](std::size_t i, Comparison& row) {
@@ -219,8 +227,8 @@ Command compare_command() {
   Option& kinds =
       c.option("kinds", &a->kinds, "kinds of model (without: all that translate; or vit,cnn)");
   kinds.delimiter = ',';
-  for (const SequenceKind& k : sequence_kinds()) kinds.choices.push_back(k.name);
-  kinds.choices.insert(kinds.choices.end(), {"vit", "cnn"});
+  const auto compared = kinds_that_give({Gives::Translations, Gives::ImageClass});
+  for (const Kind* kind : compared) kinds.choices.push_back(kind->name);
   c.option("models", &a->models, "folders of trained models to compare instead").delimiter = ',';
   c.option("test-source", &a->test_source,
            "file of source sentences to test on (built-in tasks have their own)");
@@ -236,14 +244,18 @@ Command compare_command() {
       .in_config = false;
   c.option("overwrite", &a->overwrite, "replace the models in --out").in_config = false;
   c.option("json", &a->json, "print one JSON object instead of the table").in_config = false;
-  for (const TrainOption& t : train_options()) {
-    if (t.name == "kind") continue;
-    Option& o = c.option(t, a->options);
+  const std::size_t before = c.options.size();
+  add_training_options(c, a->options, [&](const Row& row) {
+    return row.key() != "kind" && std::ranges::any_of(compared, [&](const Kind* kind) {
+             return kind->has(row.key());
+           });
+  });
+  for (std::size_t i = before; i < c.options.size(); ++i) {
+    Option& o = c.options[i];
     if (o.name == "out") o.help = "folder of the models, one folder each";
-    o.hidden = std::ranges::none_of(kinds.choices, [&](const auto& k) { return t.is_of(k); });
-    o.kinds = "";
+    o.kinds.clear();
     // Options that are not given are each kind's own, but for the budget, the data and the folder.
-    if (!lists("task, epochs, batch-tokens, batch-sentences, out", o.name)) o.default_text = "";
+    if (!is_common(o.name) && o.name != "task" && o.name != "out") o.default_text = "";
   }
   for (const char* name : {"kinds", "models", "test-source", "test-target", "task", "source",
                            "target", "epochs", "batch-tokens", "out"})

@@ -11,7 +11,6 @@
 #include "tools/common/folder.hpp"
 #include "tools/derive/sheet.hpp"
 #include "tools/train/checkpoint.hpp"
-#include "tools/train/option_list.hpp"
 
 namespace glim {
 namespace {
@@ -22,7 +21,7 @@ struct DeriveArguments {
   bool overwrite = false;
 };
 
-derive::Letters letters_of(const Command& command, Example& example, const TrainOptions& o) {
+derive::Letters letters_of(Example& example, const TrainOptions& o) {
   derive::Letters letters;
   auto size = [&](const std::string& letter, Index n) {
     if (n <= 1) return;
@@ -35,18 +34,15 @@ derive::Letters letters_of(const Command& command, Example& example, const Train
                     alike ? known->second + " stands for both" : "written as a number"));
     if (!alike) letters.shared.insert(n);
   };
-  auto has = [&](const char* option) {
-    const std::string& kinds = command.find(option)->kinds;
-    return kinds.empty() || lists(kinds, o.kind);
-  };
-  size("D", o.d_model);
-  if (has("heads")) {
-    size("H", o.heads);
-    size("Dh", o.d_model / std::max<Index>(1, o.heads));
-    size("3D", 3 * o.d_model);
-    size("2D", 2 * o.d_model);
+  const auto width = static_cast<Index>(o.number("d_model"));
+  size("D", width);
+  if (const auto heads = static_cast<Index>(o.number("heads")); heads > 0) {
+    size("H", heads);
+    size("Dh", width / heads);
+    size("3D", 3 * width);
+    size("2D", 2 * width);
   }
-  if (has("d-ff")) size("F", o.d_ff);
+  size("F", static_cast<Index>(o.number("d_ff")));
   if (!example.source.empty()) size("S", std::ssize(example.source));
   size("T", std::max(std::ssize(example.target_in), std::ssize(example.target_out)));
   for (const TokenizerPtr& t : {example.tokenizers.target, example.tokenizers.source})
@@ -61,6 +57,8 @@ derive::Letters letters_of(const Command& command, Example& example, const Train
   return letters;
 }
 
+Index heads_of(const TrainOptions& o) { return static_cast<Index>(o.number("heads")); }
+
 struct Lettered {
   std::unique_ptr<Example> example;
   derive::Letters letters;
@@ -73,16 +71,16 @@ Lettered lettered_example(const Command& command, ExampleOptions& o) {
     return o.init && command.applies(*command.find(option)) && !command.given(option);
   };
   const bool width = chosen("d-model"), hidden = chosen("d-ff"), heads = chosen("heads");
-  if (width && command.given("heads")) fresh.d_model = 20 * fresh.heads;
+  if (width && command.given("heads")) fresh.set("d_model", 20 * heads_of(fresh));
   for (int tries = 0;; ++tries) {
     auto example = make_example(o);
-    derive::Letters letters = letters_of(
-        command, *example, o.init ? fresh : load_checkpoint(model_file(o.model)).options);
+    derive::Letters letters =
+        letters_of(*example, o.init ? fresh : load_checkpoint(model_file(o.model)).options);
     if (letters.shared.empty() || tries == 9 || !(width || hidden))
       return {std::move(example), std::move(letters)};
-    if (width && heads) fresh.heads = 4;
-    if (width) fresh.d_model += 2 * fresh.heads;
-    if (hidden) fresh.d_ff += 10;
+    if (width && heads) fresh.set("heads", 4);
+    if (width) fresh.set("d_model", fresh.number("d_model") + 2 * heads_of(fresh));
+    if (hidden) fresh.set("d_ff", fresh.number("d_ff") + 10);
   }
 }
 
@@ -185,11 +183,9 @@ Command derive_command() {
   c.adjust = [a, adjust = c.adjust](Command& command) {
     adjust(command);
     TrainOptions& o = a->example.fresh;
-    for (auto [name, field, value] : {std::tuple{"layers", &o.layers, 2},
-                                      {"d-model", &o.d_model, 40},
-                                      {"heads", &o.heads, 2},
-                                      {"d-ff", &o.d_ff, 48}})
-      if (command.applies(*command.find(name)) && !command.given(name)) *field = value;
+    for (auto [key, value] :
+         {std::pair{"layers", 2}, {"d_model", 40}, {"heads", 2}, {"d_ff", 48}})
+      if (!o.value(key).is_null() && !command.given(dashed(key))) o.set(key, value);
   };
   c.run = [a](Command& command) { run_derive(command, *a); };
   return c;

@@ -5,6 +5,7 @@
 
 #include "tools/cli/help.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/kinds/kind.hpp"
 
 namespace glim {
 namespace {
@@ -48,11 +49,11 @@ OrderedJson verb_json(const CommandMaker& maker) {
                          {"help", o.help},
                          {"full_help", o.full_help()},
                          {"value", o.placeholder()},
-                         {"text", std::holds_alternative<std::string*>(o.field)},
+                         {"text", std::holds_alternative<std::string*>(o.field) || !o.names().empty()},
                          {"list", o.is_list()},
                          {"argument", o.argument},
                          {"choices", o.choices},
-                         {"kinds", o.kinds},
+                         {"kinds", names_of(o.kinds)},
                          {"in_config", o.in_config}});
   return {{"name", command.name},
           {"help", command.help},

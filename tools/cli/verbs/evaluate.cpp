@@ -10,8 +10,8 @@
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/counted.hpp"
 #include "tools/data/bleu/bleu.hpp"
-#include "tools/train/learners/translation.hpp"
-#include "tools/train/option_list.hpp"
+#include "tools/kinds/pairs.hpp"
+#include "tools/kinds/kind.hpp"
 
 namespace glim {
 namespace {
@@ -81,12 +81,13 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
   if (!a.columns.empty() && a.pairs.empty())
     throw ValueError("--columns", "names those of --pairs FILE");
   const Checkpoint checkpoint = load_checkpoint(a.model);
-  if (lists("classifier, tagger, vit, cnn", checkpoint.kind))
+  const Gives gives = kind_named(checkpoint.kind).gives();
+  if (gives == Gives::Class || gives == Gives::TokenClasses || gives == Gives::ImageClass)
     throw FileError(checkpoint.file,
                     fmt::format("holds a model of kind '{}', which glim classify measures, with {}",
                                 checkpoint.kind,
-                                lists("vit, cnn", checkpoint.kind) ? "--images FILE --labels FILE"
-                                                                   : "--labelled FILE"));
+                                gives == Gives::ImageClass ? "--images FILE --labels FILE"
+                                                           : "--labelled FILE"));
   const TrainOptions& trained = checkpoint.options;
   const Translator translator(checkpoint);
   ParallelCorpus test;

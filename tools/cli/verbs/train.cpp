@@ -8,6 +8,7 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <set>
 #include <unistd.h>
 
 #include "tensor/error.hpp"
@@ -18,13 +19,12 @@
 #include "tools/common/counted.hpp"
 #include "tools/common/escape.hpp"
 #include "tools/common/folder.hpp"
-#include "tools/train/distil.hpp"
-#include "tools/train/fingerprint.hpp"
+#include "tools/kinds/distil.hpp"
+#include "tools/kinds/fingerprint.hpp"
 #include "tools/train/json_lines.hpp"
-#include "tools/train/learners/kinds.hpp"
+#include "tools/kinds/kind.hpp"
 #include "tools/train/metrics.hpp"
-#include "tools/train/option_list.hpp"
-#include "tools/train/presets.hpp"
+#include "tools/kinds/presets.hpp"
 #include "tools/train/same_run.hpp"
 #include "tools/train/start.hpp"
 #include "tools/train/trainer.hpp"
@@ -48,19 +48,22 @@ struct TrainArguments {
 
 // Options that are not given have the defaults of the kind and the task. A resumed run has its checkpoint's.
 void adjust_train(Command& command, TrainArguments& a) {
-  for (const TrainOption& t : train_options())
-    command.find(t.name)->usual = lists(t.usual, a.options.kind);
+  const Kind& kind = kind_named(a.options.kind);
+  for (const std::string& key : kind.usual)
+    if (Option* o = command.find(dashed(key))) o->usual = kind.has(key);
+  command.choose_kind(a.options.kind);
   if (a.resume) return;
-  auto given = [&](const char* name) { return command.given(name); };
+  auto given = [&](const std::string& name) { return command.given(name); };
   a.start = starting_model(a.options, given);
-  auto from_start = [&](const TrainOption& t) {
-    return a.start && t.from_start != FromStart::Free;
-  };
-  for (const TrainOption& t : train_options())
-    if (from_start(t) && !command.given(t.name))
-      command.find(t.name)->origin = "that of --init-from";
+  command.choose_kind(a.options.kind);
+  std::set<std::string> from_start;
+  if (a.start)
+    for (const Row& row : a.options.rows())
+      if (start_of(row) != FromStart::Free) from_start.insert(dashed(row.key()));
+  for (const std::string& name : from_start)
+    if (!command.given(name)) command.find(name)->origin = "that of --init-from";
   a.notes = apply_preset(
-      a.options, [&](const char* name) { return given(name) || from_start(train_option(name)); },
+      a.options, [&](const std::string& name) { return given(name) || from_start.contains(name); },
       [&](const std::string& name, const std::string& origin) {
         command.find(name)->origin = origin;
       });
@@ -220,12 +223,14 @@ void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
     run.from = std::make_unique<Checkpoint>(load_checkpoint(last));
     TrainOptions saved = run.from->options;
     saved.out = o.out;
+    if (!command.given("kind")) o.kind = saved.kind;
     // An option of the command line must be as the run was started with, or be free to change.
-    for (const TrainOption& t : train_options()) {
-      if (!command.given(t.name) || t.same(o, saved)) continue;
-      if (!t.resumes)
-        throw ValueError("--" + t.name, "cannot change when a run is resumed (" + last + ")");
-      t.copy(o, saved);
+    for (const Row& row : o.rows()) {
+      const std::string name = dashed(row.key());
+      if (!command.given(name) || stored(row) == saved.value(row.key())) continue;
+      if (!row.resumes)
+        throw ValueError("--" + name, "cannot change when a run is resumed (" + last + ")");
+      saved.set(row.key(), stored(row));
     }
     o = saved;
     resume_gemm_engine(command, *run.from, a.notes);
@@ -346,7 +351,7 @@ Command train_command() {
   auto a = std::make_shared<TrainArguments>();
   c.option("config", &a->config, "file of options (TOML); the command line overrides them")
       .in_config = false;
-  for (const TrainOption& t : train_options()) c.option(t, a->options);
+  add_training_options(c, a->options);
   Option& progress =
       c.option("progress", &a->progress, "how progress is shown (auto: a bar on a terminal)");
   progress.choices = {"auto", "bar", "lines", "none"};

@@ -13,9 +13,9 @@
 #include "tools/common/processor_time.hpp"
 #include "tools/data/bleu/bleu.hpp"
 #include "tools/inspect/compare/dependency_path.hpp"
-#include "tools/train/distil.hpp"
-#include "tools/train/learners/kinds.hpp"
-#include "tools/train/learners/translation.hpp"
+#include "tools/kinds/distil.hpp"
+#include "tools/kinds/kind.hpp"
+#include "tools/kinds/pairs.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace glim {
@@ -30,7 +30,7 @@ class Epochs final : public TrainObserver {
     if (quiet()) return;
     std::fputs(fmt::format("{}: epoch {} of {}, step {}, {:.0f} s, validation {}\n", name_, r.epoch,
                            learner_.options().epochs, r.step, r.seconds,
-                           sequence_kind(learner_.kind())
+                           kind_named(learner_.kind()).gives() == Gives::Translations
                                ? fmt::format("perplexity {:.3f}", r.valid.perplexity())
                                : fmt::format("accuracy {:.4f}", r.valid.accuracy()))
                    .c_str(),
@@ -50,6 +50,15 @@ std::vector<std::string> for_bleu(std::vector<std::string> lines, const Tokenize
   options.tokenizer = BleuTokenizer::none;
   for (std::string& line : lines) line = fmt::format("{}", fmt::join(t->tokens(line), " "));
   return lines;
+}
+
+// In the order of the kinds, not of the rows.
+std::string remarks_on(const std::vector<Comparison>& rows) {
+  std::string text;
+  for (const Kind* kind : kinds())
+    if (std::ranges::any_of(rows, [&](const Comparison& r) { return r.kind == kind->name; }))
+      text += fmt::format("- {}: {}\n", kind->name, kind->compared);
+  return text;
 }
 
 std::string seconds(double s) { return s < 0 ? "–" : fmt::format("{:.0f} s", s); }
@@ -77,7 +86,7 @@ void measure_for_comparison(const std::string& path, const ParallelCorpus& test,
   const Translator translator(checkpoint);
   SequenceModel& model = *translator.model();
   row.kind = checkpoint.kind;
-  row.one_pass = row.kind == "non-autoregressive";
+  row.one_pass = kind_named(row.kind).one_pass;
   row.parameters = model.parameter_count();
   auto sources = test.source_sentences(), references = test.target_sentences();
   TranslationLearner learner(checkpoint.options, translator, test);
@@ -134,9 +143,7 @@ std::string image_comparison_table(const std::vector<Comparison>& rows, const st
     text += fmt::format("| {} | {} | {} | {} | {:.2f} % | {:.2f} ms |\n", in_markdown(r.name),
                         r.parameters, seconds(r.train_seconds), seconds(r.processor_seconds),
                         100 * r.accuracy, r.milliseconds);
-  return text +
-         "\n- vit: any two patches are a few ops apart; that an image has neighbours is learned.\n"
-         "- cnn: a layer sees a few neighbours, and has one set of weights for all places.\n";
+  return text + "\n" + remarks_on(rows);
 }
 
 std::string comparison_table(const std::vector<Comparison>& rows, const std::string& data,
@@ -153,31 +160,7 @@ std::string comparison_table(const std::vector<Comparison>& rows, const std::str
         in_markdown(r.name), r.parameters, seconds(r.train_seconds), seconds(r.processor_seconds),
         r.perplexity, r.bleu, r.exact, r.milliseconds, r.path_short, r.path_long,
         r.one_pass ? "1" : "n");
-  auto has = [&](const char* kind) {
-    return std::any_of(rows.begin(), rows.end(),
-                       [&](const Comparison& r) { return r.kind == kind; });
-  };
-  text += "\n";
-  if (has("transformer"))
-    text +=
-        "- transformer: any two positions are a few ops apart, however long the sentence; "
-        "training sees all positions at once, generating takes a pass for each token.\n";
-  if (has("rnn"))
-    text +=
-        "- rnn: what the end of a sentence has to know of its beginning goes through every "
-        "step between; neither direction of it can be computed in parallel.\n";
-  if (has("conv"))
-    text +=
-        "- conv: the path grows only with the layers, but a layer sees a few neighbours: far "
-        "positions meet late, or only through the attention between the two sides.\n";
-  if (has("non-autoregressive"))
-    text +=
-        "- non-autoregressive: all tokens in one pass, which is why it is fast. It is worse in "
-        "BLEU and exact match because its tokens are chosen without knowing each other: "
-        "where several wordings are likely, or where it is not sure at which position a "
-        "word is, parts of each come out, and words come twice or not at all. Its "
-        "perplexity is that of tokens given the true length.\n";
-  return text;
+  return text + "\n" + remarks_on(rows);
 }
 
 }  // namespace glim

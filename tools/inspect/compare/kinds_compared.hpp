@@ -21,7 +21,7 @@
 
 #include "models/pipeline/translator.hpp"
 #include "tools/data/corpus/corpus.hpp"
-#include "tools/train/options.hpp"
+#include "tools/kinds/options.hpp"
 
 namespace glim {
 

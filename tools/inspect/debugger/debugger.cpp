@@ -7,7 +7,7 @@
 #include "tensor/error.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/inspect/debugger/show.hpp"
-#include "tools/inspect/node_names.hpp"
+#include "tools/pass/node_names.hpp"
 
 namespace glim::step {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/inspect/session.hpp"
+#include "tools/pass/session.hpp"
 
 namespace glim::step {
 

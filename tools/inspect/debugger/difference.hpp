@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "autograd/gradcheck/gradcheck.hpp"
-#include "tools/inspect/session.hpp"
+#include "tools/pass/session.hpp"
 
 namespace glim::step {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tools/inspect/session.hpp"
+#include "tools/pass/session.hpp"
 
 namespace glim::step {
 

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/inspect/session.hpp"
+#include "tools/pass/session.hpp"
 
 namespace glim::step {
 

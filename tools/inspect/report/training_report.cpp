@@ -9,7 +9,7 @@
 #include "tools/inspect/replay.hpp"
 #include "tools/inspect/report/events.hpp"
 #include "tools/render/color.hpp"
-#include "tools/train/options.hpp"
+#include "tools/kinds/options.hpp"
 
 namespace glim {
 

@@ -10,7 +10,7 @@
 #include "tensor/io/stored_json.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/common/nearest.hpp"
-#include "tools/common/range.hpp"
+#include "models/range.hpp"
 #include "tools/common/toml.hpp"
 #include "tools/data/corpus/files.hpp"
 #include "tools/data/corpus/records.hpp"

@@ -46,7 +46,7 @@ class Model:
         self.path = os.fspath(path)
         if isinstance(self.path, bytes) or not _is_text(self.path) or "\0" in self.path:
             raise _glim.FileError(f"{path!r}: is no name of a file in UTF-8; rename it, or link to it")
-        self.kind = _glim.model_kind(self.path)
+        self.kind, self._gives = _glim.model_kind(self.path)
         self._parts = {}
 
     def __repr__(self):
@@ -79,12 +79,12 @@ class Model:
     def classify(self, what, *, truncate=False):
         """(label, {label: probability}) of a sentence, or of an image (C, H, W) with values from 0 to 1; of a list of
         sentences or images (N, C, H, W), a list. Of kind tagger: [(token, label), ...] of a sentence."""
-        if self.kind == "tagger":
+        if self._gives == "token classes":
             tag = self._part(_glim.Tagger).tag
             sentences = [s.split() for s in ([what] if isinstance(what, str) else what)]
             found = [list(zip(tokens, tag(tokens, truncate=truncate))) for tokens in sentences]
             return found[0] if isinstance(what, str) else found
-        if self.kind in ("vit", "cnn"):
+        if self._gives == "image class":
             import numpy as np
 
             images = np.asarray(what, dtype=np.float32)

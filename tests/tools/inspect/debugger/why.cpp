@@ -3,10 +3,10 @@
 
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
-#include "tools/inspect/example.hpp"
-#include "tools/inspect/node_names.hpp"
-#include "tools/train/learners/kinds.hpp"
-#include "tools/train/presets.hpp"
+#include "tools/kinds/example.hpp"
+#include "tools/pass/node_names.hpp"
+#include "tools/kinds/kind.hpp"
+#include "tools/kinds/presets.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace test_why {
@@ -41,10 +41,10 @@ std::string untrained(TrainOptions o, const std::string& folder) {
   std::filesystem::create_directory(folder);
   o.out = folder;
   o.task = "files";
-  o.layers = 2;
-  o.d_model = 16;
-  o.heads = 2;
-  o.d_ff = 24;
+  o.set("layers", 2);
+  o.set("d_model", 16);
+  o.set("heads", 2);
+  o.set("d_ff", 24);
   auto learner = make_learner(o);
   Trainer trainer(o, *learner, "");
   TrainObserver nobody;
@@ -59,12 +59,12 @@ TEST_CASE("the ways to a parameter add up to its gradient, in every kind of fres
     o.init = true;
     o.float64 = true;
     o.fresh.kind = kind;
-    apply_preset(o.fresh, [](const char*) { return false; });
-    o.fresh.layers = 1;
-    o.fresh.d_model = 16;
+    apply_preset(o.fresh, [](const std::string&) { return false; });
+    o.fresh.set("layers", 1);
+    o.fresh.set("d_model", 16);
     if (kind != std::string("rnn") && kind != std::string("conv")) {
-      o.fresh.heads = 2;
-      o.fresh.d_ff = 24;
+      o.fresh.set("heads", 2);
+      o.fresh.set("d_ff", 24);
     }
     o.source = "I have a cat";
     if (kind != std::string("gpt") && kind != std::string("bert")) o.target = "我有一只猫";
@@ -76,11 +76,11 @@ TEST_CASE("and where a part of a gradient was changed on the way") {
   ExampleOptions o;
   o.init = true;
   o.float64 = true;
-  apply_preset(o.fresh, [](const char*) { return false; });
-  o.fresh.layers = 1;
-  o.fresh.d_model = 16;
-  o.fresh.heads = 2;
-  o.fresh.d_ff = 24;
+  apply_preset(o.fresh, [](const std::string&) { return false; });
+  o.fresh.set("layers", 1);
+  o.fresh.set("d_model", 16);
+  o.fresh.set("heads", 2);
+  o.fresh.set("d_ff", 24);
   o.source = "I have a cat";
   o.target = "我有一只猫";
   const auto example = make_example(o);
@@ -111,7 +111,7 @@ TEST_CASE("and in models of a class") {
     o.kind = "vit";
     o.images = images.path();
     o.labels = labels.path();
-    o.patch = 2;
+    o.set("patch", 2);
     o.batch_tokens = 0;
     o.batch_sentences = 2;
     looked.model = untrained(o, folder.path());

@@ -68,7 +68,7 @@ TEST_CASE("a recording is read as it is, and its page has the same numbers") {
   CHECK(run["options"] == nlohmann::json{{"kind", "rnn"}, {"layers", "7"}, {"rate", "0.001"}});
   CHECK(run["train"]["nll"] == nlohmann::json{2.25});
   CHECK(run["valid"]["nll"] == nlohmann::json{nullptr});
-  REQUIRE(run["tracks"].size() == 6);
+  REQUIRE(run["tracks"].size() == 7);
   auto line = nlohmann::json::parse(line_of(1));
   for (auto& track : run["tracks"]) {
     auto quantity = track["quantity"].get<std::string>();
@@ -93,7 +93,7 @@ TEST_CASE("a model without attention has no maps of heads, and says so") {
       R"({"glim_recording":1,"kind":"rnn","every":5,"modules":["m"],"layers":[],"attention":[]})"
       "\n"
       R"({"step":1,"rate":1,"loss":1,"gradient_norm":[1],"update_ratio":[1],"rms":[],)"
-      R"("similarity":[],"entropy":[],"saturation":[]})"
+      R"("similarity":[],"entropy":[],"saturation":[],"distance":[]})"
       "\n");
   auto runs = read_training_runs({folder.within("rnn")});
   CHECK(runs[0].recording.track("entropy") == nullptr);

@@ -78,7 +78,7 @@ refuse "text that is no UTF-8" 'latin:2: invalid UTF-8' "${train_gpt[@]}" --text
 refuse "text below the context" '--block: 64 tokens .* short' "${train_gpt[@]}" --text short
 refuse "block 0" '--block' "${train_gpt[@]}" --text text --block 0
 refuse "files of another kind" '--source: is no option of --kind gpt' "${train_gpt[@]}" --source text --target text
-refuse "norm of another model" "--norm: can only be pre.*'post'" "${train_gpt[@]}" --text text --norm post
+refuse "norm of another model" "--norm: is no option of --kind gpt; .*a gpt has --block" "${train_gpt[@]}" --text text --norm post
 refuse "text for a translator" '--text: is no option of --kind transformer' "$glim" train --text text --out fresh
 report "no folder is left by refused text" "$([ -e fresh ] && ls fresh)"
 quietly "$glim" train --kind gpt --text text --tokenizer word "${small[@]}" --block 8 --max-steps 5 --schedule constant --progress none --out words

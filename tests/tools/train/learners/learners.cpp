@@ -9,9 +9,9 @@
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tests/tools/train/smallest.hpp"
-#include "tools/train/learners/kinds.hpp"
-#include "tools/train/learners/labels.hpp"
-#include "tools/train/presets.hpp"
+#include "tools/kinds/kind.hpp"
+#include "tools/kinds/labels.hpp"
+#include "tools/kinds/presets.hpp"
 
 namespace test_learners {
 
@@ -53,8 +53,8 @@ TEST_CASE("gpt: nine tenths train, the rest validates in whole", "[learners][gpt
   TemporaryFile text(unique_pairs(999));  // and the last line's end
   TrainOptions o = smallest("gpt");
   o.text = text.path();
-  o.block = 16;
-  o.init = 0.02;
+  o.set("block", 16);
+  o.set("init", 0.02);
   auto learner = make_learner(o);
   // 100 characters to validate: each but the first is predicted once, in blocks of 16 and a rest.
   Seen valid = read_all(*learner, Split::Valid, 0);
@@ -98,11 +98,11 @@ TEST_CASE("gpt: crops are a function of seed and epoch", "[learners][gpt]") {
   TemporaryFile text(unique_pairs(999));
   TrainOptions o = smallest("gpt");
   o.text = text.path();
-  o.block = 8;
-  o.dropout = 0;
+  o.set("block", 8);
+  o.set("dropout", 0);
   auto losses = [&](Index seed, Index epoch) {
     o.seed = seed;
-    auto learner = make_language_learner(o, nullptr);
+    auto learner = kind_named("gpt").learner(o, nullptr);
     for (auto& [name, p] : learner->model().named_parameters())  // the same model for every seed
       p.value().copy_(normal(p.shape(), 0, 0.5, {3, static_cast<std::uint64_t>(name.size())}));
     return read_all(*learner, Split::Train, epoch).nll;
@@ -122,7 +122,7 @@ TEST_CASE("bert: as many targets as were announced, other ones each time", "[lea
   TemporaryFile text(lines);
   TrainOptions o = smallest("bert");
   o.text = text.path();
-  o.dropout = 0;
+  o.set("dropout", 0);
   auto learner = make_learner(o);
   Seen first = read_all(*learner, Split::Train, 0), second = read_all(*learner, Split::Train, 0);
   CHECK(first.targets == second.targets);
@@ -174,7 +174,7 @@ TEST_CASE("classifier: counts what is right, hides words in training only", "[le
   TemporaryFile file(lines);
   TrainOptions o = smallest("classifier");
   o.labelled = o.valid_labelled = file.path();
-  o.dropout = 0;
+  o.set("dropout", 0);
   o.word_dropout = 0.5;
   auto learner = make_learner(o);
   Seen train = read_all(*learner, Split::Train, 0), again = read_all(*learner, Split::Train, 0);
@@ -209,8 +209,8 @@ TEST_CASE("a batch's loss is the sum of its samples' losses", "[learners]") {
     o.labelled = kind == "classifier" ? labelled.path() : "";
     if (kind == "transformer") o.task = "copy";
     if (kind == "transformer") o.examples = 12;
-    if (kind == "gpt") o.block = 8;
-    o.dropout = 0;
+    if (kind == "gpt") o.set("block", 8);
+    o.set("dropout", 0);
     o.batch_tokens = 0;
     o.batch_sentences = 3;
     o.precision = "float64";
@@ -282,25 +282,24 @@ TEST_CASE("positions and shared projections reach the model of every kind", "[le
     TrainOptions o = smallest(kind, pairs ? "copy" : "files");
     if (pairs) o.examples = 12;
     if (kind == "gpt" || kind == "bert") o.text = text.path();
-    if (kind == "conv") o.heads = TrainOptions{}.heads, o.d_ff = TrainOptions{}.d_ff;
-    if (kind == "gpt") o.block = 4;
+    if (kind == "gpt") o.set("block", 4);
     if (kind == "classifier") o.labelled = labelled.path();
     if (kind == "tagger") o.labelled = tagged.path();
     if (kind == "vit") {
       o.images = images.path();
       o.labels = labels.path();
-      o.patch = 1;
+      o.set("patch", 1);
     }
-    o.valid_share = o.dropout = 0;
+    o.set("dropout", 0);
+    o.valid_share = 0;
     o.precision = "float64";
     struct Made {
       double loss;
       Index parameters;
     };
     auto made = [&](const char* positions, double base, bool share) {
-      o.positions = positions;
-      o.position_base = base;
-      o.share_qk = share;
+      o.set("positions", positions).set("position_base", base);
+      if (kind != "conv") o.set("share_qk", share);
       seed(4);
       auto learner = make_learner(o);
       for (auto& [name, p] : learner->model().named_parameters())
@@ -329,12 +328,13 @@ TEST_CASE("options of another kind are refused", "[learners]") {
   TemporaryFile text(unique_pairs(999));
   TrainOptions o = smallest("gpt");
   o.text = text.path();
-  o.pooling = "first";
+  o.labelled = text.path();
   CHECK(message_of<ValueError>([&] { make_learner(o); }) ==
-        "--pooling: is no option of --kind gpt; it belongs to --kind classifier, vit");
+        "--labelled: is no option of --kind gpt; it belongs to --kind classifier, tagger");
+  CHECK_THROWS_AS(o.set("pooling", "first"), std::logic_error);
   o = smallest("bert");
   o.text = text.path();
-  o.positions = "rotary";
+  o.set("positions", "rotary");
   CHECK_THROWS_AS(make_learner(o), ValueError);
   o = smallest("classifier");
   CHECK(message_of<ValueError>([&] { make_learner(o); }) ==

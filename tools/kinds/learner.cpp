@@ -1,0 +1,145 @@
+#include "tools/kinds/learner.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tools/kinds/presets.hpp"
+
+namespace glim {
+
+double Measures::perplexity() const { return std::exp(nll); }
+
+double Measures::accuracy() const {
+  return static_cast<double>(correct) / static_cast<double>(std::max<Index>(tokens, 1));
+}
+
+Measures& Measures::operator+=(const Measures& more) {
+  kl += more.kl;
+  smoothed_ce += more.smoothed_ce;
+  nll += more.nll;
+  tokens += more.tokens;
+  correct += more.correct;
+  auxiliary += more.auxiliary;
+  return *this;
+}
+
+Measures Measures::per_target() const {
+  auto n = static_cast<double>(std::max<Index>(tokens, 1));
+  Measures mean = *this;
+  mean.kl /= n;
+  mean.smoothed_ce /= n;
+  mean.nll /= n;
+  mean.auxiliary /= n;
+  return mean;
+}
+
+std::string Learner::describe(const Measures& m) const {
+  return fmt::format("KL {:.4f}  CE {:.4f}  NLL {:.4f}  perplexity {:.3f}", m.kl, m.smoothed_ce,
+                     m.nll, m.perplexity());
+}
+
+void Learner::choose_by_amount(Index examples) {
+  chosen_ = glim::choose_by_amount(options_, examples);
+}
+
+void Learner::add_choices(std::vector<std::string>& lines) const {
+  for (const std::string* line : {&held_out_, &chosen_})
+    if (!line->empty()) lines.push_back(*line);
+  lines.insert(lines.end(), notes_.begin(), notes_.end());
+}
+
+Var classes_loss(const Var& logits, const Tensor& target, double label_smoothing, Index pad,
+                 Measures& sums) {
+  sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), target)).item());
+  return sums.take(label_smoothing_loss(logits, target, label_smoothing, pad));
+}
+
+double class_criterion(const Measures& m) {
+  // An error is 1/targets, and the whole range of the NLL less than that.
+  return 1 - m.accuracy() +
+         (1 - 1 / (1 + m.nll)) / static_cast<double>(std::max<Index>(m.tokens, 1));
+}
+
+std::vector<std::vector<Index>> draw_pairs(Split split, const std::vector<TokenPair>& pairs,
+                                           const TrainOptions& options, Index epoch) {
+  const BatchOptions o{.max_tokens = options.batch_tokens,
+                       .max_sentences = options.batch_sentences,
+                       .shuffle = split == Split::Train};
+  return epoch_batches(pairs, o, static_cast<std::uint64_t>(options.seed), epoch);
+}
+
+std::vector<Learner::Rows> Learner::in_batches(const Rows& rows, Index size) {
+  std::vector<Rows> batches;
+  for (Index i = 0; i < std::ssize(rows); i += size)
+    batches.emplace_back(rows.begin() + i,
+                         rows.begin() + std::min<Index>(i + size, std::ssize(rows)));
+  return batches;
+}
+
+Index Learner::begin(Split split, Index epoch) {
+  auto& batches = batches_[static_cast<int>(split)];
+  batches.clear();
+  const std::vector<Rows> whole = draw(split, epoch);
+  const Index parts = split == Split::Train ? options_.shards : 1;
+  for (const Rows& rows : whole)
+    for (Index i = 0; i < parts; ++i)  // neighbours, as many in each part as can be
+      batches.emplace_back(rows.begin() + std::ssize(rows) * i / parts,
+                           rows.begin() + std::ssize(rows) * (i + 1) / parts);
+  return std::ssize(whole);
+}
+
+BatchSize Learner::size(Split split, Index batch) const {
+  BatchSize size;
+  for (Index row : rows(split, batch)) {
+    ++size.samples;
+    size.targets += row_targets(split, row);
+  }
+  return size;
+}
+
+Var Learner::probe(Index i) {
+  const Split split = probe_count(Split::Valid) > 0 ? Split::Valid : Split::Train;
+  Measures ignored;
+  return rows_loss(split, {i * probe_count(split) / kProbes}, 0, ignored);
+}
+
+std::vector<TrainingSample> Learner::samples(Index batch) const {
+  std::vector<TrainingSample> list;
+  for (Index row : rows(Split::Train, batch)) list.push_back(sample(row));
+  return list;
+}
+
+Var Learner::sample_loss(Index batch, std::size_t i) {
+  Measures ignored;
+  return rows_loss(Split::Train, {rows(Split::Train, batch)[i]}, 0, ignored);
+}
+
+Probed probe_inside(Learner& learner) {
+  return probe_inside(learner.model(), Learner::kProbes, [&](Index i) { learner.probe(i); });
+}
+
+Measures measure_validation(Learner& learner, Index step, const Processes& processes) {
+  Module& model = learner.model();
+  bool training = model.training();
+  model.eval();
+  NoGrad no_tape;
+  const Index batches = learner.begin(Split::Valid, 0), p = processes.size();
+  std::vector<Measures> mine(
+      static_cast<std::size_t>((batches + p - 1) / p));  // batches rank, rank + P, …
+  processes.together([&] {
+    auto to = mine.begin();
+    for (Index i = processes.rank(); i < batches; i += p)
+      learner.loss(Split::Valid, i, step, *to++);
+  });
+  const std::vector<Measures> all = processes.gather(mine);
+  Measures total;
+  for (Index i = 0; i < batches; ++i)
+    total += all[(static_cast<std::size_t>(i % p) * mine.size()) + i / p];
+  model.train(training);
+  return total.per_target();
+}
+
+}  // namespace glim

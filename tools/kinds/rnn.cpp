@@ -1,0 +1,84 @@
+// The kind `rnn`: a recurrent encoder and decoder with attention (models/rnn/seq2seq_rnn.md).
+#include "models/rnn/seq2seq_rnn.hpp"
+#include "tensor/error.hpp"
+#include "tools/kinds/kind.hpp"
+#include "tools/kinds/pairs.hpp"
+
+namespace glim {
+namespace {
+
+std::unique_ptr<SequenceModel> build_rnn(const TrainOptions& o, Index src_vocab, Index tgt_vocab) {
+  const auto sizes = sized_for<Seq2SeqRnnConfig>(o, src_vocab, tgt_vocab);
+  if (sizes.attention == AttentionScore::Dot && sizes.d_model % 2 != 0)
+    throw ValueError("--d-model",
+                     "with --attention dot each direction has half of it: it must be even, not " +
+                         std::to_string(sizes.d_model));
+  if (sizes.attention == AttentionScore::None && sizes.copy)
+    throw ValueError("--copy", "points by attention, which --attention none leaves out");
+  if (sizes.attention == AttentionScore::None && o.guided_attention > 0)
+    throw ValueError("--guided-attention", "has no attention to guide with --attention none");
+  return std::make_unique<Seq2SeqRnn>(sizes);
+}
+
+}  // namespace
+
+const Kind& rnn_kind() {
+  static const Kind kind{
+      .name = "rnn",
+      .sizes = Seq2SeqRnnConfig{.d_embed = 256, .d_model = 256, .layers = 1, .dropout = 0.1},
+      .options = joined(kPairOptions, kSampledOptions),
+      .usual = kUsualPairOptions,
+      .tasks = kPairTasks,
+      .settings = R"(
+schedule = "cosine"
+rate = 1e-3
+layers = 1
+
+["files"]
+d-embed = 128
+d-model = 128
+warmup = 200
+epochs = 0
+batch-tokens = 0
+average = 3
+
+["copy, reverse, noisy"]
+d-embed = 32
+d-model = 64
+label-smoothing = 0
+batch-tokens = 0
+batch-sentences = 40
+rate = 3e-3
+warmup = 50
+
+["phrasebook, names"]
+target-tokenizer = "char"
+d-embed = 64
+d-model = 128
+epochs = 20
+batch-tokens = 1024
+rate = 2e-3
+warmup = 300
+
+["names"]
+target-tokenizer = "mixed"
+min-frequency = 5
+label-smoothing = 0
+)",
+      .example = {"sentence", "translation"},
+      .compared =
+          "what the end of a sentence has to know of its beginning goes through every step between; "
+          "neither direction of it can be computed in parallel.",
+      .learner = [](const TrainOptions& o, const ModelFile* from) {
+        return make_pair_learner(o, from, build_rnn);
+      },
+      .read = [](Example& e, const ExampleOptions& o) { read_pair(e, o, build_rnn); },
+      .least = [](const TrainOptions& o) {
+        const auto& sizes = o.config<Seq2SeqRnnConfig>();
+        const auto d = static_cast<double>(sizes.d_model), n = static_cast<double>(sizes.layers);
+        return Least{.parameters = n * 2 * d * d + static_cast<double>(sizes.d_embed), .layers = n};
+      }};
+  return kind;
+}
+
+}  // namespace glim
