@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "autograd/gradcheck/analytic.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -22,11 +23,14 @@ namespace {
 
 constexpr Index kMostDoubled = 4096;  // of inputs that are doubled
 constexpr std::size_t kMostExtents = 4;
+constexpr int kMostApart = 60;  // places where equal extents differ
+constexpr const char* kRaises = "backward raises an exception";
 constexpr const char* kState =
     "backward keeps state: its last gradient is not its first, at the same inputs";
 
 struct Found {
-  // Doubtful: wrong at another size, in every process. Backward may be for the given sizes alone.
+  // Doubtful: wrong at another size, or where an integer comes twice, in every process. Backward may be for the given ones
+  // alone.
   enum { Right, Wrong, Doubtful, Unknown, Refused } kind = Unknown;
   std::string why{};  // one line: "the gradient of x is wrong"
 };
@@ -72,7 +76,7 @@ Found compare_at(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy,
   } catch (const FormError& e) {
     return {Found::Wrong, e.text};
   } catch (const std::exception&) {
-    return {Found::Unknown, "backward raises an exception"};
+    return {Found::Unknown, kRaises};
   }
   const double most = std::max(std::abs(analytic), std::abs(numeric));
   if (std::abs(analytic - numeric) <= (coarse ? 1e-2 : 1e-6) * most) return {Found::Right};
@@ -127,8 +131,24 @@ Tensors changed(const Probe& p, const Change& change) {
   return all;
 }
 
+// x with slices that differ, where all slices along an axis are equal; undefined if there is no such axis.
+Tensor with_slices_apart(const Tensor& x) {
+  Tensor apart;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const Index n = x.size(axis);
+    const Tensor first = narrow(x, axis, 0, 1);
+    if (n < 2 || !same_bits(broadcast_to(first, x.shape()).contiguous(), x)) continue;
+    Shape along = first.shape();
+    for (int a = 0; a < along.rank(); ++a) along[a] = a == axis ? n : 1;
+    const Tensor ramp = reshape(arange(1, static_cast<double>(n) + 1), along).to(x.dtype());
+    apart = (apart.defined() ? apart : x) + (0.1 * (largest(x) + 0.1) / static_cast<double>(n)) * ramp;
+  }
+  return apart;
+}
+
 // f may take sorted inputs alone, say. A gradient that is wrong where the elements have another order fails the check if
-// it is the one that backward gives for the given inputs or for `earlier` ones, or if it is wrong in the given order too.
+// it is the one that backward gives for the given inputs or for `earlier` ones, or if it is wrong in the given order too,
+// or with slices apart that are equal in the given inputs.
 bool stays_wrong(Probe& p, const Tensors& x, const Tensors& dy, const Tensors& earlier) {
   for (const Tensors* kept : {&std::as_const(p.x), &earlier})
     if (!same(x, *kept) && same(p.calls.gradient(x, dy), p.calls.gradient(*kept, dy))) return true;
@@ -138,6 +158,11 @@ bool stays_wrong(Probe& p, const Tensors& x, const Tensors& dy, const Tensors& e
     });
     if (compare_at(p, p.calls, in_order, dy).kind == Found::Wrong) return true;
   }
+  const Tensors apart = changed(p, [&](const Tensor& one, std::size_t k) {
+    const Tensor slices = same_bits(one, x[k]) ? Tensor() : with_slices_apart(one);
+    return slices.defined() ? slices : one;
+  });
+  if (!same(apart, p.x) && compare_at(p, p.calls, apart, dy).kind == Found::Wrong) return true;
   return false;
 }
 
@@ -167,6 +192,24 @@ Found other_integers(Probe& p, const Tensors& x) {
           "backward keeps the integers of an earlier call: the gradient does not change with them"};
 }
 
+// A number that comes twice: what is sent to one place adds up.
+Found integers_twice(Probe& p, const Tensors& x) {
+  Tensors twice = x;
+  std::string name;
+  for (std::size_t k = 0; k < x.size(); ++k)
+    if (x[k].dtype() == DType::Int64 && x[k].numel() > 1) {
+      twice[k] = x[k].clone();
+      Index* ids = twice[k].data<Index>();
+      ids[x[k].numel() - 1] = ids[0];
+      if (name.empty() && !same_bits(twice[k], x[k])) name = p.calls.inputs[k].name;
+    }
+  if (name.empty()) return {Found::Refused};
+  const Found found = compare_at(p, p.calls, twice, p.random_dy(9));
+  if (found.kind != Found::Wrong) return {Found::Refused};
+  return {Found::Doubtful, found.why + " where a number of " + name +
+                               " comes twice: what is sent to one place is not added up"};
+}
+
 // All inputs change, then their second halves alone, which keeps sums, and then a little. Then some of the inputs do:
 // every two differ in a bit of their numbers.
 Found other_values(Probe& p) {
@@ -192,12 +235,12 @@ Found other_values(Probe& p) {
     const Found here = values_at(p, x, dy, elsewhere, dx);
     if (here.kind == Found::Wrong)
       return {Found::Wrong, here.why +
-                                " for other values: backward keeps what an earlier call gave, or "
-                                "has values written as numbers"};
+                                " for other values: backward keeps what an earlier call gave, has "
+                                "values written as numbers, or is right for equal elements alone"};
     if (here.kind == Found::Right) found = here, last = x, last_dy = dy, last_dx = dx;
   }
-  if (const Found integers = other_integers(p, elsewhere); integers.kind == Found::Wrong)
-    return integers;
+  for (auto integers : {other_integers, integers_twice})
+    if (const Found of = integers(p, elsewhere); of.kind != Found::Refused) return of;
   if (found.kind != Found::Right) return found;
   if (!same(p.gradient(p.dy), p.dx)) return {Found::Wrong, kState};
   const Tensors rewritten = p.calls.rewritten(last, last_dy);
@@ -211,13 +254,21 @@ Found other_values(Probe& p) {
 
 // ---- other sizes ----
 
-using Growth = std::map<Index, Index>;  // from extent to extent
+struct Axis {
+  std::size_t input;
+  int axis;
+  auto operator<=>(const Axis&) const = default;
+};
+using Growth = std::map<Axis, Index>;  // to an extent
 
-Tensor grown(const Tensor& x, const Growth& to) {
+Tensor grown(const Tensor& x, std::size_t k, const Growth& to) {
   Tensor y = x;
-  for (int axis = 0; axis < x.rank(); ++axis)
-    if (const auto g = to.find(x.size(axis)); g != to.end())
-      y = concatenate(std::vector<Tensor>{y, narrow(y, axis, 0, g->second - g->first)}, axis);
+  for (const auto& [at, extent] : to)
+    if (at.input == k)
+      while (y.size(at.axis) < extent)
+        y = concatenate(std::vector<Tensor>{y, narrow(y, at.axis, 0,
+                                                      std::min(y.size(at.axis), extent - y.size(at.axis)))},
+                        at.axis);
   return is_floating(x.dtype()) && !same_bits(x, y) ? shrunk(y) : y;
 }
 
@@ -239,7 +290,8 @@ bool reads_all(const Probe& p, Calls& there, const Tensors& x) {
 }
 
 Found at_size(Probe& p, const Growth& growth, Tensors& x) {
-  for (const Tensor& one : p.x) x.push_back(grown(one, growth));
+  x.clear();
+  for (std::size_t k = 0; k < p.x.size(); ++k) x.push_back(grown(p.x[k], k, growth));
   Calls there = p.calls.with_inputs(x);
   Tensors y;
   try {
@@ -248,8 +300,10 @@ Found at_size(Probe& p, const Growth& growth, Tensors& x) {
     return {Found::Refused};
   }
   p.gradient(p.dy);  // a program that could not take the last size has begun anew
-  const Found found = compare_at(p, there, x, random_dy(y, p.seed, 5));
-  return found.kind == Found::Wrong && !reads_all(p, there, x) ? Found{Found::Refused} : found;
+  Found found = compare_at(p, there, x, random_dy(y, p.seed, 5));
+  if (found.kind == Found::Unknown && found.why == kRaises) found.kind = Found::Doubtful;
+  const bool is_wrong = found.kind == Found::Wrong || found.kind == Found::Doubtful;
+  return is_wrong && !reads_all(p, there, x) ? Found{Found::Refused} : found;
 }
 
 // Such a gradient is wrong for what an earlier call left. Without a process of its own that is not known: a backward of
@@ -273,25 +327,82 @@ std::string listed_sizes(const Probe& p, const Tensors& x) {
   return text;
 }
 
-// All extents grow by one, or to the double if f takes no such sizes. Else one after the other grows. Equal extents
-// grow together. An extent of 1 grows if there is no other: beside others it is one that broadcasts.
-Found other_sizes(Probe& p) {
-  std::set<Index> extents;
-  Index elements = 0;
-  for (const Tensor& x : p.x) {
-    elements += x.numel();
-    extents.insert(x.shape().begin(), x.shape().end());
-  }
-  extents.erase(0);
-  if (extents.size() > 1) extents.erase(1);
+// The axes whose extents may grow, by extent. An extent of 1 may if there is no other, or if one axis alone has it:
+// others are those that broadcast.
+using Extents = std::map<Index, std::vector<Axis>>;
+Extents extents_of(const Probe& p) {
+  Extents of;
+  for (std::size_t k = 0; k < p.x.size(); ++k)
+    for (int axis = 0; axis < p.x[k].rank(); ++axis) of[p.x[k].size(axis)].push_back({k, axis});
   for (std::size_t k = p.calls.function().fixed_shapes; k < p.x.size(); ++k)
-    for (const Index n : p.x[k].shape()) extents.erase(n);
+    for (const Index n : p.x[k].shape()) of.erase(n);
+  of.erase(0);
+  return of;
+}
+
+Growth growth_of(const std::vector<Axis>& axes, Index extent) {
+  Growth growth;
+  for (const Axis& axis : axes) growth[axis] = extent;
+  return growth;
+}
+
+Found doubtful(Probe& p, const Tensors& x, const std::string& sizes, const std::string& why) {
+  return {right_in_another_process(p, x) ? Found::Wrong : Found::Doubtful,
+          sizes + " (" + listed_sizes(p, x) + ": " + why +
+              "): a size is kept from an earlier call, written as a number, or another axis's"};
+}
+
+// An extent that several axes have is that of each: a divisor that is taken from the wrong axis is right where both are
+// equal. So the fewest axes grow that f takes, each axis with some. Such a place says nothing where f refuses it.
+Found apart(Probe& p, const Extents& extents, std::string& listed) {
+  Index unused = 2;
+  while (extents.contains(unused)) ++unused;
+  int tries = 0;
+  for (const auto& [extent, axes] : extents) {
+    if (axes.size() < 2 && extent != 1) continue;
+    const Index to = extent == 1 ? unused : extent + (extents.contains(extent + 1) ? 2 : 1);
+    std::vector<Axis> left = axes;
+    for (std::size_t size = 1; size <= std::min(left.size(), axes.size() - (extent != 1)); ++size) {
+      std::vector<bool> chosen(left.size());
+      std::fill(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(size), true);
+      std::set<Axis> covered;
+      do {
+        std::vector<Axis> some;
+        for (std::size_t i = 0; i < left.size(); ++i)
+          if (chosen[i]) some.push_back(left[i]);
+        if (std::ranges::any_of(some, [&](const Axis& a) { return covered.contains(a); })) continue;
+        if (++tries > kMostApart) return {Found::Refused};
+        Tensors x;
+        const Found found = at_size(p, growth_of(some, to), x);
+        if (found.kind == Found::Wrong || found.kind == Found::Doubtful)
+          return doubtful(p, x, "right for the given sizes, wrong for other ones", found.why);
+        if (found.kind != Found::Right) continue;
+        covered.insert(some.begin(), some.end());
+        listed += (listed.empty() ? "" : ", ") + listed_sizes(p, x);
+      } while (std::prev_permutation(chosen.begin(), chosen.end()));
+      std::erase_if(left, [&](const Axis& a) { return covered.contains(a); });
+    }
+  }
+  return {listed.empty() ? Found::Refused : Found::Right};
+}
+
+// All extents grow by one, or to the double if f takes no such sizes. Else one after the other grows. Equal extents
+// grow together, and then apart.
+Found other_sizes(Probe& p) {
+  const Extents every = extents_of(p);
+  Extents extents = every;
+  if (extents.size() > 1) extents.erase(1);
   if (extents.empty()) return {Found::Refused, "no other size was tried"};
+  Index elements = 0;
+  for (const Tensor& x : p.x) elements += x.numel();
   std::vector<Growth> growths(2), alone;
-  for (const Index n : extents) {
-    growths[0][n] = n + 1;
-    growths[1][n] = 2 * n;
-    if (alone.size() < kMostExtents) alone.push_back({{n, n + 1}});
+  std::vector<Index> extent_alone;
+  for (const auto& [n, axes] : extents) {
+    growths[0].merge(growth_of(axes, n + 1));
+    growths[1].merge(growth_of(axes, 2 * n));
+    if (alone.size() >= kMostExtents) continue;
+    alone.push_back(growth_of(axes, n + 1));
+    extent_alone.push_back(n);
   }
   if (elements > kMostDoubled) growths.pop_back();
   const std::size_t together = growths.size();
@@ -303,26 +414,32 @@ Found other_sizes(Probe& p) {
     if (found.kind == Found::Refused) continue;
     if (found.kind == Found::Unknown) found.why = "for " + listed_sizes(p, x) + " " + found.why;
     if (found.kind == Found::Right) found.why = listed_sizes(p, x);
-    if (found.kind == Found::Wrong) {
-      for (const Growth& one : alone) {
+    if (found.kind == Found::Wrong || found.kind == Found::Doubtful) {
+      for (std::size_t i = 0; i < alone.size(); ++i) {
+        const bool is_one = g >= together || extents.size() == 1;
         Tensors of_one;
-        if (growths[g].size() > 1 && at_size(p, one, of_one).kind == Found::Wrong) {
-          growths[g] = one;
-          x = of_one;
-          break;
-        }
+        if (const Found one = is_one ? found : at_size(p, alone[i], of_one); one.kind == found.kind)
+          found.why = one.why;
+        else
+          continue;
+        if (!is_one) x = of_one;
+        const Index from = extent_alone[g >= together ? g - together : i];
+        return doubtful(p, x,
+                        "right for " + std::to_string(from) + ", wrong for " +
+                            std::to_string(is_one && g == 1 && together == 2 ? 2 * from : from + 1),
+                        found.why);
       }
-      const auto [from, to] = *growths[g].begin();
-      const bool one = growths[g].size() == 1;
-      return {right_in_another_process(p, x) ? Found::Wrong : Found::Doubtful,
-              (one ? "right for " + std::to_string(from) + ", wrong for " + std::to_string(to)
-                   : "right for the given sizes, wrong for other ones") +
-                  " (" + listed_sizes(p, x) + ": " + found.why +
-                  "): a size is kept from an earlier call, or written as a number"};
+      return doubtful(p, x, "right for the given sizes, wrong for other ones", found.why);
     }
     all = found;
     if (g < together) break;
   }
+  if (!p.calls.function().refuses_misfits) return all;
+  std::string listed;
+  const Found each = apart(p, every, listed);
+  if (each.kind == Found::Wrong || each.kind == Found::Doubtful) return each;
+  if (each.kind == Found::Right && all.kind != Found::Unknown)
+    return {Found::Right, (all.kind == Found::Right ? all.why + ", " : "") + listed};
   return all;
 }
 
@@ -345,11 +462,12 @@ FunctionCheck check_elsewhere(Probe& p) {
     return check;
   }
   check.verdict = CheckVerdict::Undecided;
-  if (sizes.kind == Found::Doubtful) {
-    check.doubt = true;
-    check.detail = sizes.why;
-    return check;
-  }
+  for (const Found* doubt : {&values, &sizes})
+    if (doubt->kind == Found::Doubtful) {
+      check.doubt = true;
+      check.detail = doubt->why;
+      return check;
+    }
   if ((values.kind == Found::Right || sizes.kind == Found::Right) && sizes.kind != Found::Unknown)
     check.verdict = CheckVerdict::Passed;
   check.detail = values.kind == Found::Right     ? "right for other values"

@@ -31,6 +31,9 @@ struct Function {
       interrupted = {};
   // For a function in a process of its own (optional): begins another one, which has kept nothing.
   std::function<void()> restart = {};
+  // f refuses inputs whose sizes do not fit each other, or has a process of its own: such are tried, too. A function of
+  // PyTorch may read beyond the end of an array then.
+  bool refuses_misfits = false;
   // The inputs from this one on keep their shapes, as parameters of a module do.
   std::size_t fixed_shapes = std::numeric_limits<std::size_t>::max();
 };

@@ -194,7 +194,8 @@ std::vector<GradcheckInput> Program::inputs() {
 Function Program::function() {
   return {.value = [this](const Tensors& x) { return value(x); },
           .gradient = [this](const Tensors& x, const Tensors& dy) { return gradient(x, dy); },
-          .restart = [this] { child_.reset(); }};
+          .restart = [this] { child_.reset(); },
+          .refuses_misfits = true};
 }
 
 Function Program::function(const std::vector<GradcheckInput>& inputs) {

@@ -59,13 +59,14 @@ void write_anew(nb::list arrays, const Tensors& tensors) {
 FunctionReport check(nb::callable value, nb::callable gradient, nb::object interrupted_gradient,
                      const std::vector<NamedInput>& named, std::string name, bool full,
                      bool precise, double atol, double rtol, std::uint64_t seed,
-                     std::size_t fixed_shapes) {
+                     std::size_t fixed_shapes, bool refuses_misfits) {
   std::vector<GradcheckInput> inputs;
   for (const auto& [input, array, checked] : named)
     inputs.emplace_back(input, tensor_of(array, input), checked);
   Function function;
   function.value = [&](const Tensors& x) { return called(value, arrays_of(x)); };
   function.fixed_shapes = fixed_shapes;
+  function.refuses_misfits = refuses_misfits;
   nb::list last_x, last_dy;  // the arrays of the last call of backward
   function.gradient = [&](const Tensors& x, const Tensors& dy) {
     last_x = arrays_of(x), last_dy = arrays_of(dy);
@@ -109,7 +110,7 @@ void bind_gradcheck(nb::module_& m) {
   m.def("check_function", &check, nb::arg("value"), nb::arg("gradient"),
         nb::arg("interrupted").none(), nb::arg("inputs"), nb::kw_only(), nb::arg("name"),
         nb::arg("full"), nb::arg("precise"), nb::arg("atol"), nb::arg("rtol"), nb::arg("seed"),
-        nb::arg("fixed_shapes"));
+        nb::arg("fixed_shapes"), nb::arg("refuses_misfits"));
 }
 
 }  // namespace glim::python

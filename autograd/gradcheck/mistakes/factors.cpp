@@ -11,7 +11,9 @@ namespace {
 
 // "2", "1/6", "√8" or digits.
 std::string text_of(double c) {
-  const double size = std::abs(c);
+  const double size = std::abs(c), from_one = std::abs(size - 1);
+  if (from_one > 0 && from_one < 1e-3)
+    return number_text(c, 2 - static_cast<int>(std::floor(std::log10(from_one))));
   for (bool root : {false, true})
     for (bool below : {false, true}) {
       const double of = root ? size * size : size, k = below ? 1 / of : of;

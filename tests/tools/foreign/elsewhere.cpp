@@ -1,8 +1,11 @@
 // Backwards that are right at the given inputs, and wrong for other values or sizes, in the process that was checked.
+#include <cmath>
 #include <limits>
 #include <map>
 
+#include "tensor/matmul/matmul.hpp"
 #include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
@@ -176,6 +179,116 @@ TEST_CASE("a gradient that is right for the given sizes alone has not passed") {
     CHECK(contains(r.text(), "UNDECIDED: right for"));
     CHECK(contains(r.text(), "written as a number"));
   }
+}
+
+TEST_CASE("axes of equal extents are told apart, and one of extent 1 grows") {
+  auto checked = [](Function f, const std::vector<GradcheckInput>& inputs) {
+    f.refuses_misfits = true;
+    return check_function(f, inputs);
+  };
+  auto in_doubt = [&](const Function& f, const std::vector<GradcheckInput>& inputs,
+                      std::string_view size) {
+    CHECK(check_function(f, inputs));  // which are not tried where f may not refuse them
+    const FunctionReport r = checked(f, inputs);
+    INFO(r.text());
+    CHECK_FALSE(r);
+    CHECK(r.check("differences").verdict == V::Passed);
+    CHECK(r.check("elsewhere").verdict == V::Undecided);
+    CHECK(contains(r.text(), "UNDECIDED: right for"));
+    CHECK(contains(r.text(), std::string(size)));
+  };
+  // The mean over axis 0, divided by the length of `axis`.
+  auto mean_along = [](int axis) {
+    return Function{[](const Tensors& x) { return Tensors{mean(x[0], {0})}; },
+                    [axis](const Tensors& x, const Tensors& dy) {
+                      const double n = static_cast<double>(x[0].size(axis));
+                      return Tensors{broadcast_to((1 / n) * dy[0], x[0].shape()).contiguous()};
+                    }};
+  };
+  in_doubt(mean_along(1), {{"x", random({4, 4}, 1)}}, "wrong for other ones (x (5, 4)");
+  const FunctionReport sound = checked(mean_along(0), {{"x", random({4, 4}, 1)}});
+  CHECK(sound);
+  CHECK(sound.check("elsewhere").detail ==
+        "right for other values, and for x (5, 5), x (5, 4), x (4, 5)");
+  // Scores: q and k share their last axis, so the two grow together. The divisor is of the first.
+  auto scores = [](int axis) {
+    return Function{
+        [](const Tensors& x) {
+          const double c = 1 / std::sqrt(static_cast<double>(x[0].size(1)));
+          return Tensors{c * matmul(x[0], transpose(x[1]))};
+        },
+        [axis](const Tensors& x, const Tensors& dy) {
+          const double c = 1 / std::sqrt(static_cast<double>(x[0].size(axis)));
+          return Tensors{c * matmul(dy[0], x[1]), c * matmul(transpose(dy[0]), x[0])};
+        }};
+  };
+  const std::vector<GradcheckInput> square{{"q", random({3, 3}, 1)}, {"k", random({3, 3}, 2)}};
+  in_doubt(scores(0), square, "wrong for other ones (q (4, 3)");
+  CHECK(checked(scores(1), square));
+  // A product whose gradient is that of one row.
+  auto product = [](bool rows) {
+    return Function{[](const Tensors& x) { return Tensors{matmul(x[0], x[1])}; },
+                    [rows](const Tensors& x, const Tensors& dy) {
+                      const Tensor a = rows ? x[0] : narrow(x[0], 0, 0, 1),
+                                   d = rows ? dy[0] : narrow(dy[0], 0, 0, 1);
+                      return Tensors{matmul(dy[0], transpose(x[1])), matmul(transpose(a), d)};
+                    }};
+  };
+  const std::vector<GradcheckInput> one_row{{"x", random({1, 3}, 1)}, {"w", random({3, 2}, 2)}};
+  in_doubt(product(false), one_row, "wrong for other ones (x (4, 3)");
+  CHECK(checked(product(true), one_row));
+}
+
+TEST_CASE("a backward that raises an exception at a size that f takes") {
+  const FunctionReport r = check_function({cube,
+                                           [](const Tensors& x, const Tensors& dy) {
+                                             if (x[0].size(0) != 4)
+                                               throw ValueError("f", "four rows");
+                                             return d_cube(x[0], dy);
+                                           }},
+                                          {{"x", random({4, 3}, 1)}});
+  INFO(r.text());
+  CHECK_FALSE(r);
+  CHECK(contains(r.text(), "UNDECIDED: right for 4, wrong for 5 (x (5, 3): backward raises"));
+}
+
+TEST_CASE("a number that comes twice adds up") {
+  auto rows = [](bool adds) {
+    return Function{
+        [](const Tensors& x) { return Tensors{index_select(x[0], 0, x[1])}; },
+        [adds](const Tensors& x, const Tensors& dy) {
+          const Tensor d = zeros(x[0].shape(), DType::Float64);
+          const auto ids = x[1].to_vector<Index>();
+          for (std::size_t i = 0; i < ids.size(); ++i) {
+            const Tensor to = select(d, 0, ids[i]), from = select(dy[0], 0, static_cast<Index>(i));
+            to.copy_(adds ? to + from : from);
+          }
+          return Tensors{d, Tensor()};
+        }};
+  };
+  const std::vector<GradcheckInput> inputs{
+      {"w", random({4, 3}, 1)}, {"ids", from_vector<std::int64_t>({0, 2, 1}, {3})}};
+  const FunctionReport r = check_function(rows(false), inputs);
+  INFO(r.text());
+  CHECK_FALSE(r);
+  CHECK(contains(r.text(), "UNDECIDED: the gradient of w is wrong where a number of ids comes twice"));
+  CHECK(check_function(rows(true), inputs));
+}
+
+TEST_CASE("equal rows are told apart") {
+  // y = x w, row by row, with the gradient of w from the first row alone.
+  auto scaled = [](bool all) {
+    return Function{[](const Tensors& x) { return Tensors{x[0] * x[1]}; },
+                    [all](const Tensors& x, const Tensors& dy) {
+                      return Tensors{dy[0] * x[1],
+                                     all ? sum(dy[0] * x[0], {0})
+                                         : sum(dy[0], {0}) * select(x[0], 0, 0)};
+                    }};
+  };
+  const std::vector<GradcheckInput> inputs{{"x", full({3, 4}, 0.5, DType::Float64)},
+                                           {"w", random({4}, 1)}};
+  fails(check_function(scaled(false), inputs), "is right for equal elements alone");
+  CHECK(check_function(scaled(true), inputs));
 }
 
 TEST_CASE("a program that keeps its first input, or its first size") {

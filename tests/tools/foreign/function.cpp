@@ -403,6 +403,20 @@ TEST_CASE("several outputs, integers and inputs that are not checked") {
   CHECK(check_function({f, shorter}, at));
 }
 
+TEST_CASE("a wrong derivative of several outputs is placed in its own") {
+  const FunctionReport r = check_function(
+      {[](const Tensors& x) { return Tensors{x[0] * x[0], exp(x[0])}; },
+       [](const Tensors& x, const Tensors& dy) {
+         return Tensors{2 * x[0] * dy[0] + dy[1] * exp(x[0]) * where(greater(x[0], 0), x[0], x[0])};
+       }},
+      {{"x", random({2, 3}, 1)}});
+  INFO(r.text());
+  CHECK_FALSE(r);
+  const GradcheckEntry& e = r.differences.inputs.at(0);
+  CHECK(e.output == 1);
+  CHECK(e.output_index == e.index);
+}
+
 TEST_CASE("float32 has tolerances of its own") {
   auto in = [](DType dtype, DType inside, double factor) {
     auto cast = [=](const Tensors& x) { return inside == dtype ? x[0] : x[0].to(inside); };

@@ -62,6 +62,20 @@ TEST_CASE("an epsilon that is forgotten or misplaced is named") {
                  "a constant rounded"));
 }
 
+TEST_CASE("a gradient that is nearly right has no name of a mistake that it would be at any size") {
+  auto named = [](double factor) {
+    const FunctionReport r = check_function(
+        {[](const Tensors& x) { return Tensors{exp(x[0])}; },
+         [=](const Tensors& x, const Tensors& dy) { return Tensors{factor * (dy[0] * exp(x[0]))}; }},
+        {{"x", random({3, 3}, 1)}}, {.precise = true});
+    INFO(r.text());
+    return r ? "passed" : r.mistake;
+  };
+  CHECK(named(1) == "passed");
+  CHECK(contains(named(1 + 1e-7), "a constant rounded"));
+  CHECK(named(1.00002) == "the gradient is dy times the output times 1.00002");
+}
+
 TEST_CASE("the axis, the argument and the order are named") {
   const std::vector<GradcheckInput> at{{"x", random({3, 4}, 1)}};
   auto softmax_along = [](Index axis) {

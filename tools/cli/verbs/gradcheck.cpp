@@ -17,13 +17,13 @@
 namespace glim {
 namespace {
 
-struct Row {
+struct FamilyRow {
   Index cases = 0, derivatives = 0, undecidable = 0, low = 0, failed = 0, undecided = 0;
   double worst = 0, excess = 0;
   decltype(CaseResult::by_decade) by_decade{};
 };
 
-void add(Row& row, const CaseResult& r) {
+void add(FamilyRow& row, const CaseResult& r) {
   ++row.cases;
   row.derivatives += r.checked;
   row.undecidable += r.undecidable;
@@ -35,14 +35,14 @@ void add(Row& row, const CaseResult& r) {
   row.excess = std::max(row.excess, r.excess);
 }
 
-nlohmann::ordered_json row_json(const Row& r) {
+nlohmann::ordered_json row_json(const FamilyRow& r) {
   return {{"cases", r.cases},       {"derivatives", r.derivatives}, {"undecidable", r.undecidable},
           {"low_precision", r.low}, {"failed", r.failed},           {"undecided", r.undecided},
           {"worst", r.worst},       {"of_tolerance", r.excess},     {"by_decade", r.by_decade}};
 }
 
 // How many of the right derivatives have an error of this size, relative to them.
-void print_errors(const Row& all) {
+void print_errors(const FamilyRow& all) {
   print("\nerrors of the right ones, over their size:\n");
   for (std::size_t k = 0; k < all.by_decade.size(); ++k)
     if (const Index n = all.by_decade[k])
@@ -55,9 +55,9 @@ void print_errors(const Row& all) {
 void run_gradcheck(const std::string& only, bool in_float32, bool precise, bool json) {
   if (precise && in_float32) throw ValueError("--precise", "needs float64: float32 has 7 digits");
   GradcheckOptions::all_precise = precise;
-  Row total;
+  FamilyRow total;
   std::vector<CaseResult> failures, low_cases;
-  std::map<std::pair<std::string, std::string>, Row> rows;
+  std::map<std::pair<std::string, std::string>, FamilyRow> rows;
   std::vector<Case> cases = op_cases(in_float32 ? DType::Float32 : DType::Float64);
   if (!in_float32)  // layers and models are defined in float64
     for (auto list : {layer_cases, model_cases})
@@ -100,7 +100,7 @@ void run_gradcheck(const std::string& only, bool in_float32, bool precise, bool 
   auto low = [&](const std::string& text) { return precise ? fmt::format(" {:>13}", text) : ""; };
   print(fmt::format(fmt::runtime(format), "family", "op", "cases", "derivatives", "undecidable",
                     low("low precision"), "worst", "of tol.", ""));
-  auto line = [&](const std::string& family, const std::string& op, const Row& r) {
+  auto line = [&](const std::string& family, const std::string& op, const FamilyRow& r) {
     print(fmt::format(fmt::runtime(format), family, op, r.cases, r.derivatives, r.undecidable,
                       low(std::to_string(r.low)), fmt::format("{:.1e}", r.worst),
                       fmt::format("{:.3f}", r.excess),

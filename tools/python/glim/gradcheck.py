@@ -102,7 +102,8 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
     from ._numpy import pair
     from .adapters import adapt, name_of
     name = name_of(f) if name is None else str(name)
-    if args and callable(args[0]):
+    of_arrays = bool(args) and callable(args[0])  # NumPy refuses sizes that do not fit each other
+    if of_arrays:
         backward, *inputs = args
         names, notes, parameters = None, (), 0
     else:
@@ -110,4 +111,4 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
     value, gradient, interrupted, named = pair(f, backward, inputs, cache, names)
     return Report(_glim.check_function(
         value, gradient, interrupted, named, name=name, full=mode == "full", precise=precise, atol=atol or 0, rtol=rtol or 0,
-        seed=seed, fixed_shapes=len(named) - parameters), notes)
+        seed=seed, fixed_shapes=len(named) - parameters, refuses_misfits=of_arrays), notes)

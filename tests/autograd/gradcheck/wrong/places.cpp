@@ -123,9 +123,7 @@ std::vector<WrongOp> wrong_places() {
       {"embedding",
        {{3, 2}},
        [](const Vars& x) { return index_select(x[0], 0, kRows); },
-       {[](At a) {
-         return index_add({3, 2}, 0, kRows, a.dy);
-       }},
+       {[](At a) { return index_add(a.x[0].shape(), 0, kRows, a.dy); }},
        {{"assigned", kLost, 0,
          [](At a) {
            return assigned(a.dy, {3, 2}, kRows);
@@ -147,9 +145,7 @@ std::vector<WrongOp> wrong_places() {
       {"embedding times √d",
        {{4, 8}},
        [](const Vars& x) { return index_select(x[0], 0, kDistinct) * std::sqrt(8.0); },
-       {[](At a) {
-         return index_add({4, 8}, 0, kDistinct, a.dy) * std::sqrt(8.0);
-       }},
+       {[](At a) { return index_add(a.x[0].shape(), 0, kDistinct, a.dy) * std::sqrt(8.0); }},
        {{"√d forgotten", "1/√8", 0,
          [](At a) {
            return index_add({4, 8}, 0, kDistinct, a.dy);
@@ -160,7 +156,7 @@ std::vector<WrongOp> wrong_places() {
          return index_select(x[0], 0, kDistinct) * Var(tensor({1, 0, 1}, {3, 1}, x[0].dtype()));
        },
        {[](At a) {
-         return index_add({4, 3}, 0, kDistinct,
+         return index_add(a.x[0].shape(), 0, kDistinct,
                           a.dy * Var(tensor({1, 0, 1}, {3, 1}, a.dy.dtype())));
        }},
        {{"padding learns", kIgnored, 0,

@@ -187,8 +187,8 @@ def exponential_moving_average(x, y0):
 
 
 def ema_back(dy, x, y0, decay=0.9, share=0.1):
-    d, dx = np.zeros(3), np.zeros(5)
-    for t in reversed(range(5)):
+    d, dx = np.zeros_like(y0), np.zeros_like(x)
+    for t in reversed(range(len(x))):
         d = d + dy[t]
         dx[t] = share * d.sum()
         d = decay * d

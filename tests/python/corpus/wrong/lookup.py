@@ -117,7 +117,7 @@ def sort(x):
 
 
 def unsorted(dy, x):
-    dx = np.empty(6)
+    dx = np.empty_like(x)
     dx[np.argsort(x)] = dy
     return dx
 

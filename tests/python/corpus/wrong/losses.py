@@ -73,7 +73,7 @@ def cross_entropy(x, t):
     return -np.log(softmax_of(x)[np.arange(len(t)), t]).mean()
 
 
-cross_entropy.right(lambda dy, x, t: (dy * (softmax_of(x) - one_hot(t, 3)) / len(x), None))
+cross_entropy.right(lambda dy, x, t: (dy * (softmax_of(x) - one_hot(t, x.shape[1])) / len(x), None))
 cross_entropy.wrong(FACTOR, "1/N forgotten", x=lambda dy, x, t: dy * (softmax_of(x) - one_hot(t, 3)))
 cross_entropy.wrong(FACTOR, "divided by classes", x=lambda dy, x, t: dy * (softmax_of(x) - one_hot(t, 3)) / 3)
 cross_entropy.wrong(SIGN, "target minus prediction", x=lambda dy, x, t: dy * (one_hot(t, 3) - softmax_of(x)) / 4)

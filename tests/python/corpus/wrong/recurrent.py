@@ -45,7 +45,7 @@ def rnn(x, h0, w):
 
 def rnn_back(dy, x, h0, w, carry=1, at=lambda h, t: h[t], keep=lambda dw, now, t: dw + now):
     h = [h0, *rnn(x, h0, w)]
-    dx, dw, dh = np.zeros_like(x), np.zeros_like(w), np.zeros(H)
+    dx, dw, dh = np.zeros_like(x), np.zeros_like(w), np.zeros_like(h0)
     for t in reversed(range(3)):
         da = (dy[t] + carry * dh) * (1 - h[t + 1] ** 2)
         dx[t], dw, dh = da, keep(dw, np.outer(at(h, t), da), t), da @ w.T
