@@ -34,7 +34,8 @@ struct Choice {
 // `allowed`: the values that a field may have, where not all.
 template <class E>
 Choice choice(E& field, const std::vector<E>& allowed = {}) {
-  Choice c{{}, [&field] { return kNames<E>.print(field); },
+  Choice c{{},
+           [&field] { return kNames<E>.print(field); },
            [&field](const std::string& name) { field = kNames<E>.parse("", name); }};
   for (const auto& [name, value] : kNames<E>.list)
     if (allowed.empty() || std::ranges::find(allowed, value) != allowed.end())
@@ -85,9 +86,7 @@ std::string to_json(const Rows& rows);
 void from_json(const Rows& rows, const std::string& text, const std::string& where);
 template <class Fields>
 requires requires(Fields f) { f.rows(); }
-std::string to_json(Fields fields) {
-  return to_json(fields.rows());
-}
+std::string to_json(Fields fields) { return to_json(fields.rows()); }
 template <class Fields>
 Fields from_json(const std::string& text, const std::string& where) {
   Fields fields;

@@ -16,7 +16,10 @@ inline Row d_model(Index& d) { return {"d_model", &d, "width D", kPositive}; }
 inline Row heads(Index& h) { return {"heads", &h, "attention heads H; must divide D", kPositive}; }
 inline Row d_ff(Index& d) { return {"d_ff", &d, "width of the feed-forward layers", kPositive}; }
 inline Row dropout(double& p) {
-  return {.name = "dropout", .field = &p, .help = "dropout probability", .range = kShare,
+  return {.name = "dropout",
+          .field = &p,
+          .help = "dropout probability",
+          .range = kShare,
           .from_start = FromStart::Default};
 }
 inline Row norm(NormPlacement& n) {

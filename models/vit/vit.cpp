@@ -27,19 +27,18 @@ LayerSizes sizes_of(const VitConfig& c) {
 }  // namespace
 
 Rows VitConfig::rows() {
-  return concatenated(
-      ImageSizes::rows(),
-      {{"patch", &patch, "side of the square patches of an image", kPositive},
-       size_rows::layers(layers),
-       size_rows::d_model(d_model),
-       size_rows::heads(heads),
-       size_rows::d_ff(d_ff),
-       size_rows::dropout(dropout),
-       size_rows::pooling(pooling),
-       {"norm_eps", &norm_eps},
-       size_rows::positions(positions, size_rows::kAdded),
-       size_rows::position_base(position_base),
-       size_rows::share_qk(share_qk)});
+  return concatenated(ImageSizes::rows(),
+                      {{"patch", &patch, "side of the square patches of an image", kPositive},
+                       size_rows::layers(layers),
+                       size_rows::d_model(d_model),
+                       size_rows::heads(heads),
+                       size_rows::d_ff(d_ff),
+                       size_rows::dropout(dropout),
+                       size_rows::pooling(pooling),
+                       {"norm_eps", &norm_eps},
+                       size_rows::positions(positions, size_rows::kAdded),
+                       size_rows::position_base(position_base),
+                       size_rows::share_qk(share_qk)});
 }
 
 Vit::Vit(const VitConfig& c)

@@ -251,7 +251,8 @@ SafeTensorsHeader read_safetensors_header(const InputFile& file) {
   std::uint64_t n = 0;
   for (int i = 7; i >= 0; --i) n = n << 8 | length[i];
   if (n > kMaxHeader)
-    file.fail("header of " + std::to_string(n) + " bytes exceeds the maximum of 100 MB");
+    file.fail("is no safetensors file: a header of " + std::to_string(n) +
+              " bytes exceeds the maximum of 100 MB");
   if (n > file.size() - 8)
     file.fail("header of " + std::to_string(n) + " bytes reaches beyond the file's " +
               std::to_string(file.size()));

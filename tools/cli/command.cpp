@@ -112,10 +112,9 @@ bool Command::given(std::string_view option_name) const {
 
 bool Command::applies(const Option& option) const {
   const Option* kind = find("kind");
-  return !kind || option.kinds.empty() ||
-         std::ranges::any_of(option.kinds, [&](const Kind* owner) {
-           return owner->name == *std::get<std::string*>(kind->field);
-         });
+  return !kind || option.kinds.empty() || std::ranges::any_of(option.kinds, [&](const Kind* owner) {
+    return owner->name == *std::get<std::string*>(kind->field);
+  });
 }
 
 void Command::choose_kind(const std::string& kind) {

@@ -31,11 +31,11 @@ struct Option : Row {
   bool required = false;                    // must be given
   bool in_config = true;                    // a configuration file may have it
   char delimiter = 0;                       // between the values of a list that are given as one
-  bool usual = false;              // `--help` shows it; all where none is
-  bool hidden = false;             // taken but not shown: none of the verb's kinds has it
-  std::vector<std::string> typed;  // on the command line
-  bool given = false;              // by the command line, or by a configuration file
-  std::string origin;              // where the value is from: "run.toml:3"; empty: a default
+  bool usual = false;                       // `--help` shows it; all where none is
+  bool hidden = false;                      // taken but not shown: none of the verb's kinds has it
+  std::vector<std::string> typed;           // on the command line
+  bool given = false;                       // by the command line, or by a configuration file
+  std::string origin;  // where the value is from: "run.toml:3"; empty: a default
 
   bool is_flag() const { return std::holds_alternative<bool*>(field); }
   bool is_list() const { return std::holds_alternative<std::vector<std::string>*>(field); }

@@ -140,6 +140,8 @@ Command* parse_command_line(const About& about, std::vector<Command>& commands, 
   };
   if (words.empty()) return help();
   if (words[0] == "--version") {
+    if (words.size() > 1)
+      throw UsageError(fmt::format("--version stands alone: '{}' is too many", words[1]));
     print(about.name + " " + about.version + "\n");
     return nullptr;
   }

@@ -42,6 +42,8 @@ void apply_config(Command& command, const std::vector<Command>& all, const std::
                             std::holds_alternative<std::vector<std::string>*>(o->field);
     if (e.quoted && !takes_text)
       throw FileError(place, o->name + ": leave out the quotation marks, which make it a text");
+    if (e.values.size() > 1 && !o->is_list())
+      throw FileError(place, o->name + ": takes one value, not a list of them");
     if (std::string problem = set_option(*o, e.values); !problem.empty())
       throw FileError(place, o->name + ": " + problem);
     o->origin = place;
@@ -55,7 +57,8 @@ std::string effective_config(const About& about, const Command& command) {
     std::string lines;
     for (const Option* o : group.options) {
       std::string value = toml_value(*o);
-      if (!o->in_config || (!o->given && (value.empty() || value == "\"\"" || value == "[]"))) continue;
+      if (!o->in_config || (!o->given && (value.empty() || value == "\"\"" || value == "[]")))
+        continue;
       lines += fmt::format("{:<40} # {}\n", o->name + " = " + value,
                            o->origin.empty() ? "default" : visible(o->origin));
     }

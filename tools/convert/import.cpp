@@ -9,11 +9,11 @@
 #include "tensor/ops/index.hpp"
 #include "tools/convert/convert.hpp"
 #include "tools/convert/formats.hpp"
-#include "tools/kinds/kind.hpp"
 #include "tools/convert/imported_tokenizers.hpp"
 #include "tools/convert/marian.hpp"
 #include "tools/convert/settings.hpp"
 #include "tools/convert/weights.hpp"
+#include "tools/kinds/kind.hpp"
 #include "tools/kinds/pairs.hpp"
 
 namespace glim {

@@ -52,21 +52,22 @@ def line_of(frame):  # the innermost line of the student's own files
     return found or file
 
 
-def line_of_traceback(trace):
-    found = file
+def line_of_traceback(trace, most_often=False):
+    lines = [file]
     while trace:
         code = trace.tb_frame.f_code.co_filename
         if code.startswith(folder + os.sep):
-            found = f"{os.path.basename(code)}, line {trace.tb_lineno}"
+            lines.append(f"{os.path.basename(code)}, line {trace.tb_lineno}")
         trace = trace.tb_next
-    return found
+    return max(lines, key=lines.count) if most_often else lines[-1]
 
 
 def explain(e):
     kind, text = type(e).__name__, " ".join(str(e).split())
     text = text if len(text) <= 200 else text[:197] + "..."
     if isinstance(e, SyntaxError):
-        return f"{os.path.basename(e.filename or file)}, line {e.lineno}: {e.msg}"
+        place = f", line {e.lineno}" if e.lineno else ""  # none in a file that is no text
+        return f"{os.path.basename(e.filename or file)}{place}: {e.msg}"
     where = line_of_traceback(e.__traceback__)
     if isinstance(e, NotImplementedError):
         return f"{where}: not written yet"
@@ -77,7 +78,7 @@ def explain(e):
     if isinstance(e, SystemExit):
         return f"{where}: ends the program (exit)"
     if isinstance(e, RecursionError):
-        return f"{where}: calls itself without an end"
+        return f"{line_of_traceback(e.__traceback__, most_often=True)}: calls itself without an end"
     return f"{where}: {kind}: {text}" if text else f"{where}: {kind}"
 
 

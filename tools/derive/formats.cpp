@@ -136,7 +136,7 @@ class Equation {
 }  // namespace
 
 std::string text_of(const Sheet& sheet) {
-  std::string out = sheet.title + "\n";
+  std::string out = visible(sheet.title) + "\n";
   for (const std::string& note : sheet.notes)
     for (const std::string& line : wrapped(note, kMostNote)) out += line + "\n";
   std::size_t width = 30;

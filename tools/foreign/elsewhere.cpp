@@ -66,7 +66,7 @@ Found compare_at(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy,
   } catch (const std::exception&) {
     return {Found::Refused};
   }
-  if (!std::isfinite(numeric)) return {Found::Refused};
+  if (!std::isfinite(numeric)) return {Found::Refused, "f is not a number at other values"};
   double analytic = 0;
   try {
     const Tensors dx = c.gradient(x, dy);
@@ -141,7 +141,8 @@ Tensor with_slices_apart(const Tensor& x) {
     Shape along = first.shape();
     for (int a = 0; a < along.rank(); ++a) along[a] = a == axis ? n : 1;
     const Tensor ramp = reshape(arange(1, static_cast<double>(n) + 1), along).to(x.dtype());
-    apart = (apart.defined() ? apart : x) + (0.1 * (largest(x) + 0.1) / static_cast<double>(n)) * ramp;
+    apart =
+        (apart.defined() ? apart : x) + (0.1 * (largest(x) + 0.1) / static_cast<double>(n)) * ramp;
   }
   return apart;
 }
@@ -225,7 +226,7 @@ Found other_values(Probe& p) {
       places.push_back(changed(p, [&](const Tensor& x, std::size_t k) {
         return (k >> bit & 1) == has ? all(x, k) : x;
       }));
-  Found found{Found::Refused};
+  Found found{Found::Refused, "f takes no other values"};
   Tensors last, last_dy, last_dx;  // where it is right
   std::uint64_t stream = 10;
   for (const Tensors& x : places) {
@@ -238,6 +239,7 @@ Found other_values(Probe& p) {
                                 " for other values: backward keeps what an earlier call gave, has "
                                 "values written as numbers, or is right for equal elements alone"};
     if (here.kind == Found::Right) found = here, last = x, last_dy = dy, last_dx = dx;
+    if (found.kind == Found::Refused && !here.why.empty()) found.why = here.why;
   }
   for (auto integers : {other_integers, integers_twice})
     if (const Found of = integers(p, elsewhere); of.kind != Found::Refused) return of;
@@ -266,9 +268,10 @@ Tensor grown(const Tensor& x, std::size_t k, const Growth& to) {
   for (const auto& [at, extent] : to)
     if (at.input == k)
       while (y.size(at.axis) < extent)
-        y = concatenate(std::vector<Tensor>{y, narrow(y, at.axis, 0,
-                                                      std::min(y.size(at.axis), extent - y.size(at.axis)))},
-                        at.axis);
+        y = concatenate(
+            std::vector<Tensor>{
+                y, narrow(y, at.axis, 0, std::min(y.size(at.axis), extent - y.size(at.axis)))},
+            at.axis);
   return is_floating(x.dtype()) && !same_bits(x, y) ? shrunk(y) : y;
 }
 
@@ -471,7 +474,7 @@ FunctionCheck check_elsewhere(Probe& p) {
   if ((values.kind == Found::Right || sizes.kind == Found::Right) && sizes.kind != Found::Unknown)
     check.verdict = CheckVerdict::Passed;
   check.detail = values.kind == Found::Right     ? "right for other values"
-                 : values.kind == Found::Refused ? "f takes no other values"
+                 : values.kind == Found::Refused ? values.why
                                                  : "not decided for other values: " + values.why;
   check.detail += (sizes.kind == Found::Right ? ", and for " : "; ") + sizes.why;
   return check;

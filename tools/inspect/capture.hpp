@@ -11,8 +11,8 @@
 
 #include "autograd/observe/walk.hpp"
 #include "tools/derive/sheet.hpp"
-#include "tools/kinds/example.hpp"
 #include "tools/inspect/roles.hpp"
+#include "tools/kinds/example.hpp"
 
 namespace glim {
 

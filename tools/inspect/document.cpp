@@ -22,9 +22,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LensToken, token, product)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LensTerm, position, share, input_norm, delta_norm, input, delta)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LensMatrix, matrix, norm, error, terms)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Remark, text, rule, view)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExampleText, kind, takes, title, source_text, target_text, own_target,
-                                   source, target_in, target_out, source_ids, target_out_ids,
-                                   label_smoothing)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExampleText, kind, takes, title, source_text, target_text,
+                                   own_target, source, target_in, target_out, source_ids,
+                                   target_out_ids, label_smoothing)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(HeadView, entropy, saturation, distance, row_entropy,
                                    scores_gradient, probs_gradient, passed, query_norm, key_norm,
                                    value_norm, value_share)

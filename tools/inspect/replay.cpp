@@ -11,8 +11,8 @@
 #include "tools/common/escape.hpp"
 #include "tools/common/output.hpp"
 #include "tools/inspect/report/training_run.hpp"
-#include "tools/measure/attention_statistics.hpp"
 #include "tools/kinds/kind.hpp"
+#include "tools/measure/attention_statistics.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace glim {

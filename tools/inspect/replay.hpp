@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/train/checkpoint.hpp"
 #include "tools/kinds/learner.hpp"
+#include "tools/train/checkpoint.hpp"
 
 namespace glim {
 

@@ -31,8 +31,7 @@ void read_all(const Json& request, const Rows& rows) {
 
 // All that a request says of an example, pixels in the place of a file aside.
 Rows rows_of(ExampleOptions& o) {
-  return concatenated(o.rows(),
-                      concatenated(o.changes.forward_rows(), o.changes.backward_rows()));
+  return concatenated(o.rows(), concatenated(o.changes.forward_rows(), o.changes.backward_rows()));
 }
 
 }  // namespace

@@ -327,11 +327,10 @@ const Kind& bert_kind() {
   static const Kind kind{
       .name = "bert",
       .sizes = BertConfig{.d_ff = 512, .norm = NormPlacement::Pre},
-      .options = {"text", "valid_text", "tokenizer", "vocabulary", "vocabulary_file",
-                  "min_frequency", "max_length", "embeddings", "freeze_embeddings"},
-      .usual = {"kind", "text", "tokenizer", "layers", "d_model", "heads", "epochs",
-                "batch_tokens", "rate", "out"},
-      .tasks = {"phrasebook", "files"},
+      .options = words("text valid_text tokenizer vocabulary vocabulary_file min_frequency "
+                       "max_length embeddings freeze_embeddings"),
+      .usual = words("kind text tokenizer layers d_model heads epochs batch_tokens rate out"),
+      .tasks = words("phrasebook files"),
       .settings = R"(
 layers = 2
 d-model = 128
@@ -353,14 +352,15 @@ warmup = 200
 epochs = 0
 batch-tokens = 0
 )",
-      .example = {"sentence", "hide"},
+      .example = words("sentence hide"),
       .learner = [](const TrainOptions& o, const ModelFile* from) -> std::unique_ptr<Learner> {
         return std::make_unique<MaskedLearner>(o, from);
       },
       .read = read_masked,
-      .least = [](const TrainOptions& o) {
-        return least_of_layers(o, 0, static_cast<double>(o.max_length));
-      }};
+      .least =
+          [](const TrainOptions& o) {
+            return least_of_layers(o, 0, static_cast<double>(o.max_length));
+          }};
   return kind;
 }
 

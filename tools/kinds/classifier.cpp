@@ -2,6 +2,7 @@
 //
 //   loss = Σ KL(q ‖ p) over the sentences, q the label, smoothed
 #include "models/pipeline/classifier.hpp"
+
 #include "models/size_rows.hpp"
 #include "tools/data/corpus/split.hpp"
 #include "tools/kinds/estimate.hpp"
@@ -32,8 +33,8 @@ class ClassificationLearner final : public LabelLearner<SequenceClassifier> {
       held_out_ = describe_held_out(valid.line, names.size(), o.valid_share, "sentence");
     }
     const auto& sizes = o.config<ClassifierSizes>();
-    const Index longest = begin_model(sizes, from, names, train.source_name,
-                                      train.source_sentences(), sizes.pooling);
+    const Index longest =
+        begin_model(sizes, from, names, train.source_name, train.source_sentences(), sizes.pooling);
     auto take = [&](const ParallelCorpus& from_file, SentenceSet& to) {
       const std::vector<Index> numbers = label_numbers(from_file, labels_);
       for (std::size_t i = 0; i < numbers.size(); ++i)
@@ -63,13 +64,13 @@ void read_labelled_sentence(Example& e, const ExampleOptions& options) {
 const Kind& classifier_kind() {
   static const Kind kind{
       .name = "classifier",
-      .sizes = ClassifierSizes{{.layers = 1, .d_ff = 256, .dropout = 0.5, .norm = NormPlacement::Pre}},
-      .options = {"columns", "labelled", "valid_labelled", "tokenizer", "vocabulary",
-                  "vocabulary_file", "min_frequency", "max_length", "word_dropout", "embeddings",
-                  "freeze_embeddings"},
-      .usual = {"kind", "labelled", "valid_labelled", "init_from", "layers", "d_model", "epochs",
-                "batch_tokens", "rate", "out"},
-      .tasks = {"files"},
+      .sizes =
+          ClassifierSizes{{.layers = 1, .d_ff = 256, .dropout = 0.5, .norm = NormPlacement::Pre}},
+      .options = words("columns labelled valid_labelled tokenizer vocabulary vocabulary_file "
+                       "min_frequency max_length word_dropout embeddings freeze_embeddings"),
+      .usual = words(
+          "kind labelled valid_labelled init_from layers d_model epochs batch_tokens rate out"),
+      .tasks = words("files"),
       .settings = R"(
 layers = 1
 d-model = 128
@@ -88,15 +89,16 @@ schedule = "cosine"
 rate = 1e-3
 warmup = 100
 )",
-      .example = {"sentence", "label"},
+      .example = words("sentence label"),
       .starts_of = {"bert"},
       .learner = [](const TrainOptions& o, const ModelFile* from) -> std::unique_ptr<Learner> {
         return std::make_unique<ClassificationLearner>(o, from);
       },
       .read = read_labelled_sentence,
-      .least = [](const TrainOptions& o) {
-        return least_of_layers(o, 0, static_cast<double>(o.max_length));
-      }};
+      .least =
+          [](const TrainOptions& o) {
+            return least_of_layers(o, 0, static_cast<double>(o.max_length));
+          }};
   return kind;
 }
 

@@ -53,26 +53,28 @@ d-model = 32
   static const Kind kind{
       .name = "cnn",
       .sizes = usual_cnn(),
-      .options = image_options(),
-      .usual = usual_image_options(),
-      .tasks = {"files"},
+      .options = words(kImageOptions),
+      .usual = words(kUsualImageOptions),
+      .tasks = words("files"),
       .settings = settings.c_str(),
-      .example = {"image", "label", "paint"},
-      .compared =
-          "a layer sees a few neighbours, and has one set of weights for all places.",
-      .learner = [](const TrainOptions& o, const ModelFile* from) {
-        if (o.shards > 1)
-          throw ValueError("--shards",
-                           "--kind cnn normalises over whole batches: leave out --shards");
-        return make_image_learner(o, from, build_cnn);
-      },
+      .example = words("image label paint"),
+      .compared = "a layer sees a few neighbours, and has one set of weights for all places.",
+      .learner =
+          [](const TrainOptions& o, const ModelFile* from) {
+            if (o.shards > 1)
+              throw ValueError("--shards",
+                               "--kind cnn normalises over whole batches: leave out --shards");
+            return make_image_learner(o, from, build_cnn);
+          },
       .read = [](Example& e, const ExampleOptions& o) { read_image(e, o, build_cnn); },
-      .least = [](const TrainOptions& o) {
-        const auto& sizes = o.config<CnnConfig>();
-        const auto d = static_cast<double>(sizes.d_model), k = static_cast<double>(sizes.kernel);
-        const auto layers = static_cast<double>(sizes.layers);
-        return Least{.parameters = (layers - 1) * k * k * d * d, .layers = layers};
-      }};
+      .least =
+          [](const TrainOptions& o) {
+            const auto& sizes = o.config<CnnConfig>();
+            const auto d = static_cast<double>(sizes.d_model),
+                       k = static_cast<double>(sizes.kernel);
+            const auto layers = static_cast<double>(sizes.layers);
+            return Least{.parameters = (layers - 1) * k * k * d * d, .layers = layers};
+          }};
   return kind;
 }
 

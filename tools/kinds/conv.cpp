@@ -19,9 +19,9 @@ const Kind& conv_kind() {
   static const Kind kind{
       .name = "conv",
       .sizes = ConvSeq2SeqConfig{.encoder_layers = 3, .decoder_layers = 0},
-      .options = joined(kPairOptions, kSampledOptions),
-      .usual = kUsualPairOptions,
-      .tasks = kPairTasks,
+      .options = words(std::string(kPairOptions) + kSampledOptions),
+      .usual = words(kUsualPairOptions),
+      .tasks = words(kPairTasks),
       .settings = R"(
 schedule = "cosine"
 rate = 1e-3
@@ -52,22 +52,24 @@ batch-tokens = 1024
 rate = 2e-3
 warmup = 300
 )",
-      .example = {"sentence", "translation"},
+      .example = words("sentence translation"),
       .compared =
           "the path grows only with the layers, but a layer sees a few neighbours: far positions "
           "meet late, or only through the attention between the two sides.",
-      .learner = [](const TrainOptions& o, const ModelFile* from) {
-        return make_pair_learner(o, from, build_conv);
-      },
+      .learner = [](const TrainOptions& o,
+                    const ModelFile* from) { return make_pair_learner(o, from, build_conv); },
       .read = [](Example& e, const ExampleOptions& o) { read_pair(e, o, build_conv); },
-      .least = [](const TrainOptions& o) {
-        const auto& sizes = o.config<ConvSeq2SeqConfig>();
-        const auto d = static_cast<double>(sizes.d_model);
-        const double layers = static_cast<double>(sizes.encoder_layers) + least_decoders(o);
-        return with_positions(o, {.parameters = layers * static_cast<double>(sizes.kernel) * 2 * d * d,
-                                  .layers = static_cast<double>(sizes.encoder_layers)},
-                              static_cast<double>(o.max_length));
-      }};
+      .least =
+          [](const TrainOptions& o) {
+            const auto& sizes = o.config<ConvSeq2SeqConfig>();
+            const auto d = static_cast<double>(sizes.d_model);
+            const double layers = static_cast<double>(sizes.encoder_layers) + least_decoders(o);
+            return with_positions(
+                o,
+                {.parameters = layers * static_cast<double>(sizes.kernel) * 2 * d * d,
+                 .layers = static_cast<double>(sizes.encoder_layers)},
+                static_cast<double>(o.max_length));
+          }};
   return kind;
 }
 

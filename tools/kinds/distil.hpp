@@ -12,9 +12,9 @@
 
 #include <string>
 
+#include "tools/common/processes.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/kinds/options.hpp"
-#include "tools/common/processes.hpp"
 
 namespace glim {
 

@@ -65,8 +65,8 @@ void require_memory(const TrainOptions& o, double machine) {
   throw ValueError("--layers, --d-model",
                    fmt::format("with {} layers of width {} ({}) the model and its training need at "
                                "least {} of memory{}",
-                               o.value("layers").dump(), o.value("d_model").dump(), fmt::join(sizes, ", "),
-                               in_units(need.model), has));
+                               o.value("layers").dump(), o.value("d_model").dump(),
+                               fmt::join(sizes, ", "), in_units(need.model), has));
 }
 
 }  // namespace glim

@@ -71,7 +71,7 @@ std::unique_ptr<Example> make_example(const ExampleOptions& o) {
   example->kind = kind.name;
   example->takes = kind.example;
   example->title = kind.name + (o.init ? fmt::format(", fresh (seed {})", o.fresh.seed)
-                                  : fmt::format(", trained ({})", o.model));
+                                       : fmt::format(", trained ({})", o.model));
   example->label_smoothing = o.changes.label_smoothing.value_or(example->label_smoothing);
   example->change(o.changes);
   example->model().eval();

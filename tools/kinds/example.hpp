@@ -31,8 +31,8 @@
 #include "models/tokenizers/tokenizer.hpp"
 #include "nn/module.hpp"
 #include "tools/data/images/image_set.hpp"
-#include "tools/pass/changes.hpp"
 #include "tools/kinds/options.hpp"
+#include "tools/pass/changes.hpp"
 
 namespace glim {
 

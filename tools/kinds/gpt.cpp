@@ -292,11 +292,10 @@ const Kind& gpt_kind() {
   static const Kind kind{
       .name = "gpt",
       .sizes = GptConfig{.d_ff = 512},
-      .options = {"text", "valid_text", "tokenizer", "vocabulary", "vocabulary_file",
-                  "min_frequency", "embeddings", "freeze_embeddings"},
-      .usual = {"kind", "text", "tokenizer", "layers", "d_model", "block", "max_steps",
-                "batch_sentences", "rate", "out"},
-      .tasks = {"phrasebook", "files"},
+      .options = words("text valid_text tokenizer vocabulary vocabulary_file min_frequency "
+                       "embeddings freeze_embeddings"),
+      .usual = words("kind text tokenizer layers d_model block max_steps batch_sentences rate out"),
+      .tasks = words("phrasebook files"),
       // nanoGPT's recipe for a text by characters on a CPU.
       .settings = R"(
 tokenizer = "char"
@@ -322,7 +321,7 @@ valid-every = 250
 ["files"]
 patience = 20
 )",
-      .example = {"sentence"},
+      .example = words("sentence"),
       .learner = [](const TrainOptions& o, const ModelFile* from) -> std::unique_ptr<Learner> {
         return std::make_unique<LanguageLearner>(o, from);
       },

@@ -287,15 +287,6 @@ class ImageLearner final : public Learner {
 
 }  // namespace
 
-std::vector<std::string> image_options() {
-  return {"images",       "labels",      "valid_images", "valid_labels", "image_folder",
-          "valid_image_folder", "train_first", "valid_last", "shift", "rotation"};
-}
-
-std::vector<std::string> usual_image_options() {
-  return {"kind", "images", "labels", "image_folder", "layers", "d_model", "patch", "epochs", "rate", "out"};
-}
-
 ImageSizes sizes_of(const ImageSet& set, Index classes) {
   return {set.channels, set.height, set.width, classes};
 }

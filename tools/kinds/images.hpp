@@ -13,8 +13,8 @@
 
 #include "models/pipeline/classifier.hpp"
 #include "tools/data/images/image_set.hpp"
-#include "tools/kinds/learner.hpp"
 #include "tools/kinds/labels.hpp"
+#include "tools/kinds/learner.hpp"
 
 namespace glim {
 
@@ -46,7 +46,10 @@ schedule = "cosine"
 rate = 2e-3
 warmup = 200
 )";
-std::vector<std::string> image_options();
-std::vector<std::string> usual_image_options();
+inline constexpr const char* kImageOptions =
+    "images labels valid_images valid_labels image_folder valid_image_folder train_first "
+    "valid_last shift rotation";
+inline constexpr const char* kUsualImageOptions =
+    "kind images labels image_folder layers d_model patch epochs rate out";
 
 }  // namespace glim

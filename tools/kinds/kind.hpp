@@ -1,5 +1,5 @@
 // A kind of model, as `glim train --kind` names it: one file of this folder says all of it. What differs between kinds is
-// a field here; nothing else compares their names (tests/tools/kinds.sh).
+// a field here; nothing else compares their names (tests/tools/kinds/names.sh).
 #pragma once
 
 #include <memory>
@@ -25,18 +25,19 @@ struct Least {
 };
 
 struct Kind {
-  std::string name;                    // of models/pipeline/described.hpp
-  ModelSizes sizes;                         // as they usually are; their rows are options
-  std::vector<std::string> options;    // of data and training, those aside that every kind has
-  std::vector<std::string> usual;      // options that the help shows first
-  std::vector<std::string> tasks;      // that it learns
+  std::string name;                  // of models/pipeline/described.hpp
+  ModelSizes sizes;                  // as they usually are; their rows are options
+  std::vector<std::string> options;  // of data and training, those aside that every kind has
+  std::vector<std::string> usual;    // options that the help shows first
+  std::vector<std::string> tasks;    // that it learns
   // The options with which it trains well on two cores, as TOML: of every task, then tables of some tasks. A later
   // value has the last word; "4D" is four times the width.
   const char* settings;
-  std::vector<std::string> example;    // options of an example that it reads
-  std::vector<std::string> starts_of = {};  // kinds of model that a run may begin with, beside its own
-  bool one_pass = false;               // gives its whole output at once
-  const char* compared = "";           // what a comparison with other kinds shows of it, in Markdown
+  std::vector<std::string> example;  // options of an example that it reads
+  std::vector<std::string> starts_of =
+      {};                     // kinds of model that a run may begin with, beside its own
+  bool one_pass = false;      // gives its whole output at once
+  const char* compared = "";  // what a comparison with other kinds shows of it, in Markdown
 
   // Checks the options that are this kind's, reads the data, builds the model: anew, or with the tokenizers and sizes of a
   // file (the trainer loads its weights).
@@ -51,10 +52,13 @@ struct Kind {
   Gives gives() const;                      // what a trained model gives a user
 };
 
+// Divided at spaces.
+std::vector<std::string> words(std::string_view text);
+
 const std::vector<const Kind*>& kinds();  // in the order of the help
 // ValueError of --kind with the kinds that there are.
 const Kind& kind_named(std::string_view name);
-const Kind* find_kind(std::string_view name);  // null if there is none
+const Kind* find_kind(std::string_view name);                 // null if there is none
 std::string names_of(const std::vector<const Kind*>& kinds);  // "transformer, rnn"
 std::vector<const Kind*> kinds_that_give(std::initializer_list<Gives> these);
 // The kinds that have an option, by its key: all, for one that none lists.

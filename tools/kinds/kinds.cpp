@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
 #include "tools/common/machine.hpp"
@@ -22,6 +23,11 @@ const std::vector<const Kind*>& kinds() {
       &transformer_kind(), &rnn_kind(), &conv_kind(), &non_autoregressive_kind(), &gpt_kind(),
       &bert_kind(),        &vit_kind(), &cnn_kind(),  &classifier_kind(),         &tagger_kind()};
   return list;
+}
+
+std::vector<std::string> words(std::string_view text) {
+  const auto parts = split_spaces(text);
+  return {parts.begin(), parts.end()};
 }
 
 const Kind* find_kind(std::string_view name) {
@@ -109,8 +115,8 @@ Gives Kind::gives() const {
 
 std::string not_an_option_of(const Kind& kind, std::string_view option) {
   const std::vector<const Kind*> its = kinds_with(option);
-  std::string problem = fmt::format("is no option of --kind {}; it belongs to --kind {}", kind.name,
-                                    names_of(its));
+  std::string problem =
+      fmt::format("is no option of --kind {}; it belongs to --kind {}", kind.name, names_of(its));
   const Kind& one = *its.at(0);
   const bool is_size = std::ranges::find(one.options, option) == one.options.end();
   if (!is_size) return problem;

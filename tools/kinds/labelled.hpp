@@ -57,9 +57,9 @@ class LabelLearner : public SentenceLearner {
   // The model, its vocabulary and its labels: those of `from`; else new ones, of these sizes, sentences and labels; the
   // vocabulary and the encoder of --init-from. Returns its longest sentence.
   template <class... More>
-  Index begin_model(const BertConfig& sizes, const ModelFile* from, const std::vector<std::string>& names,
-                    const std::string& file, const std::vector<std::string>& sentences,
-                    const More&... more) {
+  Index begin_model(const BertConfig& sizes, const ModelFile* from,
+                    const std::vector<std::string>& names, const std::string& file,
+                    const std::vector<std::string>& sentences, const More&... more) {
     const TrainOptions& o = options_;
     BertConfig config;
     ModelFile start;

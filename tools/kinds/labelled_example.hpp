@@ -22,7 +22,8 @@ Loaded fresh(const BertConfig& sizes, const TrainOptions& o, More... more) {
   TokenizerPtr tokenizer =
       train_tokenizer(tokenizer_options(o, false), sources_of(phrasebook_pairs(Part::Train)));
   const Labels labels = Labels::of(std::vector<std::string>{"0", "1"}, "--labels");
-  auto model = std::make_shared<Model>(bert_config(sizes, o, tokenizer->size()), labels.size(), more...);
+  auto model =
+      std::make_shared<Model>(bert_config(sizes, o, tokenizer->size()), labels.size(), more...);
   return {labels, tokenizer, std::move(model)};
 }
 
@@ -39,8 +40,7 @@ Loaded read_with_labels(Example& e, const ExampleOptions& options, const Make& m
   read_sentence(
       e, options.source.empty() ? phrasebook_pairs(Part::Valid).at(0).source : options.source,
       loaded.model()->bert.config().max_len - 2);
-  e.label_smoothing =
-      (options.init ? options.fresh : trained_options(file)).label_smoothing;
+  e.label_smoothing = (options.init ? options.fresh : trained_options(file)).label_smoothing;
   e.module = loaded.model();
   return loaded;
 }

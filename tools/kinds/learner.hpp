@@ -15,10 +15,10 @@
 
 #include "autograd/ops.hpp"
 #include "nn/module.hpp"
-#include "tools/data/corpus/batches.hpp"
-#include "tools/measure/probe.hpp"
-#include "tools/kinds/options.hpp"
 #include "tools/common/processes.hpp"
+#include "tools/data/corpus/batches.hpp"
+#include "tools/kinds/options.hpp"
+#include "tools/measure/probe.hpp"
 
 namespace glim {
 

@@ -90,7 +90,7 @@ Rows TrainOptions::table() {
 #undef GROUP
 #undef OPTION
 #define GROUP(name) group = name;
-#define OPTION(type, member, value, what, ...)                            \
+#define OPTION(type, member, value, what, ...)                                          \
   rows.push_back({.name = #member, .field = &this->member, .help = what, __VA_ARGS__}); \
   rows.back().group = group;
 #include "tools/kinds/option_table.hpp"
@@ -153,8 +153,9 @@ std::string TrainOptions::to_toml() const {
 }
 
 TrainOptions TrainOptions::from_json(const std::string& text, const std::string& where) {
-  const auto its_kind = read_json(text, R"({"kind": "transformer"})", where, "training options",
-                              [](const auto& j) { return j.at("kind").template get<std::string>(); });
+  const auto its_kind =
+      read_json(text, R"({"kind": "transformer"})", where, "training options",
+                [](const auto& j) { return j.at("kind").template get<std::string>(); });
   TrainOptions o;
   o.kind = its_kind;
   return read_json(text, o.to_json(), where, "training options", [&](const auto& j) {
@@ -208,7 +209,7 @@ void check_translation(const TrainOptions& o) {
   if (o.value("tie") == "all" && !o.shared_vocabulary)
     fail("tie", "'all' needs --shared-vocabulary: source and target must have the same tokens");
   if (o.value("copy") == true && (o.tokenizer.rfind("sentencepiece", 0) == 0 ||
-                                 o.target_tokenizer.rfind("sentencepiece", 0) == 0))
+                                  o.target_tokenizer.rfind("sentencepiece", 0) == 0))
     fail("copy", "needs tokens that are words of the text: --tokenizer word, char or mixed");
 }
 
@@ -249,7 +250,6 @@ void check(const TrainOptions& o) {
     fail("freeze-embeddings", "needs --embeddings FILE: nothing else is worth keeping");
   if (!o.embeddings.empty() && !o.init_from.empty())
     fail("embeddings", "begin a new model; " + o.init_from + " has its own");
-  if (o.out.empty()) fail("out", "needs a folder");
 }
 
 void one_of(const std::string& option, const std::string& value,
@@ -269,8 +269,8 @@ Schedule make_schedule(const TrainOptions& o, Index total_steps) {
   if (o.schedule == "noam") {
     double factor = o.noam_factor > 0 ? o.noam_factor : 1;
     if (o.rate > 0)  // (the schedule reads a warm-up of 0 as 1)
-      factor = o.rate * std::sqrt(o.number("d_model") *
-                                  static_cast<double>(std::max<Index>(o.warmup, 1)));
+      factor = o.rate *
+               std::sqrt(o.number("d_model") * static_cast<double>(std::max<Index>(o.warmup, 1)));
     return noam_schedule(static_cast<Index>(o.number("d_model")), o.warmup, factor);
   }
   const double rate = o.rate > 0 ? o.rate : 5e-4;

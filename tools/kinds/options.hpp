@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "models/stored_rows.hpp"
 #include "optim/schedule.hpp"
 #include "tools/data/corpus/batches.hpp"
 #include "tools/data/tokenizers/training.hpp"
-#include "models/stored_rows.hpp"
 #include "tools/kinds/sizes.hpp"
 
 namespace glim {

@@ -12,43 +12,15 @@
 
 namespace glim {
 
-const std::vector<std::string> kPairOptions = {"source",
-                                               "target",
-                                               "valid_source",
-                                               "valid_target",
-                                               "pairs",
-                                               "valid_pairs",
-                                               "columns",
-                                               "tokenizer",
-                                               "target_tokenizer",
-                                               "shared_vocabulary",
-                                               "vocabulary",
-                                               "vocabulary_file",
-                                               "target_vocabulary_file",
-                                               "min_frequency",
-                                               "max_length",
-                                               "examples",
-                                               "teacher",
-                                               "teacher_beam",
-                                               "embeddings",
-                                               "freeze_embeddings",
-                                               "guided_attention",
-                                               "guided_width",
-                                               "try_every",
-                                               "enough"};
-const std::vector<std::string> kSampledOptions = {"scheduled_sampling", "sampling_schedule",
-                                                  "sampling_steps"};
-const std::vector<std::string> kUsualPairOptions = {
-    "kind", "task", "source", "target", "layers", "d_model", "epochs", "batch_tokens", "rate",
-    "out"};
-const std::vector<std::string> kPairTasks = {"phrasebook", "names", "copy", "reverse",
-                                             "noisy",      "random", "files"};
-
-std::vector<std::string> joined(std::vector<std::string> first,
-                                const std::vector<std::string>& then) {
-  first.insert(first.end(), then.begin(), then.end());
-  return first;
-}
+const char* const kPairOptions =
+    "source target valid_source valid_target pairs valid_pairs columns tokenizer target_tokenizer "
+    "shared_vocabulary vocabulary vocabulary_file target_vocabulary_file min_frequency max_length "
+    "examples teacher teacher_beam embeddings freeze_embeddings guided_attention guided_width "
+    "try_every enough ";
+const char* const kSampledOptions = "scheduled_sampling sampling_schedule sampling_steps";
+const char* const kUsualPairOptions =
+    "kind task source target layers d_model epochs batch_tokens rate out";
+const char* const kPairTasks = "phrasebook names copy reverse noisy random files";
 
 TranslationLearner::TranslationLearner(const TrainOptions& options, const ModelFile* from,
                                        BuildPairModel* build)
@@ -63,8 +35,8 @@ TranslationLearner::TranslationLearner(const TrainOptions& options, const ModelF
   held_out_ = data_.held_out;
   choose_by_amount(std::ssize(data_.train_tokens.pairs));
   const TokenizerPair& t = data_.tokenizers;
-  model_ = from ? described_sequence_model(*from)
-                : build(options, t.source->size(), t.target->size());
+  model_ =
+      from ? described_sequence_model(*from) : build(options, t.source->size(), t.target->size());
   number_copies();
 }
 

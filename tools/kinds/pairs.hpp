@@ -27,9 +27,8 @@ class Example;
 struct ExampleOptions;
 
 // What the kinds have in common: options of data and training, those that the help shows first, and tasks.
-extern const std::vector<std::string> kPairOptions, kSampledOptions, kUsualPairOptions, kPairTasks;
-std::vector<std::string> joined(std::vector<std::string> first,
-                                const std::vector<std::string>& then);
+extern const char *const kPairOptions, *const kSampledOptions, *const kUsualPairOptions,
+                                                                   *const kPairTasks;
 
 // A new model of a kind, for vocabularies of these sizes. ValueError naming the option.
 using BuildPairModel = std::unique_ptr<SequenceModel>(const TrainOptions& options, Index src_vocab,

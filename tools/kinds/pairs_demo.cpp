@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "tools/common/picture.hpp"
+#include "tools/common/shared_work.hpp"
 #include "tools/common/terminal.hpp"
 #include "tools/data/bleu/bleu.hpp"
 #include "tools/kinds/pairs.hpp"
-#include "tools/common/shared_work.hpp"
 
 namespace glim {
 namespace {

@@ -44,7 +44,8 @@ void infer_task(TrainOptions& o, const OptionGiven& given, const OptionTook& too
   took("task", because);
 }
 
-std::vector<std::string> yield_to_given(TrainOptions& o, const OptionGiven& given, const OptionTook& took) {
+std::vector<std::string> yield_to_given(TrainOptions& o, const OptionGiven& given,
+                                        const OptionTook& took) {
   std::vector<std::string> notes;
   auto yields = [&](const std::string& name, const nlohmann::json& value, const std::string& why) {
     std::string key = name;
@@ -52,7 +53,9 @@ std::vector<std::string> yield_to_given(TrainOptions& o, const OptionGiven& give
     const nlohmann::json now = o.value(key);
     if (now == value || given(name)) return;
     auto text = [](const nlohmann::json& x) {
-      return x.is_string() ? x.get<std::string>() : x.is_number_float() ? fmt::format("{}", x.get<double>()) : x.dump();
+      return x.is_string()         ? x.get<std::string>()
+             : x.is_number_float() ? fmt::format("{}", x.get<double>())
+                                   : x.dump();
     };
     notes.push_back(fmt::format("--{} is {}, not {}: {}", name,
                                 name == "target-tokenizer" ? o.tokenizer : text(value), text(now),
@@ -85,7 +88,8 @@ std::vector<std::string> yield_to_given(TrainOptions& o, const OptionGiven& give
 
 }  // namespace
 
-std::vector<std::string> apply_preset(TrainOptions& o, const OptionGiven& given, const OptionTook& tell) {
+std::vector<std::string> apply_preset(TrainOptions& o, const OptionGiven& given,
+                                      const OptionTook& tell) {
   const OptionTook took = [&](const std::string& name, const std::string& origin) {
     if (tell) tell(name, origin);
   };

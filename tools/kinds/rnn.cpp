@@ -26,9 +26,9 @@ const Kind& rnn_kind() {
   static const Kind kind{
       .name = "rnn",
       .sizes = Seq2SeqRnnConfig{.d_embed = 256, .d_model = 256, .layers = 1, .dropout = 0.1},
-      .options = joined(kPairOptions, kSampledOptions),
-      .usual = kUsualPairOptions,
-      .tasks = kPairTasks,
+      .options = words(std::string(kPairOptions) + kSampledOptions),
+      .usual = words(kUsualPairOptions),
+      .tasks = words(kPairTasks),
       .settings = R"(
 schedule = "cosine"
 rate = 1e-3
@@ -65,19 +65,22 @@ target-tokenizer = "mixed"
 min-frequency = 5
 label-smoothing = 0
 )",
-      .example = {"sentence", "translation"},
+      .example = words("sentence translation"),
       .compared =
-          "what the end of a sentence has to know of its beginning goes through every step between; "
+          "what the end of a sentence has to know of its beginning goes through every step "
+          "between; "
           "neither direction of it can be computed in parallel.",
-      .learner = [](const TrainOptions& o, const ModelFile* from) {
-        return make_pair_learner(o, from, build_rnn);
-      },
+      .learner = [](const TrainOptions& o,
+                    const ModelFile* from) { return make_pair_learner(o, from, build_rnn); },
       .read = [](Example& e, const ExampleOptions& o) { read_pair(e, o, build_rnn); },
-      .least = [](const TrainOptions& o) {
-        const auto& sizes = o.config<Seq2SeqRnnConfig>();
-        const auto d = static_cast<double>(sizes.d_model), n = static_cast<double>(sizes.layers);
-        return Least{.parameters = n * 2 * d * d + static_cast<double>(sizes.d_embed), .layers = n};
-      }};
+      .least =
+          [](const TrainOptions& o) {
+            const auto& sizes = o.config<Seq2SeqRnnConfig>();
+            const auto d = static_cast<double>(sizes.d_model),
+                       n = static_cast<double>(sizes.layers);
+            return Least{.parameters = n * 2 * d * d + static_cast<double>(sizes.d_embed),
+                         .layers = n};
+          }};
   return kind;
 }
 

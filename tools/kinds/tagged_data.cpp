@@ -1,3 +1,5 @@
+#include "tools/kinds/tagged_data.hpp"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -8,7 +10,6 @@
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/files.hpp"
 #include "tools/data/corpus/records.hpp"
-#include "tools/kinds/tagged_data.hpp"
 
 namespace glim {
 namespace {

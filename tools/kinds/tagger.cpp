@@ -1,17 +1,17 @@
 // The kind `tagger`: a label for each token (models/bert/bert.hpp), from scratch or from a pre-trained encoder.
 //
 //   loss = Σ KL(q ‖ p) over the tokens, q the label, smoothed
-#include "tools/kinds/tagged_data.hpp"
+#include "models/pipeline/tagger.hpp"
 
 #include <fmt/format.h>
 
-#include "models/pipeline/tagger.hpp"
 #include "models/tokenizers/utf8.hpp"
 #include "tools/common/counted.hpp"
 #include "tools/data/corpus/split.hpp"
 #include "tools/kinds/estimate.hpp"
 #include "tools/kinds/labelled.hpp"
 #include "tools/kinds/labelled_example.hpp"
+#include "tools/kinds/tagged_data.hpp"
 
 namespace glim {
 namespace {
@@ -93,9 +93,9 @@ class TaggingLearner final : public LabelLearner<TokenClassifier> {
 
 // An example: a sentence and the class of each token.
 void read_tagged_sentence(Example& e, const ExampleOptions& options) {
-  const auto loaded = read_with_labels<Tagger>(
-      e, options, [&] { return fresh<Tagger, TokenClassifier>(options.fresh.config<BertConfig>(),
-                                                     options.fresh); });
+  const auto loaded = read_with_labels<Tagger>(e, options, [&] {
+    return fresh<Tagger, TokenClassifier>(options.fresh.config<BertConfig>(), options.fresh);
+  });
   const Index count = std::ssize(e.source_ids) - 2;
   e.logits = [model = loaded.model(), count, ids = e.source_ids] {
     Var all = (*model)(from_vector(ids, {1, count + 2}));  // (1, S, C) -> (S - 2, C)
@@ -128,11 +128,11 @@ const Kind& tagger_kind() {
   static const Kind kind{
       .name = "tagger",
       .sizes = BertConfig{.d_ff = 256, .norm = NormPlacement::Pre},
-      .options = {"labelled", "valid_labelled", "tokenizer", "vocabulary", "vocabulary_file",
-                  "min_frequency", "max_length", "word_dropout", "embeddings", "freeze_embeddings"},
-      .usual = {"kind", "labelled", "valid_labelled", "init_from", "layers", "d_model", "epochs",
-                "batch_tokens", "rate", "out"},
-      .tasks = {"files"},
+      .options = words("labelled valid_labelled tokenizer vocabulary vocabulary_file min_frequency "
+                       "max_length word_dropout embeddings freeze_embeddings"),
+      .usual = words(
+          "kind labelled valid_labelled init_from layers d_model epochs batch_tokens rate out"),
+      .tasks = words("files"),
       .settings = R"(
 layers = 2
 d-model = 128
@@ -151,15 +151,16 @@ schedule = "cosine"
 rate = 1e-3
 warmup = 100
 )",
-      .example = {"sentence", "label"},
+      .example = words("sentence label"),
       .starts_of = {"bert"},
       .learner = [](const TrainOptions& o, const ModelFile* from) -> std::unique_ptr<Learner> {
         return std::make_unique<TaggingLearner>(o, from);
       },
       .read = read_tagged_sentence,
-      .least = [](const TrainOptions& o) {
-        return least_of_layers(o, 0, static_cast<double>(o.max_length));
-      }};
+      .least =
+          [](const TrainOptions& o) {
+            return least_of_layers(o, 0, static_cast<double>(o.max_length));
+          }};
   return kind;
 }
 

@@ -8,7 +8,8 @@
 namespace glim {
 namespace {
 
-std::unique_ptr<SequenceModel> build_transformer(const TrainOptions& o, Index src_vocab, Index tgt_vocab) {
+std::unique_ptr<SequenceModel> build_transformer(const TrainOptions& o, Index src_vocab,
+                                                 Index tgt_vocab) {
   auto sizes = sized_for<TransformerConfig>(o, src_vocab, tgt_vocab);
   if (sizes.decoder_layers == 0) sizes.decoder_layers = sizes.encoder_layers;
   return std::make_unique<Transformer>(sizes);
@@ -102,21 +103,23 @@ const Kind& transformer_kind() {
   static const Kind kind{
       .name = "transformer",
       .sizes = usual_transformer(),
-      .options = joined(kPairOptions, kSampledOptions),
-      .usual = kUsualPairOptions,
-      .tasks = kPairTasks,
+      .options = words(std::string(kPairOptions) + kSampledOptions),
+      .usual = words(kUsualPairOptions),
+      .tasks = words(kPairTasks),
       .settings = kTransformerSettings,
-      .example = {"sentence", "translation"},
+      .example = words("sentence translation"),
       .compared =
           "any two positions are a few ops apart, however long the sentence; training sees all "
           "positions at once, generating takes a pass for each token.",
-      .learner = [](const TrainOptions& o, const ModelFile* from) {
-        return make_pair_learner(o, from, build_transformer);
-      },
+      .learner =
+          [](const TrainOptions& o, const ModelFile* from) {
+            return make_pair_learner(o, from, build_transformer);
+          },
       .read = [](Example& e, const ExampleOptions& o) { read_pair(e, o, build_transformer); },
-      .least = [](const TrainOptions& o) {
-        return least_of_layers(o, least_decoders(o), static_cast<double>(o.max_length));
-      }};
+      .least =
+          [](const TrainOptions& o) {
+            return least_of_layers(o, least_decoders(o), static_cast<double>(o.max_length));
+          }};
   return kind;
 }
 

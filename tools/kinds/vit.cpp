@@ -52,16 +52,14 @@ positions = "learned"
   static const Kind kind{
       .name = "vit",
       .sizes = usual_vit(),
-      .options = image_options(),
-      .usual = usual_image_options(),
-      .tasks = {"files"},
+      .options = words(kImageOptions),
+      .usual = words(kUsualImageOptions),
+      .tasks = words("files"),
       .settings = settings.c_str(),
-      .example = {"image", "label", "paint"},
-      .compared =
-          "any two patches are a few ops apart; that an image has neighbours is learned.",
-      .learner = [](const TrainOptions& o, const ModelFile* from) {
-        return make_image_learner(o, from, build_vit);
-      },
+      .example = words("image label paint"),
+      .compared = "any two patches are a few ops apart; that an image has neighbours is learned.",
+      .learner = [](const TrainOptions& o,
+                    const ModelFile* from) { return make_image_learner(o, from, build_vit); },
       .read = [](Example& e, const ExampleOptions& o) { read_image(e, o, build_vit); },
       .least = [](const TrainOptions& o) { return least_of_layers(o, 0, 0); }};
   return kind;

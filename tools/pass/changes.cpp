@@ -14,8 +14,7 @@ namespace glim {
 Rows Changes::forward_rows() {
   return {
       {"scale", &scale, "the factor of Q Kᵀ in the scores of every attention (without: 1/√Dk)"},
-      {"mask", &mask,
-       "a query may not attend to a key: MODULE:QUERY,KEY, numbers from 0 on or *"},
+      {"mask", &mask, "a query may not attend to a key: MODULE:QUERY,KEY, numbers from 0 on or *"},
       {"unmask", &unmask, "the same, and it may"},
       {"label_smoothing", &label_smoothing, "ε of the loss (without: as in training)", kShare},
       {"dropout", &dropout, "with the model's dropout"},
@@ -28,8 +27,7 @@ Rows Changes::forward_rows() {
 
 Rows Changes::backward_rows() {
   return {
-      {"zero", &zero,
-       "the gradient of these nodes is 0: NODE, or a part: NODE:HEAD, NODE[0,1:3]"},
+      {"zero", &zero, "the gradient of these nodes is 0: NODE, or a part: NODE:HEAD, NODE[0,1:3]"},
       {"freeze", &freeze, "none of these nodes' gradient reaches the nodes below them"},
       {"scale_gradient", &scale_gradient,
        "the gradient of these nodes times a number: NODE=C, NODE:HEAD=C, NODE[0,1:3]=C"}};

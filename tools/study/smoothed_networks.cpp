@@ -7,11 +7,11 @@
 #include "nn/sequential.hpp"
 #include "optim/adam.hpp"
 #include "tensor/ops/index.hpp"
+#include "tools/kinds/pairs.hpp"
 #include "tools/study/features.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/sequences.hpp"
 #include "tools/study/training.hpp"
-#include "tools/kinds/pairs.hpp"
 
 namespace glim::label_smoothing {
 namespace {

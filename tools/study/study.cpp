@@ -9,8 +9,8 @@
 #include "tensor/random.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/common/processor_time.hpp"
-#include "tools/study/statistics.hpp"
 #include "tools/common/shared_work.hpp"
+#include "tools/study/statistics.hpp"
 
 namespace glim {
 

@@ -19,9 +19,9 @@
 #include <string>
 #include <vector>
 
+#include "tools/common/processes.hpp"
 #include "tools/render/drawing.hpp"
 #include "tools/render/save_picture.hpp"
-#include "tools/common/processes.hpp"
 
 namespace glim {
 

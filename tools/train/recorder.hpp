@@ -32,9 +32,9 @@
 #include <vector>
 
 #include "optim/optimizer.hpp"
+#include "tools/kinds/learner.hpp"
 #include "tools/measure/probe.hpp"
 #include "tools/train/json_lines.hpp"
-#include "tools/kinds/learner.hpp"
 
 namespace glim {
 

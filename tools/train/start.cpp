@@ -23,10 +23,10 @@ std::unique_ptr<Checkpoint> starting_model(TrainOptions& o, const OptionGiven& g
   const std::vector<std::string>& others = kind_named(o.kind).starts_of;
   if (std::ranges::find(others, c.kind) != others.end()) return nullptr;
   if (o.kind != c.kind)
-    throw FileError(c.file, fmt::format("holds a model of kind '{}'; --init-from needs one of kind "
-                                        "'{}'{}",
-                                        c.kind, o.kind,
-                                        others.empty() ? "" : " or '" + others[0] + "'"));
+    throw FileError(c.file,
+                    fmt::format("holds a model of kind '{}'; --init-from needs one of kind "
+                                "'{}'{}",
+                                c.kind, o.kind, others.empty() ? "" : " or '" + others[0] + "'"));
   auto model = parse_json(c.described("model"), false);
   for (const Row& row : o.rows()) {
     const FromStart start_is = start_of(row);

@@ -95,7 +95,11 @@ Trainer::Trainer(const TrainOptions& options, Learner& learner, Checkpoint from)
                     "is at batch " + std::to_string(state_.batch) + " of an epoch that has " +
                         std::to_string(batches));
   learner_.model().load_state_dict(from.weights);
-  optimizer_->load_state_dict(from.optimizer);
+  try {
+    optimizer_->load_state_dict(from.optimizer);
+  } catch (const ValueError& e) {
+    throw FileError(from.file, "is no file to resume from: of its optimizer " + e.problem());
+  }
 }
 
 void Trainer::build() {

@@ -22,8 +22,8 @@
 
 #include "optim/optimizer.hpp"
 #include "tensor/matmul/plan.hpp"
-#include "tools/train/checkpoint.hpp"
 #include "tools/kinds/learner.hpp"
+#include "tools/train/checkpoint.hpp"
 #include "tools/train/profile.hpp"
 #include "tools/train/recorder.hpp"
 

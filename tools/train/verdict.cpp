@@ -40,7 +40,9 @@ Frequencies frequencies(const std::map<Index, Index>& counts) {
 }
 
 std::string more_data(const TrainOptions& o) {
-  return kind_named(o.kind).gives() == Gives::Text && o.tokenizer != "char" ? "more data, or --tokenizer char" : "more data";
+  return kind_named(o.kind).gives() == Gives::Text && o.tokenizer != "char"
+             ? "more data, or --tokenizer char"
+             : "more data";
 }
 
 std::string remedy(const TrainOptions& o, const TrainState& state, double peak) {

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "tools/train/checkpoint.hpp"
 #include "tools/kinds/learner.hpp"
 #include "tools/kinds/options.hpp"
+#include "tools/train/checkpoint.hpp"
 
 namespace glim {
 

@@ -105,10 +105,7 @@ TEST_CASE("tokenizers survive a string", "[tokenizer]") {
 TEST_CASE("nothing else passes for a tokenizer", "[tokenizer]") {
   for (
       const std::string text :
-      {"",
-       "{}",
-       "[1]",
-       R"({"format":"glim vocabulary","version":1,"tokens":[]})",
+      {"", "{}", "[1]", R"({"format":"glim vocabulary","version":1,"tokens":[]})",
        R"({"format":"glim tokenizer","version":1})",
        R"({"format":"glim tokenizer","version":1,"kind":"bytes"})",
        R"({"format":"glim tokenizer","version":"1","kind":"char","tokens":[]})",

@@ -212,15 +212,14 @@ TEST_CASE("axes of equal extents are told apart, and one of extent 1 grows") {
         "right for other values, and for x (5, 5), x (5, 4), x (4, 5)");
   // Scores: q and k share their last axis, so the two grow together. The divisor is of the first.
   auto scores = [](int axis) {
-    return Function{
-        [](const Tensors& x) {
-          const double c = 1 / std::sqrt(static_cast<double>(x[0].size(1)));
-          return Tensors{c * matmul(x[0], transpose(x[1]))};
-        },
-        [axis](const Tensors& x, const Tensors& dy) {
-          const double c = 1 / std::sqrt(static_cast<double>(x[0].size(axis)));
-          return Tensors{c * matmul(dy[0], x[1]), c * matmul(transpose(dy[0]), x[0])};
-        }};
+    return Function{[](const Tensors& x) {
+                      const double c = 1 / std::sqrt(static_cast<double>(x[0].size(1)));
+                      return Tensors{c * matmul(x[0], transpose(x[1]))};
+                    },
+                    [axis](const Tensors& x, const Tensors& dy) {
+                      const double c = 1 / std::sqrt(static_cast<double>(x[0].size(axis)));
+                      return Tensors{c * matmul(dy[0], x[1]), c * matmul(transpose(dy[0]), x[0])};
+                    }};
   };
   const std::vector<GradcheckInput> square{{"q", random({3, 3}, 1)}, {"k", random({3, 3}, 2)}};
   in_doubt(scores(0), square, "wrong for other ones (q (4, 3)");
@@ -254,24 +253,25 @@ TEST_CASE("a backward that raises an exception at a size that f takes") {
 
 TEST_CASE("a number that comes twice adds up") {
   auto rows = [](bool adds) {
-    return Function{
-        [](const Tensors& x) { return Tensors{index_select(x[0], 0, x[1])}; },
-        [adds](const Tensors& x, const Tensors& dy) {
-          const Tensor d = zeros(x[0].shape(), DType::Float64);
-          const auto ids = x[1].to_vector<Index>();
-          for (std::size_t i = 0; i < ids.size(); ++i) {
-            const Tensor to = select(d, 0, ids[i]), from = select(dy[0], 0, static_cast<Index>(i));
-            to.copy_(adds ? to + from : from);
-          }
-          return Tensors{d, Tensor()};
-        }};
+    return Function{[](const Tensors& x) { return Tensors{index_select(x[0], 0, x[1])}; },
+                    [adds](const Tensors& x, const Tensors& dy) {
+                      const Tensor d = zeros(x[0].shape(), DType::Float64);
+                      const auto ids = x[1].to_vector<Index>();
+                      for (std::size_t i = 0; i < ids.size(); ++i) {
+                        const Tensor to = select(d, 0, ids[i]),
+                                     from = select(dy[0], 0, static_cast<Index>(i));
+                        to.copy_(adds ? to + from : from);
+                      }
+                      return Tensors{d, Tensor()};
+                    }};
   };
-  const std::vector<GradcheckInput> inputs{
-      {"w", random({4, 3}, 1)}, {"ids", from_vector<std::int64_t>({0, 2, 1}, {3})}};
+  const std::vector<GradcheckInput> inputs{{"w", random({4, 3}, 1)},
+                                           {"ids", from_vector<std::int64_t>({0, 2, 1}, {3})}};
   const FunctionReport r = check_function(rows(false), inputs);
   INFO(r.text());
   CHECK_FALSE(r);
-  CHECK(contains(r.text(), "UNDECIDED: the gradient of w is wrong where a number of ids comes twice"));
+  CHECK(contains(r.text(),
+                 "UNDECIDED: the gradient of w is wrong where a number of ids comes twice"));
   CHECK(check_function(rows(true), inputs));
 }
 
@@ -280,9 +280,8 @@ TEST_CASE("equal rows are told apart") {
   auto scaled = [](bool all) {
     return Function{[](const Tensors& x) { return Tensors{x[0] * x[1]}; },
                     [all](const Tensors& x, const Tensors& dy) {
-                      return Tensors{dy[0] * x[1],
-                                     all ? sum(dy[0] * x[0], {0})
-                                         : sum(dy[0], {0}) * select(x[0], 0, 0)};
+                      return Tensors{dy[0] * x[1], all ? sum(dy[0] * x[0], {0})
+                                                       : sum(dy[0], {0}) * select(x[0], 0, 0)};
                     }};
   };
   const std::vector<GradcheckInput> inputs{{"x", full({3, 4}, 0.5, DType::Float64)},

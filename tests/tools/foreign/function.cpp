@@ -405,7 +405,9 @@ TEST_CASE("several outputs, integers and inputs that are not checked") {
 
 TEST_CASE("a wrong derivative of several outputs is placed in its own") {
   const FunctionReport r = check_function(
-      {[](const Tensors& x) { return Tensors{x[0] * x[0], exp(x[0])}; },
+      {[](const Tensors& x) {
+         return Tensors{x[0] * x[0], exp(x[0])};
+       },
        [](const Tensors& x, const Tensors& dy) {
          return Tensors{2 * x[0] * dy[0] + dy[1] * exp(x[0]) * where(greater(x[0], 0), x[0], x[0])};
        }},

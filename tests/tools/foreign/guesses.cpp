@@ -64,10 +64,11 @@ TEST_CASE("an epsilon that is forgotten or misplaced is named") {
 
 TEST_CASE("a gradient that is nearly right has no name of a mistake that it would be at any size") {
   auto named = [](double factor) {
-    const FunctionReport r = check_function(
-        {[](const Tensors& x) { return Tensors{exp(x[0])}; },
-         [=](const Tensors& x, const Tensors& dy) { return Tensors{factor * (dy[0] * exp(x[0]))}; }},
-        {{"x", random({3, 3}, 1)}}, {.precise = true});
+    const FunctionReport r = check_function({[](const Tensors& x) { return Tensors{exp(x[0])}; },
+                                             [=](const Tensors& x, const Tensors& dy) {
+                                               return Tensors{factor * (dy[0] * exp(x[0]))};
+                                             }},
+                                            {{"x", random({3, 3}, 1)}}, {.precise = true});
     INFO(r.text());
     return r ? "passed" : r.mistake;
   };

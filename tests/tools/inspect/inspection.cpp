@@ -16,9 +16,9 @@
 #include "tools/inspect/document.hpp"
 #include "tools/inspect/pack.hpp"
 #include "tools/inspect/pictures.hpp"
-#include "tools/measure/statistics.hpp"
 #include "tools/kinds/kind.hpp"
 #include "tools/kinds/presets.hpp"
+#include "tools/measure/statistics.hpp"
 
 namespace test_inspection {
 

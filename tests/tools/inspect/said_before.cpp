@@ -9,8 +9,8 @@
 #include "tests/tools/temporary_file.hpp"
 #include "tools/convert/convert.hpp"
 #include "tools/inspect/inspection.hpp"
-#include "tools/train/checkpoint.hpp"
 #include "tools/kinds/pairs.hpp"
+#include "tools/train/checkpoint.hpp"
 
 namespace test_said_before {
 

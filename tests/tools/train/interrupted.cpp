@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "tests/catch.hpp"
+#include "tests/tools/kinds/smallest.hpp"
 #include "tests/tools/temporary_file.hpp"
-#include "tests/tools/train/smallest.hpp"
 #include "tools/kinds/fingerprint.hpp"
 #include "tools/kinds/kind.hpp"
 #include "tools/train/trainer.hpp"

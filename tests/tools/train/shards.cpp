@@ -1,7 +1,7 @@
 // The parts of a batch: together they are the batch, and an update of them is the update of the whole.
 #include "tests/catch.hpp"
+#include "tests/tools/kinds/smallest.hpp"
 #include "tests/tools/temporary_file.hpp"
-#include "tests/tools/train/smallest.hpp"
 #include "tools/kinds/kind.hpp"
 #include "tools/train/trainer.hpp"
 

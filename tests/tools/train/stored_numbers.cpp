@@ -246,8 +246,7 @@ TEST_CASE("a model larger than its file is refused before it is built", "[checkp
     if (embeds) tensor = zeros(shape, DType::Bool);
   }
   write_safetensors(file, stored.tensors, stored.metadata);
-  const std::string said = message_of<Error>(
-      [&] { use(kind, file); });
+  const std::string said = message_of<Error>([&] { use(kind, file); });
   CHECK(contains(said, "its model describes"));
 }
 

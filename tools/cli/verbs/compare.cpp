@@ -15,14 +15,14 @@
 #include "tensor/io/atomic_file.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/folder.hpp"
+#include "tools/common/shared_work.hpp"
 #include "tools/data/bleu/bleu.hpp"
 #include "tools/inspect/compare/kinds_compared.hpp"
-#include "tools/train/checkpoint.hpp"
 #include "tools/kinds/dataset.hpp"
-#include "tools/kinds/pairs.hpp"
 #include "tools/kinds/kind.hpp"
+#include "tools/kinds/pairs.hpp"
 #include "tools/kinds/presets.hpp"
-#include "tools/common/shared_work.hpp"
+#include "tools/train/checkpoint.hpp"
 
 namespace glim {
 
@@ -246,9 +246,8 @@ Command compare_command() {
   c.option("json", &a->json, "print one JSON object instead of the table").in_config = false;
   const std::size_t before = c.options.size();
   add_training_options(c, a->options, [&](const Row& row) {
-    return row.key() != "kind" && std::ranges::any_of(compared, [&](const Kind* kind) {
-             return kind->has(row.key());
-           });
+    return row.key() != "kind" &&
+           std::ranges::any_of(compared, [&](const Kind* kind) { return kind->has(row.key()); });
   });
   for (std::size_t i = before; i < c.options.size(); ++i) {
     Option& o = c.options[i];

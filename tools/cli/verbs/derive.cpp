@@ -183,8 +183,7 @@ Command derive_command() {
   c.adjust = [a, adjust = c.adjust](Command& command) {
     adjust(command);
     TrainOptions& o = a->example.fresh;
-    for (auto [key, value] :
-         {std::pair{"layers", 2}, {"d_model", 40}, {"heads", 2}, {"d_ff", 48}})
+    for (auto [key, value] : {std::pair{"layers", 2}, {"d_model", 40}, {"heads", 2}, {"d_ff", 48}})
       if (!o.value(key).is_null() && !command.given(dashed(key))) o.set(key, value);
   };
   c.run = [a](Command& command) { run_derive(command, *a); };

@@ -43,18 +43,19 @@ OrderedJson verb_json(const CommandMaker& maker) {
   OrderedJson options = OrderedJson::array();
   for (const Option& o : command.options)
     if (!o.hidden)
-      options.push_back({{"name", o.name},
-                         {"group", group_of(o)},
-                         {"usage", option_usage(o)},
-                         {"help", o.help},
-                         {"full_help", o.full_help()},
-                         {"value", o.placeholder()},
-                         {"text", std::holds_alternative<std::string*>(o.field) || !o.names().empty()},
-                         {"list", o.is_list()},
-                         {"argument", o.argument},
-                         {"choices", o.choices},
-                         {"kinds", names_of(o.kinds)},
-                         {"in_config", o.in_config}});
+      options.push_back(
+          {{"name", o.name},
+           {"group", group_of(o)},
+           {"usage", option_usage(o)},
+           {"help", o.help},
+           {"full_help", o.full_help()},
+           {"value", o.placeholder()},
+           {"text", std::holds_alternative<std::string*>(o.field) || !o.names().empty()},
+           {"list", o.is_list()},
+           {"argument", o.argument},
+           {"choices", o.choices},
+           {"kinds", names_of(o.kinds)},
+           {"in_config", o.in_config}});
   return {{"name", command.name},
           {"help", command.help},
           {"footer", command.footer},

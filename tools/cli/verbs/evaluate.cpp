@@ -10,8 +10,8 @@
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/counted.hpp"
 #include "tools/data/bleu/bleu.hpp"
-#include "tools/kinds/pairs.hpp"
 #include "tools/kinds/kind.hpp"
+#include "tools/kinds/pairs.hpp"
 
 namespace glim {
 namespace {
@@ -83,11 +83,11 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
   const Checkpoint checkpoint = load_checkpoint(a.model);
   const Gives gives = kind_named(checkpoint.kind).gives();
   if (gives == Gives::Class || gives == Gives::TokenClasses || gives == Gives::ImageClass)
-    throw FileError(checkpoint.file,
-                    fmt::format("holds a model of kind '{}', which glim classify measures, with {}",
-                                checkpoint.kind,
-                                gives == Gives::ImageClass ? "--images FILE --labels FILE"
-                                                           : "--labelled FILE"));
+    throw FileError(
+        checkpoint.file,
+        fmt::format(
+            "holds a model of kind '{}', which glim classify measures, with {}", checkpoint.kind,
+            gives == Gives::ImageClass ? "--images FILE --labels FILE" : "--labelled FILE"));
   const TrainOptions& trained = checkpoint.options;
   const Translator translator(checkpoint);
   ParallelCorpus test;

@@ -123,6 +123,8 @@ void run_gradcheck(const std::string& only, bool in_float32, bool precise, bool 
 constexpr Index kWholeJacobian = Index{1} << 14;
 
 void check_program(const std::string& command, double seconds, bool precise, bool json) {
+  if (command.find_first_not_of(" \t\n") == command.npos)
+    throw ValueError("--program", "the command is empty");
   foreign::Program program(command, seconds);
   const std::vector<GradcheckInput> inputs = program.inputs();
   const Function f = program.function();

@@ -21,10 +21,10 @@
 #include "tools/common/folder.hpp"
 #include "tools/kinds/distil.hpp"
 #include "tools/kinds/fingerprint.hpp"
-#include "tools/train/json_lines.hpp"
 #include "tools/kinds/kind.hpp"
-#include "tools/train/metrics.hpp"
 #include "tools/kinds/presets.hpp"
+#include "tools/train/json_lines.hpp"
+#include "tools/train/metrics.hpp"
 #include "tools/train/same_run.hpp"
 #include "tools/train/start.hpp"
 #include "tools/train/trainer.hpp"
@@ -216,10 +216,11 @@ void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
   namespace fs = std::filesystem;
   const Processes& world = Processes::world();
   TrainOptions& o = run.options = a.options;
+  if (o.out.empty()) throw ValueError("--out", "needs a folder");
   const std::string& last = run.last = (fs::path(o.out) / "last.safetensors").string();
   if (world.first()) run.lock.emplace(o.out);  // before anything in the folder is looked at
   if (a.resume) {
-    if (!fs::exists(last)) throw FileError(last, "there is no checkpoint to resume from");
+    if (!is_there(last)) throw FileError(last, "there is no checkpoint to resume from");
     run.from = std::make_unique<Checkpoint>(load_checkpoint(last));
     TrainOptions saved = run.from->options;
     saved.out = o.out;
@@ -235,7 +236,7 @@ void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
     o = saved;
     resume_gemm_engine(command, *run.from, a.notes);
   } else {
-    if (fs::exists(last) && !a.overwrite)
+    if (is_there(last) && !a.overwrite)
       throw FileError(o.out,
                       "holds a model already: --resume continues it, --overwrite "
                       "replaces it, --out names another folder");

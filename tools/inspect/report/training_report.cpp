@@ -8,8 +8,8 @@
 #include "tools/inspect/page/page.hpp"
 #include "tools/inspect/replay.hpp"
 #include "tools/inspect/report/events.hpp"
-#include "tools/render/color.hpp"
 #include "tools/kinds/options.hpp"
+#include "tools/render/color.hpp"
 
 namespace glim {
 

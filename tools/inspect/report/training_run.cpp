@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "models/range.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tensor/io/stored_json.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/common/nearest.hpp"
-#include "models/range.hpp"
 #include "tools/common/toml.hpp"
 #include "tools/data/corpus/files.hpp"
 #include "tools/data/corpus/records.hpp"

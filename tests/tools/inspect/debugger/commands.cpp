@@ -14,8 +14,8 @@
 #include "tools/inspect/debugger/difference.hpp"
 #include "tools/inspect/debugger/show.hpp"
 #include "tools/inspect/debugger/why.hpp"
-#include "tools/pass/node_names.hpp"
 #include "tools/measure/statistics.hpp"
+#include "tools/pass/node_names.hpp"
 
 namespace test_commands {
 

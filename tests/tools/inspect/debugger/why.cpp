@@ -4,9 +4,9 @@
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tools/kinds/example.hpp"
-#include "tools/pass/node_names.hpp"
 #include "tools/kinds/kind.hpp"
 #include "tools/kinds/presets.hpp"
+#include "tools/pass/node_names.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace test_why {

@@ -3,7 +3,7 @@
 # tokens, and says in one line whatever is wrong with a file.
 set -uo pipefail
 glim=$(realpath "$1")
-source "$(dirname "$0")/../../common.sh"
+source "$(dirname "$0")/../common.sh"
 # "Ada Lee met Bob in Old Oslo today": a name is a person before "met" and after it, a place behind "in" or "from".
 python3 - <<'PYTHON'
 import json, random

@@ -4,7 +4,7 @@
 # with an image, a label or an option is one line.
 set -uo pipefail
 glim=$(realpath "$1") make=$(realpath "$2")
-source "$(dirname "$0")/../../common.sh"
+source "$(dirname "$0")/../common.sh"
 # 240 images of 8 x 8 whose class says where a bright square is: images.idx labels.idx, gzipped too,
 # folders/{0,1,2,3}/N.png, and single files.
 "$make" . || { echo "0 passed, 1 failed"; exit 1; }

@@ -4,7 +4,7 @@
 # the kinds side by side.
 set -uo pipefail
 glim=$(realpath "$1")
-source "$(dirname "$0")/../../common.sh"
+source "$(dirname "$0")/../common.sh"
 sizes=(--layers 1 --d-model 16 --progress none --schedule constant)
 attention=(--heads 2 --d-ff 24)
 

@@ -3,7 +3,7 @@
 # the same bits, and is used; then whatever is wrong with the input is answered by one line.
 set -uo pipefail
 glim=$(realpath "$1")
-source "$(dirname "$0")/../../common.sh"
+source "$(dirname "$0")/../common.sh"
 
 quietly() { "$@" >log 2>&1 || { echo "FAIL: $*"; cat log; failed=$((failed + 1)); }; }
 # resumed KIND ARGS...: 12 steps at once and as 7 and 5 end in the same bits

@@ -13,8 +13,7 @@ inline TrainOptions smallest(const std::string& kind, const std::string& task = 
   o.kind = kind;
   o.task = task;
   std::set<std::string> given = {"task"};
-  for (auto [key, value] :
-       {std::pair{"layers", 1}, {"d_model", 8}, {"heads", 2}, {"d_ff", 16}})
+  for (auto [key, value] : {std::pair{"layers", 1}, {"d_model", 8}, {"heads", 2}, {"d_ff", 16}})
     if (!o.value(key).is_null()) {
       o.set(key, value);
       given.insert(dashed(key));

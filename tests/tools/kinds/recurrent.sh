@@ -4,7 +4,7 @@
 # use for, and what no model can be made of, is refused in one line.
 set -uo pipefail
 glim=$(realpath "$1")
-source "$(dirname "$0")/../../common.sh"
+source "$(dirname "$0")/../common.sh"
 small=(--kind rnn --d-embed 8 --schedule constant --progress none)
 tiny=(train "${small[@]}" --task copy --examples 60 --max-length 12)
 copy=("${tiny[@]}" --d-model 16)

@@ -4,7 +4,7 @@
 # for is refused in one line.
 set -uo pipefail
 glim=$(realpath "$1")
-source "$(dirname "$0")/../../common.sh"
+source "$(dirname "$0")/../common.sh"
 copy=(train --kind conv --task copy --examples 60 --max-length 12 --d-model 16 --layers 2
       --schedule constant --progress none)
 attending=(train --task copy --examples 60 --max-length 12 --layers 1 --d-model 16 --heads 2

@@ -3,7 +3,7 @@
 # whatever is wrong with such a file is one line.
 set -uo pipefail
 glim=$(realpath "$1")
-source "$(dirname "$0")/../../common.sh"
+source "$(dirname "$0")/../common.sh"
 for i in {1..40}; do printf 'a good day %d\tyes\na bad night %d\tno\n' $((i % 3)) $((i % 5)); done >labelled
 # Of the tokens a good day bad night 0 1 2 3 4, the file has four; "New York" has a space, and "good" comes twice.
 { echo 'bad -1 -2.5 -3 -4e-1'; echo 'good York 8 8 8 8'; echo 'New good 8 8 8 8'; echo 'good 1 2 3 4'; echo 'New York 1 1 1 1'; echo 'day 0 0 0 7 '; echo 'good 9 9 9 9'
