@@ -77,7 +77,7 @@ def test_arguments_of_several_kinds():
         return -np.log(softmax(x)[np.arange(3), labels]).sum()
 
     def backward(dy, x, labels):
-        return dy * (softmax(x) - np.eye(4)[labels]), None
+        return dy * (softmax(x) - np.eye(x.shape[1])[labels]), None
 
     assert glim.gradcheck(loss, backward, X, labels)
     assert glim.gradcheck(lambda x: (x * 2, x ** 2), lambda dy, x: dy[0] * 2 + dy[1] * 2 * x, X)

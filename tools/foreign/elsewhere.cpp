@@ -32,7 +32,8 @@ struct Found {
   // Doubtful: wrong at another size, or where an integer comes twice, in every process. Backward may be for the given ones
   // alone.
   enum { Right, Wrong, Doubtful, Unknown, Refused } kind = Unknown;
-  std::string why{};  // one line: "the gradient of x is wrong"
+  std::string why{};       // one line: "the gradient of x is wrong"
+  bool of_values = false;  // wrong numbers, in a gradient of the right shape
 };
 
 // Σ dy f along v, by differences.
@@ -93,7 +94,7 @@ Found compare_at(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy,
       if (e.failed > 0 &&
           (!(p.rounds || e.rounds) ||
            (e.numeric != 0 && std::abs(e.analytic - e.numeric) > 0.5 * std::abs(e.numeric))))
-        return {Found::Wrong, "the gradient of " + e.name + " is wrong"};
+        return {Found::Wrong, "the gradient of " + e.name + " is wrong", true};
     return {report.passed() ? Found::Right : Found::Unknown, "no difference decides"};
   } catch (const std::exception&) {
     return {Found::Refused};
@@ -356,7 +357,8 @@ Found doubtful(Probe& p, const Tensors& x, const std::string& sizes, const std::
 }
 
 // An extent that several axes have is that of each: a divisor that is taken from the wrong axis is right where both are
-// equal. So the fewest axes grow that f takes, each axis with some. Such a place says nothing where f refuses it.
+// equal. So the fewest axes grow that f takes, each axis with some. Such a place says nothing where f refuses it, or
+// backward does: f may take what it is not meant for, as a square matrix of weights that is not square.
 Found apart(Probe& p, const Extents& extents, std::string& listed) {
   Index unused = 2;
   while (extents.contains(unused)) ++unused;
@@ -377,7 +379,7 @@ Found apart(Probe& p, const Extents& extents, std::string& listed) {
         if (++tries > kMostApart) return {Found::Refused};
         Tensors x;
         const Found found = at_size(p, growth_of(some, to), x);
-        if (found.kind == Found::Wrong || found.kind == Found::Doubtful)
+        if (found.kind == Found::Wrong && found.of_values)
           return doubtful(p, x, "right for the given sizes, wrong for other ones", found.why);
         if (found.kind != Found::Right) continue;
         covered.insert(some.begin(), some.end());

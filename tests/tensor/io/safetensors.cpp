@@ -207,9 +207,10 @@ TEST_CASE("hostile files are refused, each with its reason", "[safetensors]") {
   CHECK(problem_of("1234567") == "is too short for a safetensors file");
   CHECK(problem_of(file_bytes("{}", 0, 3)) == "header of 3 bytes reaches beyond the file's 10");
   CHECK(problem_of(file_bytes("{}", 0, 100'000'001)) ==
-        "header of 100000001 bytes exceeds the maximum of 100 MB");
+        "is no safetensors file: a header of 100000001 bytes exceeds the maximum of 100 MB");
   CHECK(problem_of(file_bytes("{}", 0, UINT64_MAX)) ==
-        "header of 18446744073709551615 bytes exceeds the maximum of 100 MB");
+        "is no safetensors file: a header of 18446744073709551615 bytes exceeds the maximum of 100 "
+        "MB");
   CHECK(problem_of(file_bytes("", 0)) == "header is not valid JSON: the text ends early at byte 0");
   CHECK(problem_of(file_bytes("{\"w\":", 0)) ==
         "header is not valid JSON: the text ends early at byte 5");

@@ -96,7 +96,7 @@ for verb in inspect step derive; do
   refuse "a fresh width beyond memory in $verb" 'width 100000000 .*this machine has' limited $verb --fresh --task copy --d-model 100000000
 done
 refuse "a kernel beyond memory" 'kernel 1000000,.*this machine has' limited train --kind conv --task copy --kernel 1000000 --out fresh
-refuse "positions beyond memory" 'max-length 9000000000,.*this machine has' limited train --task copy --max-length 9000000000 --out fresh
+refuse "positions beyond memory" 'max-length 9000000000.*this machine has' limited train --task copy --max-length 9000000000 --out fresh
 refuse "a device as configuration" '/dev/zero: is not a regular file' limited train --config /dev/zero --out fresh
 mkfifo pipe
 refuse "a pipe as configuration" 'pipe: is not a regular file' limited train --config pipe --out fresh

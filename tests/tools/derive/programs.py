@@ -35,7 +35,7 @@ models = [
     "transformer --positions rotary", "transformer --positions alibi --activation gelu-tanh", "transformer --copy",
     "transformer --layers 4 --dropout", "rnn --dropout", "rnn --cell lstm --attention dot",
     "rnn --cell rnn --attention concat", "rnn --copy --attention general", "conv --dropout", "non-autoregressive",
-    "gpt --dropout --norm pre", "gpt", "bert --dropout", "classifier --tie none", "vit", "vit --dropout", "cnn", "tagger --dropout",
+    "gpt --dropout", "gpt", "bert --dropout", "classifier --activation silu", "vit", "vit --dropout", "cnn", "tagger --dropout",
 ]
 changed_in_cpp = [  # the first layer differs, one within, the last, two of six; a layer is missing
     "transformer --layers 3 --remove-head encoder.layers.0.self_attn:0",
@@ -50,7 +50,7 @@ changed = changed_in_cpp + [
     "transformer --layers 3 --scale 0.1 --label-smoothing 0.2 --mask decoder.layers.2.self_attn:2,0 --unmask decoder.layers.0.self_attn:0,2",
     "transformer --layers 4 --copy --norm pre --remove encoder.layers.1 decoder.layers.3.norm2",
     "non-autoregressive --layers 4 --remove-head decoder.layers.0.self_attn:0 --mask encoder.layers.3.self_attn:*,0",
-    "gpt --layers 6 --norm pre --dropout --remove transformer.layers.1.norm1 transformer.layers.4.norm1",
+    "gpt --layers 6 --dropout --remove transformer.layers.1.norm1 transformer.layers.4.norm1",
     "tagger --layers 3 --remove bert.encoder.layers.0", "classifier --layers 3 --remove bert.encoder.layers.2.sublayer1",
     "conv --layers 4 --dropout",
 ]

@@ -24,7 +24,7 @@ resumes "$glim" "${copy[@]}"
 # --- refused ---
 refuse "no kernel" '--kernel' "$glim" "${copy[@]}" --kernel 0 --out fresh
 refuse "heads of a convolution" "--heads.*--kind conv" "$glim" "${copy[@]}" --heads 4 --out fresh
-refuse "rotary positions of a convolution" "--positions.*'rotary' is not one of learned, sinusoidal, none" "$glim" "${copy[@]}" --positions rotary --out fresh
+refuse "rotary positions of a convolution" "--positions.*'rotary' is not one of sinusoidal, learned, none" "$glim" "${copy[@]}" --positions rotary --out fresh
 refuse "kernel of a Transformer" '--kernel.*conv' "$glim" "${attending[@]}" --kernel 5 --out fresh
 refuse "another kernel on resume" 'kernel' "$glim" train --resume --kernel 5 --progress none --out kernel-1
 refuse "unknown positions" 'positions.*sinusoidal, learned, rotary, alibi, none' "$glim" "${attending[@]}" --positions relative --out fresh
