@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-#include "tools/render/save_picture.hpp"
+#include "tools/render/pictures_asked.hpp"
 
 template <class T>
 std::string picture_svg(const T& of, const std::string& name) {

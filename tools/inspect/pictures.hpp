@@ -14,7 +14,7 @@
 #pragma once
 
 #include "tools/inspect/inspection.hpp"
-#include "tools/render/save_picture.hpp"
+#include "tools/render/pictures_asked.hpp"
 
 namespace glim {
 

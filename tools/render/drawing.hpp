@@ -1,9 +1,7 @@
-// Pictures for papers and slides: line charts and heat maps as SVG, and SVG as PNG.
+// Pictures for papers and slides: line charts and heat maps as SVG. (A browser shows them, and saves them as PNG.)
 //
 // The text of a picture depends on its data alone: the same data give the same bytes. Text is
 // measured in columns (models/tokenizers/utf8.hpp), so it may differ from the font's width by a little.
-// PNG goes through librsvg, which draws with the fonts of the machine: Debian's fonts-dejavu-core
-// comes with it; Chinese labels need a font such as fonts-wqy-microhei, without which they are boxes.
 //
 // A line at the bottom of a picture names what it cannot show: points that are not finite or, on a
 // logarithmic axis, not positive; labels without room; values beyond the scale.
@@ -42,12 +40,5 @@ struct HeatMap {
 // ValueError when the number of values is not rows x columns, or beyond kMostCells.
 std::string to_svg(const HeatMap& map);
 constexpr std::size_t kMostCells = 250'000;
-
-// Writes the picture with `scale` pixels per unit, whole or not at all. ValueError for text that is not SVG
-// or a picture of more than 32,767 pixels per side; FileError.
-void write_png(const std::string& svg, const std::string& path, double scale = 2);
-
-// The characters of a text that no font of this machine has, each once: in a PNG they are boxes.
-std::string without_font(std::string_view text);
 
 }  // namespace glim

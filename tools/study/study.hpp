@@ -21,7 +21,7 @@
 
 #include "tools/common/processes.hpp"
 #include "tools/render/drawing.hpp"
-#include "tools/render/save_picture.hpp"
+#include "tools/render/pictures_asked.hpp"
 
 namespace glim {
 

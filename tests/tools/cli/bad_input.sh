@@ -252,7 +252,6 @@ refuse "unknown study" "study: 'scalling' is not one of .*did you mean scaling" 
 refuse "no study" 'study --list' limited study
 refuse "no seeds" 'seeds' limited study scaling --seeds 0
 refuse "a seed below zero" 'seed' limited study scaling --seed -1
-refuse "pictures without a folder" '--out' limited study scaling --quick --png
 refuse "a file as the studies' folder" 'good\.src' limited study scaling --quick --out good.src
 refuse "a studies' folder that takes no files" '/proc: no file' limited study scaling --out /proc
 refuse "a name beside --list" '\-\-list' limited study --list scaling

@@ -32,7 +32,7 @@ rm look/*
 map=encoder.layers.0.self_attn
 writes "a picture" "$map-head1-dS.svg inspect.html " "${inspect[@]}" --out look --svg "$map/head1/dS"
 rm look/*
-writes "a head's four maps" "$map-head0.png inspect.html " "${inspect[@]}" --out look --png "$map/head0"
+writes "a head's four maps" "$map-head0.svg inspect.html " "${inspect[@]}" --out look --svg "$map/head0"
 rm look/*
 "${inspect[@]}" --out look --svg "$map/head1/dS" >/dev/null
 rm look/inspect.html
@@ -65,12 +65,4 @@ for verb in "inspect --attribution-steps 0 --out look --overwrite" step; do
   first=$(smoothing=0 first_line "$glim" $verb)
   report "$verb: and where it is 0 it is not" "$([[ $first == 'transformer, fresh'* && $first != *ε* ]] || echo "$first")"
 done
-
-# Without a font for them, Chinese characters are boxes in a PNG, and it is said, once.
-printf '<fontconfig><dir>%s</dir></fontconfig>\n' "$work/none" >no-fonts.conf
-chinese=(--translation 我有一只猫 --png 'decoder.layers.0.self_attn/*/A' --overwrite --out look)
-FONTCONFIG_FILE=$work/no-fonts.conf "${inspect[@]}" --sentence "I have a cat" "${chinese[@]}" >out 2>err
-report "no font" "$(grep -c 'no font on this machine has .*我.*fonts-wqy-microhei' err | grep -vx 1)"
-"${inspect[@]}" --sentence "I have a cat" --translation "我有一只猫" --svg "$map/head1/A" --out look3 >out 2>err
-report "an SVG has no fonts" "$(cat err)"
 summary

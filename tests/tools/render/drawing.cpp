@@ -1,16 +1,12 @@
-// Charts, heat maps and their colours: whole XML, ticks, what is left out and said, PNG.
+// Charts, heat maps and their colours: whole XML, ticks, what is left out and said.
 
 #include "tools/render/drawing.hpp"
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <stack>
 
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
-#include "tests/tools/temporary_file.hpp"
-#include "tools/data/images/png.hpp"
 #include "tools/render/color.hpp"
 #include "tools/render/svg.hpp"
 #include "tools/render/ticks.hpp"
@@ -164,11 +160,6 @@ TEST_CASE("a diverging map is white at 0", "[drawing]") {
   CHECK(color(1, true) == "#a14a00");  // above: orange
 }
 
-TEST_CASE("characters that no font has are named", "[drawing]") {
-  CHECK(without_font("plain text: é") == "");
-  CHECK(without_font("a\xF4\x8F\xBF\xBD b\xF4\x8F\xBF\xBD") == "\xF4\x8F\xBF\xBD");  // U+10FFFD
-}
-
 TEST_CASE("labels that have no room are left out, and it is said", "[drawing]") {
   HeatMap m;
   for (int i = 0; i < 300; ++i) m.columns.push_back("step " + std::to_string(i));
@@ -223,29 +214,4 @@ TEST_CASE("a coordinate is short and never invalid", "[drawing]") {
   CHECK(coordinate(kNan) == "0");
 }
 
-TEST_CASE("a PNG has the picture's pixels", "[drawing]") {
-  Svg svg(40, 30, "");
-  svg.rect(0, 0, 20, 30, "#000000");
-  const test::TemporaryFile file;
-  const std::string& path = file.path();
-  write_png(svg.finish(), path, 2);
-  PngHeader header = read_png_header(path);
-  CHECK(header.width == 80);
-  CHECK(header.height == 60);
-  ImageSet set;
-  set.channels = 1;
-  set.height = 60;
-  set.width = 80;
-  append_png(set, path);
-  CHECK(set.pixels[0] == 0);
-  CHECK(set.pixels[79] == 255);
-  std::filesystem::remove(path);
-  CHECK_THROWS_AS(write_png("no picture", path), ValueError);
-  CHECK_THROWS_AS(write_png(svg.finish(), path, 1e6), ValueError);
-  CHECK_THROWS_AS(write_png(svg.finish(), path, -1), ValueError);
-  CHECK_THROWS_AS(write_png(svg.finish(), "/no/such/folder/x.png"), FileError);
-  CHECK_FALSE(std::filesystem::exists(path));
-}
-
-}  // namespace
 }  // namespace glim

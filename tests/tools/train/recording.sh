@@ -93,9 +93,9 @@ report "glim compare records, too" "$(wc -l both/{rnn,conv}/recording.jsonl 2>&1
 # --- glim report ---
 "$glim" train "${sizes[@]}" "${attention[@]}" "${copy[@]}" --rate 1e30 --record --record-every 1 --out hot >log 2>&1
 report "a run that cannot go on says why" "$(tail -1 hot/recording.jsonl | grep -q '"stopped":".*not finite' || show hot/recording.jsonl)"
-"$glim" report hot one alone --png '*/entropy' --svg loss >log 2>&1 || report "a report" "$(cat log)"
+"$glim" report hot one alone --svg '*/entropy' loss >log 2>&1 || report "a report" "$(cat log)"
 report "its events" "$(grep -q '^  not-finite: step [0-9]*: the run stopped' log || show log)"
-report "its files" "$(ls report.html hot-entropy.png one-entropy.png alone-entropy.png loss.svg 2>&1 >/dev/null)"
+report "its files" "$(ls report.html hot-entropy.svg one-entropy.svg alone-entropy.svg loss.svg 2>&1 >/dev/null)"
 cp -r one vision
 "$glim" train --kind rnn --d-embed 12 "${sizes[@]}" "${copy[@]}" --max-steps 11 --record --record-every 2 --out rnn >log 2>&1
 "$glim" report vision rnn alone --out kinds.html >log 2>&1 || report "runs of several kinds" "$(cat log)"
@@ -108,7 +108,7 @@ refuse_report "no recording" 'glim train --record' plain --out new.html
 refuse_report "an unknown folder" 'aloen.*nearest: alone' aloen --out new.html
 refuse_report "a run twice" 'twice' one ./one/ --out new.html
 refuse_report "a page beyond its limit" 'max-mb' one --max-mb 0.1 --out new.html
-refuse_report "an unknown picture" 'nearest: loss' alone --png los --out new.html
+refuse_report "an unknown picture" 'nearest: loss' alone --svg los --out new.html
 refuse_report "a picture that exists" 'loss\.svg: exists' alone --svg loss --out new.html
 refuse_report "a folder that is not there" 'nowhere/new\.html' one --out nowhere/new.html
 mkdir -p broken && head -3 one/recording.jsonl | sed '2s/"rms":\[[^,]*,/"rms":[/' >broken/recording.jsonl

@@ -25,7 +25,7 @@ namespace {
 struct InspectArguments {
   ExampleOptions example;
   std::string out = "inspect";
-  std::vector<std::string> svg, png;
+  std::vector<std::string> svg;
   bool live = false, no_tensors = false, pictures = false, data = false, overwrite = false;
   int steps = 32;
   std::string run;
@@ -163,8 +163,7 @@ void run_inspect(const Command& command, InspectArguments& a) {
   const std::vector<Picture> all = pictures(inspection);
   if (a.pictures) return list_pictures(all);
   std::map<std::string, const Picture*> wanted;  // by path
-  for (const auto& [path, p] : pictures_asked_for("inspect", all, a.svg, a.png, a.out))
-    wanted[path] = p;
+  for (const auto& [path, p] : pictures_asked_for("inspect", all, a.svg, a.out)) wanted[path] = p;
   for (const auto& [path, p] : wanted) refuse_existing(path, a.overwrite);
   make_folder(a.out);
   document.tensors = !a.no_tensors;
@@ -182,7 +181,7 @@ void run_inspect(const Command& command, InspectArguments& a) {
                     *in_step / static_cast<double>(inspection.target_out.size())));
   for (const Remark& r : inspection.remarks) say("  " + r.text);
   for (const auto& [path, p] : wanted) {
-    save_picture(p->svg(), path);
+    write_file_atomically(path, std::string_view(p->svg()));
     say(path);
   }
   if (a.data) {
@@ -216,7 +215,6 @@ Command inspect_command() {
   c.option("data", &a->data,
            "write inspect.json and inspect.safetensors too: every tensor, in full");
   c.option("svg", &a->svg, "single pictures, by name or pattern (--list-pictures)");
-  c.option("png", &a->png, "the same as PNG");
   c.option("list-pictures", &a->pictures, "print the names of all pictures and stop");
   c.option("attribution-steps", &a->steps,
            "points of the integrated gradients (0: no attributions)", Range{0, 10'000});

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kPrintedEvents = 10;  // of a run
 
 struct ReportArguments {
-  std::vector<std::string> folders, svg, png;
+  std::vector<std::string> folders, svg;
   std::string out = "report.html";
   bool overwrite = false, pictures = false;
   double most_mb = 50;
@@ -45,12 +45,12 @@ void run_report(const ReportArguments& a) {
   const std::vector<Picture> all = pictures(runs);
   if (a.pictures) return list_pictures(all);
   const auto wanted =  // beside the page
-      pictures_asked_for("report", all, a.svg, a.png, fs::path(a.out).parent_path().string());
+      pictures_asked_for("report", all, a.svg, fs::path(a.out).parent_path().string());
   refuse_existing(a.out, a.overwrite);
   for (const auto& [path, p] : wanted) refuse_existing(path, a.overwrite);
   std::string page = report_page(runs, static_cast<std::uint64_t>(a.most_mb * 1e6));
   write_file_atomically(a.out, std::string_view(page));
-  for (const auto& [path, p] : wanted) save_picture(p->svg(), path);
+  for (const auto& [path, p] : wanted) write_file_atomically(path, std::string_view(p->svg()));
   if (quiet()) return;
   for (const TrainingRun& r : runs) describe(r);
   for (const auto& [path, p] : wanted) print_line(visible(path));
@@ -69,7 +69,6 @@ Command report_command() {
   c.option("out", &a->out, "file of the page");
   c.option("overwrite", &a->overwrite, "replace the page and pictures");
   c.option("svg", &a->svg, "single pictures beside the page, by name or pattern (--list-pictures)");
-  c.option("png", &a->png, "the same as PNG");
   c.option("list-pictures", &a->pictures, "print the names of all pictures and stop");
   c.option("max-mb", &a->most_mb, "largest size of the page",
            {.least = 0, .most = 1e9, .above = true});

@@ -22,7 +22,7 @@ struct StudyArguments {
   std::vector<std::string> names;
   StudyOptions options;
   std::string out;
-  bool list = false, png = false, overwrite = false;
+  bool list = false, overwrite = false;
 };
 
 std::vector<const Study*> chosen(const std::vector<std::string>& names) {
@@ -43,11 +43,8 @@ std::string path_of(const StudyArguments& a, const std::string& name) {
 
 void keep(const StudyResult& result, const StudyArguments& a) {
   write_file_atomically(path_of(a, result.study->name + ".json"), to_json(result));
-  for (const Picture& p : pictures(result)) {
-    const std::string svg = p.svg();
-    save_picture(svg, path_of(a, p.name + ".svg"));
-    if (a.png) save_picture(svg, path_of(a, p.name + ".png"));
-  }
+  for (const Picture& p : pictures(result))
+    write_file_atomically(path_of(a, p.name + ".svg"), p.svg());
 }
 
 void run_study(StudyArguments a) {
@@ -58,7 +55,6 @@ void run_study(StudyArguments a) {
   }
   if (a.names.empty())
     throw ValueError("study", "name one, or 'all'; glim study --list names them");
-  if (a.png && a.out.empty()) throw ValueError("--png", "needs --out, the folder for pictures");
   std::vector<const Study*> wanted = chosen(a.names);
   const Processes& world = Processes::world();
   if (!world.first()) a.out.clear();
@@ -97,7 +93,6 @@ Command study_command() {
   c.option("seed", &a->options.first_seed, "the first seed", kCount);
   c.option("quick", &a->options.small, "small sizes: seconds, too small to judge");
   c.option("out", &a->out, "folder for STUDY.json and the plots (SVG)");
-  c.option("png", &a->png, "write the plots as PNG too");
   c.option("overwrite", &a->overwrite, "replace the results in --out");
   c.run = [a](Command&) { run_study(*a); };
   return c;

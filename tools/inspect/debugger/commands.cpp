@@ -16,7 +16,7 @@
 #include "tools/inspect/debugger/why.hpp"
 #include "tools/measure/statistics.hpp"
 #include "tools/pass/node_names.hpp"
-#include "tools/render/save_picture.hpp"
+#include "tools/render/pictures_asked.hpp"
 
 namespace glim::step {
 namespace {
@@ -123,7 +123,7 @@ void Debugger::back_to_break(const Words&) {
 void Debugger::why(const Words& words) {
   Words names = words;
   std::string picture;
-  if (names.size() > 1 && (names.back().ends_with(".svg") || names.back().ends_with(".png"))) {
+  if (names.size() > 1 && names.back().ends_with(".svg")) {
     picture = names.back();
     names.pop_back();
   }
@@ -136,7 +136,7 @@ void Debugger::why(const Words& words) {
     const Paths ways = ways_to(session_, i);
     print_(why_text(session_, i, ways));
     if (picture.empty()) continue;
-    save_picture(why_svg(session_, i, ways), picture);
+    write_file_atomically(picture, why_svg(session_, i, ways));
     print_(picture + "\n");
   }
 }

@@ -68,7 +68,7 @@ const std::vector<Debugger::Command>& Debugger::commands() {
        "the nodes around it and the rule of its op, or a module written out", &Debugger::list, 1},
       {"graph", "g", "graph [NAME]", "its readers and inputs, and what flowed along each edge",
        nullptr, 1, graph_text},
-      {"why", "", "why [NAME] [FILE.svg|FILE.png]",
+      {"why", "", "why [NAME] [FILE.svg]",
        "the gradient as a sum over the ways it came: skips, value, query and key by head, "
        "feed-forward",
        &Debugger::why},

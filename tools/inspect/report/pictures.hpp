@@ -8,7 +8,7 @@
 #pragma once
 
 #include "tools/inspect/report/training_run.hpp"
-#include "tools/render/save_picture.hpp"
+#include "tools/render/pictures_asked.hpp"
 
 namespace glim {
 
