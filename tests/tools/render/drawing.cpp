@@ -214,4 +214,5 @@ TEST_CASE("a coordinate is short and never invalid", "[drawing]") {
   CHECK(coordinate(kNan) == "0");
 }
 
+}  // namespace
 }  // namespace glim
