@@ -130,7 +130,7 @@ Var apply(OpT op, const Operand& first, const Inputs&... rest) {
   else
     return y;
 }
-// The same for any number of inputs, of a call at `where`.
+// apply for any number of inputs, of a call at `where`.
 template <class OpT>
 Var apply(OpT op, const std::vector<Var>& inputs, const Where& where) {
   return detail::apply_list(CallSite::or_own(where), op, detail::pointers_to(inputs),

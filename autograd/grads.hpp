@@ -26,8 +26,8 @@ class Grads {
     for (const auto& [input, g] : list) (*this)[input] = g;
   }
   explicit Grads(Var only) { list_.push_back(std::move(only)); }  // of input 0
-  // Of input 0, where it touches a few elements of a large one (a slice, rows of an embedding): the engine calls
-  // `only` with what has been added up so far, or with zeros. Kernels alone do this.
+  // A gradient that touches few elements of a large input 0 (a slice, rows of an embedding).
+  // The engine calls `only` with the sum so far, or with zeros. Kernels alone do this.
   explicit Grads(AddTo only) : part_(std::move(only)) {}
   Var& operator[](std::size_t input) {
     if (input >= list_.size()) {

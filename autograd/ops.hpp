@@ -183,12 +183,12 @@ void require_eps(std::string_view op, double eps, DType dtype = DType::Float64);
 // beta: of that shape, or undefined
 Var layer_norm(const Operand& x, const Shape& shape, const Var& gamma, const Var& beta,
                double eps = 1e-5);
-// The same over the last axis; gamma, beta: (D,) or undefined
+// layer_norm over the last axis; gamma, beta: (D,) or undefined
 Var layer_norm(const Operand& x, const Var& gamma, const Var& beta, double eps = 1e-5);
 // y = γ x/√(mean x² + ε) over the last axes, those of `shape` (Zhang & Sennrich 2019); gamma: of that
 // shape, or undefined
 Var rms_norm(const Operand& x, const Shape& shape, const Var& gamma, double eps);
-// The same over the last axis; gamma: (D,) or undefined
+// rms_norm over the last axis; gamma: (D,) or undefined
 Var rms_norm(const Operand& x, const Var& gamma, double eps);
 // neighbouring columns as points of the plane, turned by angles given as cos and sin (T, D/2)
 // (Su et al. 2021); x: (..., T, D), D even
@@ -207,7 +207,7 @@ struct AttentionResult {
 AttentionResult scaled_dot_product_attention(const Operand& query, const Var& key, const Var& value,
                                              const AttentionMask& mask = {}, double dropout_p = 0,
                                              RandomKey dropout_key = {}, bool need_probs = false);
-// The same for H heads whose projections are side by side: x (B, T, 3D) = [Q K V], or x (B, T, D) = Q
+// Attention of H heads with projections side by side: x (B, T, 3D) = [Q K V], or x (B, T, D) = Q
 // and memory (B, S, 2D) = [K V]; head h is the columns h·Dh ... of each block. context (B, T, D),
 // probs (B, H, T, S).
 AttentionResult packed_attention(const Operand& x, const Var& memory, Index heads,
@@ -235,7 +235,7 @@ struct MeasuredLoss {
 MeasuredLoss label_smoothing_loss(const Operand& logits, const Tensor& target, double smoothing,
                                   Index pad);
 
-// The same of logits = x Wᵀ + b, in chunks of rows: they never exist for all rows at once.
+// label_smoothing_loss of logits = x Wᵀ + b, in chunks of rows: they never exist for all at once.
 // x (N, I)   weight (V, I)   bias (V,) or undefined   target (N,). Errors as label_smoothing_loss.
 MeasuredLoss linear_label_smoothing_loss(const Operand& x, const Var& weight, const Var& bias,
                                          const Tensor& target, double smoothing, Index pad);

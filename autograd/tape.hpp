@@ -86,7 +86,7 @@ struct Watched {
   Tensor value, grad;
 };
 
-// Of an op; beginnings on the steady clock, in seconds.
+// The times of an op; starts are on the steady clock, in seconds.
 struct Timing {
   double forward_start = 0, forward_seconds = 0;
   double backward_start = 0, backward_seconds = 0;
@@ -106,7 +106,7 @@ class Tape : private TapeLists {
   // Adds ∂loss/∂leaf to every leaf's grad(). ShapeError unless loss has one element, StateError
   // when it was not computed on this tape from any leaf.
   void backward(const Var& loss, Backward options = {});
-  // The same for Σ y·dy, y of any shape.
+  // Adds ∂(Σ y·dy)/∂leaf to every leaf's grad(), y of any shape. StateError as above.
   void backward(const Var& y, const Tensor& dy, Backward options = {});
   // ∂(Σ y·dy)/∂x for each x, leaving leaves alone; zeros where y does not depend on x. With
   // create_graph the results are on the tape, and differentiable in dy too. Undefined dy means ones

@@ -55,7 +55,7 @@ class Var {
   // True when a gradient would flow: a trainable leaf, or computed from one on the current tape.
   // StateError for a value whose tape is gone, or that a checkpointed region kept back: detach() it.
   bool requires_grad() const;
-  // The same value as a constant.
+  // The value as a constant.
   Var detach() const { return Var(value()); }
 
   bool is_leaf() const { return leaf_ != nullptr; }

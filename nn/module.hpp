@@ -163,7 +163,7 @@ class Buffer : public Tensor {
   }
 };
 
-// Whether code outside M could call forward, without entering M's name.
+// True if code outside M could call forward, without entering M's name.
 template <class M, class... Args>
 inline constexpr bool kPublicForward = requires(M& m, Args&&... args) {
   m.forward(std::forward<Args>(args)...);

@@ -65,7 +65,7 @@ constexpr decltype(auto) visit_dtype(DType t, F&& f) {
   }
   return f.template operator()<bool>();
 }
-// The same for a floating dtype, which the caller has checked.
+// visit_dtype for a floating dtype, which the caller has checked.
 template <class F>
 decltype(auto) visit_floating(DType t, F&& f) {
   return t == DType::Float32 ? f.template operator()<float>() : f.template operator()<double>();

@@ -33,7 +33,7 @@ struct Reduced {
   HiLo rest;
 };
 
-// Of a finite |x| > π/4, for x > 0.
+// The reduction of a finite |x| > π/4, for x > 0.
 Reduced reduce(double x) {
   const auto bits = std::bit_cast<std::uint64_t>(x);
   const int exponent = static_cast<int>(bits >> 52) - 1075;  // x = m 2^exponent

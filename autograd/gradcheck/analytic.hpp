@@ -33,7 +33,7 @@ Subject gradient_of(const Subject& f, std::uint64_t seed);
 std::vector<double> evaluate(const Subject& subject, const std::vector<Tensor>& at,
                              double* largest = nullptr);
 
-// Of magnitude in [½, 3/2) and of either sign: nothing cancels, nothing is overlooked.
+// Elements of magnitude in [½, 3/2) and of either sign: nothing cancels, nothing is overlooked.
 Tensor random_like(const Tensor& y, RandomKey key);
 Shape unravel(const Shape& shape, Index i);  // the position of element i, in row-major order
 std::vector<Var> floating_only(std::vector<Var> outputs);

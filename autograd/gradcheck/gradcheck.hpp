@@ -163,7 +163,7 @@ std::ostream& operator<<(std::ostream& out, const GradcheckReport& report);
 GradcheckReport gradcheck(const CheckedFunction& function,
                           const std::vector<GradcheckInput>& inputs,
                           const GradcheckOptions& options = {});
-// The same with regard to leaves that the closure reads. A leaf under two names is checked once.
+// A check of leaves that the closure reads, errors as above. A leaf of two names is checked once.
 // Values are put back when done; grad() is not touched. Leaves that are not trainable are skipped.
 GradcheckReport gradcheck(const CheckedClosure& function, const NamedParameters& parameters,
                           const GradcheckOptions& options = {});

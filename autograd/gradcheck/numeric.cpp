@@ -308,7 +308,7 @@ double Line::kink(Index row) {
     least = std::min(apart, least);
     found = level;
   }
-  // Of a smooth f the distance falls 4-fold with each step until rounding takes over.
+  // The distance of a smooth f falls 4-fold with each step until rounding takes over.
   bool flat = found >= ordinary_;
   for (int coarser = 1; flat && coarser <= 3; ++coarser)
     flat = gap(found - coarser, row) <= 2 * least && gap(found - coarser, row) >= 0.5 * least;

@@ -17,7 +17,7 @@ inline Tensor analytic(const Function& f, const Tensors& x, std::size_t k, const
   for (const Tensor& input : x) leaves.push_back(Var::leaf(input));
   return tape.grad(f(leaves), {leaves[k]}, u)[0].value();
 }
-// The same by differences: (Σ u f(x + h e) - Σ u f(x - h e)) / 2h for each element e of x_k.
+// ∂(Σ u f)/∂x_k, by differences: (Σ u f(x + h e) - Σ u f(x - h e)) / 2h for each element e of x_k.
 inline Tensor numeric(const Function& f, const Tensors& x, std::size_t k, const Tensor& u) {
   const double h = 5e-6;  // near ∛ε of float64
   const Tensor d = zeros(x[k].shape(), DType::Float64);

@@ -44,7 +44,7 @@ void each_piece(DType dtype, Index count, Index piece, const F& f) {
                  [&](Index begin, Index end) { f.template operator()<T>(begin, end); });
   });
 }
-// The same over x's rows, and over the elements of a contiguous tensor.
+// each_piece over x's rows, and over the elements of a contiguous tensor.
 template <class F>
 void each_rows(const Rows& x, const F& f) {
   each_piece(x.x.dtype(), x.count, rows_per_piece(x.columns), f);

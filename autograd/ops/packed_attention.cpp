@@ -93,7 +93,7 @@ struct PackedAttention final : AttentionOp {
   }
 
  private:
-  // Of x and memory, or of their gradients.
+  // The blocks of x and memory, or of their gradients.
   Heads blocks(const Tensor& x, const Tensor& memory, bool to_memory) const {
     if (to_memory) return {block(x, 0, 1), block(memory, 0, 2), block(memory, 1, 2)};
     return {block(x, 0, 3), block(x, 1, 3), block(x, 2, 3)};

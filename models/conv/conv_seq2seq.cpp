@@ -158,7 +158,7 @@ TeacherForced ConvSeq2Seq::teach(const SourceBatch& source, const Tensor& tgt_in
 
 namespace {
 
-// Of each layer the last k inputs are kept, each step computes one position.
+// The last k inputs of each layer are kept; each step computes one position.
 class CachedConvDecoder final : public StepDecoder {
  public:
   CachedConvDecoder(ConvSeq2Seq& model, const Tensor& src) : model_(model) {

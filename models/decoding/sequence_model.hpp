@@ -67,7 +67,7 @@ class SequenceModel : public Module {
   Index src_vocab() const { return src_vocab_; }
   Index tgt_vocab() const { return tgt_vocab_; }
   const std::string& sizes() const { return sizes_; }  // JSON, as a file has them
-  // Whether it copies words of the source: then it needs SourceBatch::copy_ids.
+  // True if the model copies words of the source: then it needs SourceBatch::copy_ids.
   bool copies() const { return copies_; }
 
  protected:

@@ -29,7 +29,7 @@ struct Classified {
   std::vector<double> probs;  // by class
 };
 
-// Of each row of logits (N, C).
+// The answers for the rows of logits (N, C).
 std::vector<Classified> classified(const Tensor& logits);
 
 // A model and the labels of its outputs; for text with the tokenizer.

@@ -29,7 +29,7 @@ struct CopyNumbers {
 class CopyNumbering {
  public:
   explicit CopyNumbering(const TokenizerPair& tokenizers);
-  // Of the first `most` tokens.
+  // The numbers of the first `most` tokens.
   CopyNumbers number(std::string_view source, std::size_t most = std::string::npos) const;
   CopyNumbers number(std::string_view source, std::string_view target) const;
   // As Tokenizer::decode, ids from V on being `words`. IndexError outside both.

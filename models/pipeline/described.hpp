@@ -64,7 +64,7 @@ struct DescribedClassifier {
   Labels labels;
   Pooling pooling = Pooling::Mean;
 };
-// Of a file whose model gives classes, of sentences or of tokens.
+// The classifier of a file whose model gives classes, of sentences or of tokens.
 DescribedClassifier described_classifier(const ModelFile& file, Gives gives);
 
 // A classifier of images, without its weights.
@@ -99,7 +99,7 @@ std::unique_ptr<Model> described_model(const StateDict& weights, const std::stri
   }
 }
 
-// The same with its weights, in eval().
+// The model with its weights, in eval().
 template <class Model, class... Sizes>
 std::unique_ptr<Model> loaded_model(const ModelFile& m, const Sizes&... sizes) {
   auto model = described_model<Model>(m.weights, m.file, sizes...);

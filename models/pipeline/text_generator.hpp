@@ -40,7 +40,7 @@ class TextGenerator {
                        const std::function<void(std::string_view piece)>& piece = {}) const {
     return generate(encode(prompt), options, piece);
   }
-  // The same of a prompt in tokens.
+  // The text that follows a prompt in tokens.
   std::string generate(const std::vector<Index>& prompt, const GenerateOptions& options = {},
                        const std::function<void(std::string_view piece)>& piece = {}) const;
   // ValueError naming the option that generate() refuses.

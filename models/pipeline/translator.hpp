@@ -45,7 +45,7 @@ class Translator {
   // `path`: the folder of a model, or one of its files.
   explicit Translator(const std::string& path) : Translator(read_model(path)) {}
   explicit Translator(const ModelFile& file);
-  // Of a model in eval(), also one that is trained between two calls.
+  // `model` is in eval(). It may be trained between two calls.
   Translator(std::shared_ptr<SequenceModel> model, TokenizerPair tokenizers)
       : model_(std::move(model)), tokenizers_(std::move(tokenizers)) {}
 
@@ -68,7 +68,7 @@ class Translator {
   std::vector<std::int64_t> encode(const std::string& sentence, const std::string& where,
                                    bool truncate) const;
 
-  // Whether the model attends to the source; not a recurrent one with --attention none. Without, `alignments` is a ValueError.
+  // True unless the model is an RNN with --attention none. If false, `alignments` is a ValueError.
   bool attends() const;
   const std::shared_ptr<SequenceModel>& model() const { return model_; }
   const TokenizerPair& tokenizers() const { return tokenizers_; }

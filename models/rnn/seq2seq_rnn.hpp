@@ -105,7 +105,7 @@ class Seq2SeqRnn : public SequenceModel {
 
  private:
   std::unique_ptr<StepDecoder> new_decoder(const SourceBatch& source) override;
-  // Whether the context is an input of the step.
+  // True if the context is an input of the step.
   bool reads_context() const { return !attention || config_.attention == AttentionScore::Additive; }
   // h (part 0) or an LSTM's c (part 1) of a layer's two directions side by side: (B, 2 He).
   Var last_state(const Var& final, Index layer, Index part) const;

@@ -126,7 +126,7 @@ class Encoder : public Callable<Encoder, LayerStack<EncoderLayer>> {
 
 struct DecoderOutput {
   Var hidden;
-  // Of each layer to the memory, with caches of the last alone; empty unless asked for.
+  // Each layer's attention to the memory, with caches of the last alone; empty unless asked for.
   std::vector<Var> attention;
 };
 

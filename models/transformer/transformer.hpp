@@ -60,7 +60,7 @@ struct TransformerConfig : LayerSizes {
 
 // Returns `config`. ValueError, naming the model, for sizes that make no model.
 const TransformerConfig& checked(const TransformerConfig& config, std::string_view model);
-// Of a decoder that attends to the sources src (B, S).
+// The request of a decoder that attends to the sources src (B, S).
 AttentionRequest memory_request(const Tensor& src, Index pad, bool need_attention);
 // Draws every matrix of the model, `embeddings` as config.embedding_init says.
 void initialise(Module& model, const TransformerConfig& config, const std::vector<Var>& embeddings);

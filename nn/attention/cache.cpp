@@ -8,7 +8,7 @@
 namespace glim {
 namespace {
 
-// Whether each of `rows` rows stays or becomes a copy of one that does.
+// True if each of `rows` rows stays or becomes a copy of one that does.
 bool copies_of_what_stays(const std::vector<Index>& picked, Index rows) {
   return static_cast<Index>(picked.size()) == rows &&
          std::all_of(picked.begin(), picked.end(),

@@ -34,7 +34,7 @@ struct AttentionOptions {
   bool add_zero_attn = false;  // one key and value of zeros appended
   std::optional<Index> kdim = {}, vdim = {};  // D unless given
   bool batch_first = true;                    // false: (T, B, D), (S, B, D)
-  // Of self-attention, Rotary or Alibi; the query's and the key's first row are at position 0.
+  // Self-attention's positions, Rotary or Alibi; query and key have their first row at position 0.
   Positions positions = Positions::None;
   double rotary_base = 10000;
   bool share_qk = false;  // W^Q is W^K, and their biases; kdim and vdim are D
@@ -58,7 +58,7 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
   Child<Linear> out_proj;
   Param in_proj_weight;  // of query, key and value (3 D, D), where they read the same width
 
-  // The same by H separate heads whose results are concatenated, as the paper writes it
+  // Attention by H separate heads whose results are concatenated, as the paper writes it
   // (head_by_head.cpp). ValueError for appended keys and for dropout.
   Var head_by_head(const Var& query, const Var& key, const Var& value,
                    const AttentionRequest& request = {});

@@ -37,7 +37,7 @@ AttentionOutput MultiheadAttention::attend_packed(const Var& x, const Var& memor
       request);
 }
 
-// Of the parts from `first` to `last` by one product: (B, T, parts·D).
+// The projections for the parts from `first` to `last`, by one product: (B, T, parts·D).
 Var MultiheadAttention::project(const Var& x, Part first, Part last) const {
   auto rows = [&](const Var& v) {
     return first == Query && last == Value ? v : slice(v, 0, begin(first), begin(last) + d_);

@@ -28,14 +28,14 @@ inline const ChoiceNames<Positions> kNames<Positions>{{{"sinusoidal", Positions:
                                                        {"rotary", Positions::Rotary},
                                                        {"alibi", Positions::Alibi},
                                                        {"none", Positions::None}}};
-// Whether attention has them, and nothing is added to the embeddings.
+// True if attention has the positions, and nothing is added to the embeddings.
 inline bool is_relative(Positions p) { return p == Positions::Rotary || p == Positions::Alibi; }
 
 // Rows [first, first + length) of the sinusoidal table: (length, D). ValueError for base <= 0.
 Tensor sinusoidal_positions(Index first, Index length, Index d_model, double base = 10000,
                             DType dtype = DType::Float32);
 
-// The same rows, of a table that keeps all rows up to the last one asked for.
+// A sinusoidal table that keeps all rows up to the last one asked for.
 class SinusoidalTable {
  public:
   SinusoidalTable(Index width, double base)

@@ -26,7 +26,7 @@ namespace {
 
 constexpr Index kDotRows = 8;
 
-// Whether few_rows_product is faster than a packed one, as measured with each instruction set.
+// True if few_rows_product is faster than a packed one, as measured with each instruction set.
 bool few_rows_are_faster(Isa isa, Index m, Index n, Index k) {
   return m <= (isa == Isa::Avx2 ? 64 : 128) && n * k >= 4096;
 }

@@ -32,11 +32,11 @@ void row_product(Index n, Index k, Index depth, T alpha, const T* a, const T* b,
 template <class T>
 void dots_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b, Index ldb,
                   T beta, T* c, Index ldc);
-// The same for few rows of a. `scratch` has few_rows_scratch(m, k) elements.
+// c = alpha a bᵀ + beta c for few rows of a. `scratch` has few_rows_scratch(m, k) elements.
 template <class T>
 void few_rows_product(Index m, Index n, Index k, Index depth, T alpha, const T* a, Index lda,
                       const T* b, Index ldb, T beta, T* c, Index ldc, T* scratch);
-// The same for rows of up to kShortRow<T> elements, with AVX-512 alone
+// c = alpha a bᵀ + beta c for rows of up to kShortRow<T> elements, with AVX-512 alone
 template <class T>
 void short_rows_product(Index m, Index n, Index k, T alpha, const T* a, Index lda, const T* b,
                         Index ldb, T beta, T* c, Index ldc);

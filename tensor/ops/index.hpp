@@ -23,7 +23,7 @@ Tensor scatter_add(const Tensor& x, Index axis, const Tensor& index, const Tenso
 Tensor index_select(const Tensor& x, Index axis, const Tensor& index);
 // The reverse: zeros of `shape`, then row index[i] along the axis += source row i, in order.
 Tensor index_add(const Shape& shape, Index axis, const Tensor& index, const Tensor& source);
-// The same added to y, which is contiguous.
+// y, which is contiguous: row index[i] along the axis += source row i, in order.
 void index_add_(const Tensor& y, Index axis, const Tensor& index, const Tensor& source,
                 const Where& where = Where::current());
 

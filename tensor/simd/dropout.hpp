@@ -33,8 +33,8 @@ GLIM_INLINE void draw(const DropSpec& drop, std::uint64_t block, Words out[2]) {
   out[1] = (Words)shuffled<kBlocks / 2>(first, second);
 }
 
-// Of elements first ... first + n of the stream: some(i, dropped) for a vector from element i on,
-// or one(i, dropped) for a single one.
+// The decisions on elements first ... first + n of the stream: some(i, dropped) for a vector from
+// element i on, or one(i, dropped) for a single one.
 template <class T, class Some, class One>
 GLIM_INLINE void each_decision(const DropSpec& drop, Index first, Index n, const Some& some,
                                const One& one) {

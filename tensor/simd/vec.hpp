@@ -134,7 +134,7 @@ GLIM_INLINE void each_part(Index n, const F& f) {
   for (int part = 0; part < kParts; ++part)
     if (i + part * L < n) f(i + part * L, part, i + part * L + L <= n);
 }
-// The same with the elements: f(i, v, part), lanes past the end hold `fill`.
+// The vectors with their elements: f(i, v, part), lanes past the end hold `fill`.
 template <class T, class F>
 GLIM_INLINE void each(const T* p, Index n, T fill, const F& f) {
   each_part<T>(

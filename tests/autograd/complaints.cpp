@@ -86,7 +86,7 @@ TEST_CASE("a row with nothing to attend to gives zeros, forward and backward", "
     }
     CHECK(all_finite(x.grad()));
   }
-  // The same through the attention that is built on it, with scores of any size.
+  // The attention that is built on it gives zeros, too, with scores of any size.
   Tensor nothing = full({3, 3}, 0, DType::Bool);
   Var q = leaf64({3, 2}, 1, "q"), k = leaf64({3, 2}, 2, "k"), v = leaf64({3, 2}, 3, "v");
   Tape tape;

@@ -1,4 +1,4 @@
-// The same seed gives the same bits, for any number of threads.
+// A seed gives the same bits every time, for any number of threads.
 #include <cmath>
 
 #include "autograd/op_form.hpp"

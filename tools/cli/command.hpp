@@ -61,19 +61,19 @@ class Command {
                  const Range& range = {});
   // The option of a row, under the row's heading.
   Option& option(const Row& row);
-  // The same without a name on the command line.
+  // An option that is given without its name on the command line.
   Option& argument(const std::string& option_name, Field field, const std::string& what);
 
   // The option of this name; nullptr if there is none.
   Option* find(std::string_view option_name);
   const Option* find(std::string_view option_name) const;
-  // Whether the user gave this option. std::logic_error for one that the command does not have.
+  // True if the user gave this option. std::logic_error for one that the command does not have.
   bool given(std::string_view option_name) const;
-  // Whether the option belongs to the kind of model that is chosen (any, without an option `kind`).
+  // True if the option belongs to the kind of model that is chosen (any, without an option `kind`).
   bool applies(const Option& option) const;
   // From here on the fields of sizes are those of this kind.
   void choose_kind(const std::string& kind);
-  // Whether `--help` shows only some of the options.
+  // True if `--help` shows only some of the options.
   bool has_usual() const;
 
   std::string name, help, footer;

@@ -14,7 +14,7 @@ namespace glim {
 std::string about_option(const Command& command, const std::vector<Command>& all,
                          const std::string& name, bool in_config = false);
 
-// The same for an unknown verb.
+// Advice on an unknown verb.
 std::string about_verb(const std::vector<Command>& all, const std::string& name);
 
 // For a word in the place of an option.

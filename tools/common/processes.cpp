@@ -28,7 +28,7 @@ bool exchanging = false;  // between MPI_Init and MPI_Finalize
 constexpr auto kFirstTells = std::chrono::seconds(2);
 bool all_end = false;  // together() has failed: the others know
 
-// Of the variables, the first that is set, as a number; -1 where none is.
+// The first of the variables that is set, as a number; -1 where none is.
 Index first_set(std::initializer_list<const char*> names) {
   for (const char* name : names)
     if (const char* text = std::getenv(name)) return std::atoll(text);

@@ -36,7 +36,7 @@ class Processes {
   // Does `work`, which exchanges nothing. Where it throws, all processes end: the first in which it did throws
   // its error, the others Exit(1).
   void together(FunctionRef<void()> work) const;
-  // Whether one of them says so.
+  // True if `here` is true in one of the processes.
   bool any(bool here) const;
   // What each has, in the order of their ranks; all have the same number.
   template <class T>

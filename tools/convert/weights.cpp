@@ -24,7 +24,7 @@ std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-// Whether this is the table of positions that Glim adds: (L, D), or with an axis for the batch.
+// True if this is the table of positions that Glim adds: (L, D), or with an axis for the batch.
 bool are_sines(const Tensor& value) {
   if (value.rank() < 2 || value.rank() > 3 ||
       value.size(-1) * std::max(value.size(0), value.size(1)) != value.numel())

@@ -237,7 +237,7 @@ std::vector<GradcheckInput> drawn_inputs(const ExerciseFunction& f, const Extent
     Tensor x = normal(shape, 0, scale, key, DType::Float64);
     if (input.kind == Kind::Keep) {
       x = greater(x, -0.5 * scale);
-      // Of the first query of the first sentence nothing is kept.
+      // The first query of the first sentence keeps nothing.
       select(select(x, 0, 0), 0, 0).copy_(zeros({shape[2]}, DType::Bool));
     }
     if (input.kind == Kind::Class) {

@@ -28,7 +28,7 @@ using Json = nlohmann::ordered_json;
 constexpr double kSecondsToReply = 30, kSecondsToTrain = 120, kSecondsToName = 10;
 constexpr double kSlow = 10, kSlowSeconds = 2e-3;  // times the solution, and that much longer
 
-// Of a model that copies every sentence (copy_task.py).
+// The receipt of a model that copies every sentence (copy_task.py).
 constexpr const char* kReceipt = "f4ae9bfa06a1edbe";
 
 // The element furthest from what is expected, if it is too far: "dx[1, 0] is 0.7, expected 0.2". `of_largest`: relative to

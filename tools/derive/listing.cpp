@@ -114,7 +114,7 @@ int Listing::line_of(int v) const {
   return v;
 }
 
-// Of values that have the same gradient the one that is named, or else has a line, or else is the last.
+// The value of a shared gradient is the one that is named, or else has a line, or else is the last.
 void Listing::name_gradients() {
   for (const auto& [v, g] : trace_.gradients) {
     if (g < 0) continue;
@@ -232,7 +232,7 @@ void Listing::signature(int v, bool root, std::string& text, std::vector<int>& r
   text += ")";
 }
 
-// Whether the layers of `all` are equal; then it is a loop.
+// True if the layers of `all` are equal; then it is a loop.
 bool Listing::fold(Part& all) {
   const std::size_t count = all.layers.size(), lines = all.values[0].size();
   for (std::size_t j = 1; j < count; ++j)

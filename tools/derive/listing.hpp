@@ -75,7 +75,7 @@ class Listing {
   int line_of(int v) const;
   // How often values of the forward pass read it.
   const std::vector<int>& users(int v) const { return users_[static_cast<std::size_t>(v)]; }
-  // Of the last layer, and the one that a loop hands on: its variable has it afterwards.
+  // True for a value of the last layer that a loop hands on: its variable has it afterwards.
   bool handed_on(const Part& loop, int v) const;
 
  private:

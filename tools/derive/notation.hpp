@@ -14,7 +14,7 @@ enum Format { kLatex, kHtml, kMarkdown };
 
 // "LEVEL|TEMPLATE"; empty for an op without primitives.
 std::string_view notation(std::string_view op, Language language);
-// Of a line of formats.txt; empty for an unknown one.
+// The spelling in a line of formats.txt; empty for an unknown key.
 std::string_view spelling(std::string_view key, Format format);
 // A part of program.py, program.cpp.in or heads.txt.
 std::string text_part(std::string_view name);

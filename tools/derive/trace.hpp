@@ -72,7 +72,7 @@ struct Changes final : Observer {
 std::vector<Var> leaves_of(const Tape& tape);
 // StateError for a tape without replay, or after a backward that did not retain.
 Trace trace_of(Tape& tape, const Var& loss, const ConstantNames& names = {});
-// The same of a function's output, whose upstream gradient is a leaf of its own: "dy".
+// The trace of a function's output, whose upstream gradient is a leaf of its own: "dy".
 Trace trace_of(Tape& tape, const Var& y, const Tensor& dy, const ConstantNames& names = {});
 // The forward pass alone: what a listing by the ops' equations reads.
 Trace forward_of(const Tape& tape, int loss, const ConstantNames& names = {});

@@ -76,7 +76,7 @@ CheckVerdict sums(Probe& p, std::size_t k, const Shape& larger) {
   }
 }
 
-// Of input k, which f broadcasts. `differences` has its derivatives, if its gradient has its shape.
+// The check of broadcast input k. `differences` has its derivatives, if its gradient has its shape.
 FunctionCheck broadcast_input(Probe& p, std::size_t k, const Shape& larger,
                               const GradcheckEntry& differences) {
   FunctionCheck check{"broadcast", CheckVerdict::Passed, p.shape_mistakes[k]};

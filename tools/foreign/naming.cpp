@@ -258,7 +258,7 @@ std::string small_constant(const Wrong& w) {
                    " % of the largest: an epsilon forgotten or misplaced, or a constant rounded";
 }
 
-// The same point, where f has output `o` alone.
+// The mistake's name at the same point, where f has output `o` alone.
 std::string name_of_output(Probe& p, std::size_t o, const GradcheckOptions& options) {
   const Function f{[&p, o](const Tensors& x) { return Tensors{p.calls.value(x)[o]}; },
                    [&p, o](const Tensors& x, const Tensors& dy) {

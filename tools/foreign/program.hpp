@@ -21,7 +21,7 @@ class Program {
   // ProgramError, of one line, when the program gives no reply or one that makes no sense.
   std::vector<GradcheckInput> inputs();
   Function function();  // refers to this object
-  // The same where the inputs are known: the program is not asked for them.
+  // A function whose inputs are known: the program is not asked for them.
   Function function(const std::vector<GradcheckInput>& inputs);
   // The reply to a call of the program's own: {"call": ..., "inputs": ..., "dy": {"y": ...}}.
   nlohmann::ordered_json reply(const std::string& call, const Tensors& x = {},

@@ -58,7 +58,7 @@ void add_module(std::vector<Case>& cases, const ModuleCase& c, Call call, Args..
   if (!c.kinks && c.second_order) add(", second order", OpForm::Fused, true);
 }
 
-// Of a layer, every element. `x` is the shape of its input, if there is one.
+// A layer's case, which checks every element. `x` is the shape of its input, if there is one.
 inline ModuleCase of_layer(const std::string& op, const std::string& name, const Shape& x) {
   return {.op = op, .name = name, .seed = 20, .directions = 0, .x = x, .family = "layers"};
 }

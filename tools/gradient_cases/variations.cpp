@@ -15,13 +15,13 @@ constexpr std::uint64_t kSeed = 1;
 using Inputs = std::vector<Tensor>;
 using Arrange = std::function<Tensor(const Tensor&)>;
 
-// The same values, stored in another order.
+// The values of x, stored in another order.
 Tensor as_transposed(const Tensor& x) {
   if (x.rank() < 2) return x;
   return transpose(transpose(x, 0, -1).clone(), 0, -1);
 }
 
-// The same values, within something larger: an offset, and a stride that is not 1.
+// The values of x, within something larger: an offset, and a stride that is not 1.
 Tensor as_cut(const Tensor& x) {
   if (x.rank() == 0) return x;
   Shape room = x.shape();
@@ -32,7 +32,7 @@ Tensor as_cut(const Tensor& x) {
   return cut;
 }
 
-// The same values, with NaN behind the axis's last element.
+// The values of x, with NaN behind the axis's last element.
 Tensor before_nan(const Tensor& x, int axis) {
   if (x.rank() == 0) return x;
   Shape room = x.shape();

@@ -27,8 +27,8 @@ struct Attribution {
   int steps = 0;        // 0: nothing was computed
 };
 
-// Of the example's model as it is; a side that it does not have stays undefined and empty. Both do when the tape has
-// no log_probs (a model whose output is a mixture) or no embeddings.
+// The attribution in the example's model as it is. A side that it lacks stays undefined and empty;
+// both do when the tape has no log_probs (a model whose output is a mixture) or no embeddings.
 Attribution attribute(Example& example, int steps = 32);
 
 struct TokenRollout {

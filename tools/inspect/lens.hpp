@@ -38,7 +38,7 @@ struct LensMatrix {
   std::vector<LensTerm> terms;  // the largest share first
 };
 
-// Of every matrix by which a pass multiplied the positions of a sentence, in the order of the pass.
+// The matrices by which a pass multiplied the positions of a sentence, in the order of the pass.
 std::vector<LensMatrix> backward_lens(const Capture& capture, const Example& example);
 
 }  // namespace glim

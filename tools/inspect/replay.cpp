@@ -18,7 +18,7 @@
 namespace glim {
 namespace {
 
-// Of the parts first … end - 1 of batches: in train() to draw what the step draws of its data, then in eval().
+// Samples of parts first … end - 1 of batches: in train() to draw as the step does, then in eval().
 std::vector<ReplayedSample> samples_of(Learner& learner, const TrainState& state, Index shards,
                                        Index first, Index end) {
   auto parameters = learner.model().named_parameters();

@@ -15,7 +15,7 @@ namespace glim {
 
 nlohmann::json request_of(const ExampleOptions& options);
 ExampleOptions options_of(const nlohmann::json& request);
-// Of a training run, as "fresh" has them.
+// The options of a training run, as "fresh" has them.
 TrainOptions fresh_options(const nlohmann::json& given);
 
 }  // namespace glim

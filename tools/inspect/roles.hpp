@@ -31,7 +31,7 @@ class Roles {
   explicit Roles(const Module& model);
 
   Role of(const std::string& module) const;  // of the module itself
-  // Whether the path is that of such a module, or in one.
+  // True if the path is that of a module of this role, or in one.
   bool within(const std::string& path, Role role) const;
   // The layer that a path is in, "encoder.layers.0"; "" for none.
   std::string layer(const std::string& path) const;

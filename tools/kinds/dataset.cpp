@@ -10,7 +10,7 @@
 namespace glim {
 namespace {
 
-// Of a built-in task. Generated parts are streams apart from each other; what is learned by heart is the same in each.
+// A built-in task's pairs. Generated parts are separate streams; memorised pairs are in all parts.
 std::vector<SentencePair> task_pairs(const TrainOptions& o, Part part) {
   if (o.task == "phrasebook") return phrasebook_pairs(part);
   if (o.task == "names") return names_pairs(part);

@@ -14,7 +14,7 @@
 
 namespace glim {
 
-// Of the words of the phrasebook, and two classes.
+// A fresh model for the words of the phrasebook, and two classes.
 template <class Loaded, class Model, class... More>
 Loaded fresh(const BertConfig& sizes, const TrainOptions& o, More... more) {
   check_encoder(o);

@@ -49,7 +49,7 @@ struct TrainOptions {
   static TrainOptions from_json(const std::string& text, const std::string& where);
 };
 
-// Those that a trained model's file has.
+// The options that a trained model's file has.
 struct ModelFile;
 TrainOptions trained_options(const ModelFile& file);
 

@@ -84,7 +84,7 @@ std::map<Index, Index> TranslationLearner::target_counts() const {
   return counts;
 }
 
-// Of the held-out sentences if there are any. Sentences with one translation are allowed to be translated alike.
+// Translations of held-out sentences, if any. Sources that share a reference may come out alike.
 std::vector<std::string> TranslationLearner::outputs() {
   constexpr std::size_t kMost = 8;
   const ParallelCorpus& from = data_.valid.pairs.empty() ? data_.train : data_.valid;

@@ -13,7 +13,7 @@
 namespace glim {
 namespace {
 
-// Whether a table of settings, "copy, reverse", is for this task. The settings before the tables are for all.
+// True if a table ("copy, reverse") is for this task. The settings before the tables are for all.
 bool applies(const std::string& table, const std::string& task) {
   return table.empty() || (", " + table + ", ").find(", " + task + ", ") != std::string::npos;
 }

@@ -17,7 +17,7 @@
 
 namespace glim {
 
-// Whether the user has set the option of this name ("d-model"), and what to do with one that is set instead.
+// True if the user has set the option of this name ("d-model"); what to do with one set instead.
 using OptionGiven = std::function<bool(const std::string& name)>;
 using OptionTook = std::function<void(const std::string& name, const std::string& origin)>;
 

@@ -2,7 +2,7 @@
 
 #include "tools/live/include/utf8proc.h"
 
-// Of the categories that are asked for (utf8proc.h has their order). Emscripten cannot take a backslash here.
+// The category, of those asked for (utf8proc.h has the order). Emscripten takes no backslash here.
 // clang-format off
 EM_JS(int, page_category, (int c), {
   const text = String.fromCodePoint(c), begin = "^" + String.fromCharCode(92) + "p{";

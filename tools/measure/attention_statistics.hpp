@@ -36,7 +36,7 @@ struct HeadStatistics {
 // DTypeError.
 HeadStatistics head_statistics(const Tensor& probs, const Tensor& keep = {});
 
-// Whether the node is an attention's softmax: its module calls it "probs".
+// True if the node is an attention's softmax: its module calls it "probs".
 bool is_attention(const Node& node);
 // Which keys each query of such a node may attend to, (T, S) bool. Equal scores give the others a probability of 0. The
 // tape has TapeOptions::replay.

@@ -40,7 +40,7 @@ struct Changes {
 
   Rows forward_rows(), backward_rows();  // the options: of values, and of gradients
 
-  // Whether the value of the loss may be another.
+  // True if the loss may have another value.
   bool forward() const {
     return scale || label_smoothing || dropout || !remove_heads.empty() || !remove.empty() ||
            !mask.empty() || !unmask.empty();

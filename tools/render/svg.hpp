@@ -6,7 +6,7 @@
 
 namespace glim {
 
-// Of labels and the lines beside them.
+// The font size of labels, and the colour of the lines beside them.
 inline constexpr double kFont = 11;
 inline constexpr const char* kInk = "#333333";
 

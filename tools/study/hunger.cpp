@@ -20,7 +20,7 @@ namespace glim::hunger {
 namespace {
 
 constexpr Index kSide = 12;
-// Of each digit, seven rows of five points.
+// The digits, seven rows of five points each.
 constexpr const char* kFont[] = {
     ".###.#...##..###.#.###..##...#.###.", "..#...##....#....#....#....#...###.",
     ".###.#...#....#...#...#...#...#####", "#####...#...#.....#.....##...#.###.",

@@ -32,8 +32,8 @@ std::vector<double> pre_norm_growth(Index layers, Index sentences, double gain =
 namespace warm_up {
 
 Measurement measure(std::uint64_t seed, bool small);
-// Whether a placement needs warm-up where the other learns without: losses without and with it, and the other's without.
-// Learned: the loss is below `limit`; it is infinite after a divergence.
+// True if a placement needs warm-up where the other learns without. Losses: without and with it,
+// and the other's without. Learned: the loss is below `limit`; it is infinite after a divergence.
 bool alone_needs_warm_up(double without, double with, double other, double limit);
 
 }  // namespace warm_up
@@ -186,9 +186,9 @@ double distance_in_deviations(const std::vector<double>& a, const std::vector<do
 namespace heads {
 
 Measurement measure(std::uint64_t seed, bool small);
-// Of probabilities (B, H, T, S): the deviation of the heads' distances, each the mean of the sentences.
+// The deviation of the heads' distances, each the mean of the sentences; probs (B, H, T, S).
 double spread_of(const Tensor& probs);
-// Of a forward pass: the multiplications of all products, and the spread, the mean of all attentions.
+// A forward pass: the multiplications of all products, and the spread, the mean of all attentions.
 struct ForwardPass {
   double products = 0, spread = 0;
 };
@@ -215,7 +215,7 @@ struct Moved {
   double by_neighbour = 0, by_padding = 0;
 };
 Moved moved(bool batch);
-// Of a fresh encoder with either norm, for sentences (B, T).
+// The logits of a fresh encoder with either norm, for sentences (B, T).
 Tensor fresh_logits(bool batch, const Tensor& ids);
 
 }  // namespace norms
@@ -227,7 +227,7 @@ Measurement measure(std::uint64_t seed, bool small);
 // wrong, if there is such a step.
 std::vector<double> errors_by_step(SequenceModel& model, const std::vector<TokenPair>& pairs,
                                    std::size_t wrong);
-// Of the steps behind this one.
+// The mean error of the steps behind this one.
 double mean_after(const std::vector<double>& errors, std::size_t step);
 
 }  // namespace exposure
@@ -260,7 +260,7 @@ double similarity(Index apart, double base, Index width);
 namespace query_is_key {
 
 Measurement measure(std::uint64_t seed, bool small);
-// Of probabilities (..., T, T): the mean A_ii.
+// The mean A_ii of probabilities (..., T, T).
 double diagonal_mass(const Tensor& probs);
 
 }  // namespace query_is_key

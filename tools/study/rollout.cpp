@@ -80,7 +80,7 @@ Importances importances(SequenceClassifier& model, const AgreementSentence& s) {
   return found;
 }
 
-// Of all tokens but the first.
+// The correlation over all tokens but the first.
 double correlation(std::vector<double> a, std::vector<double> b) {
   a.erase(a.begin());
   b.erase(b.begin());

@@ -48,7 +48,7 @@ struct Plot {
 // A reference is a line that was not measured: a theorem's, a bound.
 enum class CurveStyle { Line, Points, Reference };
 
-// Of one seed; or of all: then y is their mean, with the least and the largest.
+// A curve of one seed; or of all: then y is their mean, with the least and the largest.
 struct Curve : Series {
   std::string plot;
 };

@@ -51,7 +51,7 @@ class StepRecorder {
   // weights new.
   void before_update();
   void after_update(Index step, double rate, double loss);
-  // Of a step that cannot be made.
+  // The record of a step that cannot be made.
   void stopped(Index step, const std::string& why);
 
  private:

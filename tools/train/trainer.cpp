@@ -44,7 +44,7 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Module& m
 }  // namespace
 
 void draw_as(const TrainState& state, Index shard) {
-  // The same streams under seeds of their own, 2^64 / golden ratio apart.
+  // Shards have the same streams under seeds of their own, 2^64 / golden ratio apart.
   generator().set_state(static_cast<std::uint64_t>(state.seed) +
                             static_cast<std::uint64_t>(shard) * 0x9e3779b97f4a7c15u,
                         static_cast<std::uint64_t>(state.stream));

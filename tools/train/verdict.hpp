@@ -1,4 +1,4 @@
-// Whether a run has taught its model anything, said at its end.
+// The verdict at a run's end: whether it has taught its model anything.
 #pragma once
 
 #include <string>

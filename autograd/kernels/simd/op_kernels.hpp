@@ -43,7 +43,7 @@ struct CellRows {
   const bool* valid;
 };
 
-// Of one sequence: query (queries, n), key (keys, n), v (n), each contiguous.
+// The operands of one sequence: query (queries, n), key (keys, n), v (n), each contiguous.
 template <class T>
 struct AdditiveTile {
   std::int64_t queries, keys, n;
@@ -73,7 +73,7 @@ void softmax_grad(Index rows, Index n, const T* p, Index ld_p, T* dp, Index ld_d
 // it is dropped (-0 too), so that backward need not draw again. y may not be p.
 template <class T>
 void draw_mask(const DropSpec& drop, Index first, Index n, T* p, T* y);
-// The same y from a marked p.
+// y as draw_mask gives it, from a p that it has marked.
 template <class T>
 void apply_mask(Index n, T scale, const T* p, T* y);
 

@@ -184,7 +184,7 @@ TEST_CASE("a precise check sees the tenth digit", "[gradcheck]") {
   CHECK(right);
   CHECK(right.low_precision() == 0);
   CHECK(right.worst()->absolute() < 1e-12);
-  // The same of every gradcheck of the thread, with the gradient of the gradient and a projection.
+  // Each gradcheck of the thread is as precise, with the gradient of the gradient and a projection.
   struct AllPrecise {
     AllPrecise() { GradcheckOptions::all_precise = true; }
     ~AllPrecise() { GradcheckOptions::all_precise = false; }

@@ -8,7 +8,7 @@ namespace {
 
 std::uint64_t next_stream = 100;
 
-// The same values behind other strides: every second element of rows that are twice as long.
+// The values of x behind other strides: every second element of rows that are twice as long.
 Tensor strided(const Tensor& x) {
   Shape wide = x.shape();
   wide.push_back(2);

@@ -14,12 +14,12 @@ struct Case {
   std::vector<Tensor> inputs;  // float64; undefined ones are passed on
   std::function<Var(const std::vector<Var>&)> call;
 };
-// Of every fused op: shapes, strides, masks, dropout, missing and empty operands.
+// The cases of every fused op: shapes, strides, masks, dropout, missing and empty operands.
 std::vector<Case> cases();
 
 // float64, other numbers at every call.
 Tensor random(const Shape& shape);
-// The same values with the first two axes swapped in memory.
+// The values of x with the first two axes swapped in memory.
 Tensor swapped(const Tensor& x);
 
 }  // namespace glim::fused_tests

@@ -116,7 +116,7 @@ void long_tapes() {
   std::thread(long_tape).join();
 }
 
-// Of a number of rounds the caches fill in the first half. Of minutes they do in the first two, or the first third.
+// The caches fill in the first half of the rounds; of minutes, in the first two or the first third.
 int endure(double minutes, long rounds) {
   const bool timed = minutes > 0;
   const Folder folder;

@@ -35,7 +35,7 @@ struct Each {
 std::atomic<long> calls[kKinds];
 bool counting = false;
 
-// Whether the n-th call of the kind is to fail: in this process never, in its copy for the first time.
+// True if the kind's n-th call is to fail: in this process never, in its copy for the first time.
 bool is_meant_in_copy(long n) {
   if ((n - 1) % each.every != 0) return false;
   counting = false;

@@ -27,7 +27,7 @@ using Shapes = std::vector<Shape>;
 struct Kind {
   const char* name;
   int free;
-  // Of the operands that are not free. Throws ShapeError where there are none for s.
+  // The shapes of the operands that are not free. Throws ShapeError where there are none for s.
   Shapes (*fitting)(const Shape& s, const Constants& c);
   const char* code;
   Var (*run)(const Constants& c, Module* m, const Vars& in);

@@ -19,7 +19,7 @@ struct Checks {
   bool differences = true, second_order = false, precise = false, float32 = false, threads = false;
 };
 
-// Of all gradient checks since the program began.
+// The counts of all gradient checks since the program began.
 struct Compared {
   Index derivatives = 0, low_precision = 0, undecidable = 0, precise_graphs = 0, undecided = 0,
         ties = 0;

@@ -9,7 +9,7 @@
 namespace glim::fuzz {
 namespace {
 
-// Whether it can be computed at all: a graph that lost a step may have shapes that do not fit.
+// True if g can be computed at all: a graph that lost a step may have shapes that do not fit.
 bool runs(const Graph& g) {
   try {
     NoGrad no_tape;

@@ -89,8 +89,8 @@ void read_png_bytes(std::string_view bytes) {
   read_png(memory_file(with_checksums(bytes)));
 }
 
-// Of an image whose pixels may all be there: deflate packs at most 1,032 bytes into one. libpng takes 8 MB for each of
-// two chunks that are compressed themselves, whatever the file.
+// The size of an image whose pixels may all be there: deflate packs at most 1,032 bytes into one.
+// libpng takes 8 MB for each of two chunks that are compressed themselves, whatever the file.
 std::size_t png_size(std::string_view bytes) {
   constexpr std::size_t kChunks = 4'000'000;
   if (bytes.size() < 24) return kChunks + bytes.size();

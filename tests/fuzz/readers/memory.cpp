@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <atomic>
 
-// Of sanitizer/allocator_interface.h, which g++ does not bring.
+// Declarations of sanitizer/allocator_interface.h, which g++ does not bring.
 extern "C" {
 std::size_t __sanitizer_get_allocated_size(const volatile void* block);
 int __sanitizer_install_malloc_and_free_hooks(void (*given)(const volatile void*, std::size_t),

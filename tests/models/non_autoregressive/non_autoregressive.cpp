@@ -65,7 +65,7 @@ TEST_CASE("the soft copy stretches the source", "[nat][reference]") {
                                file.get("soft_copy.target_lengths").to_vector<Index>(), 5, 0.3,
                                DType::Float64);
   CHECK(close(w, file.get("soft_copy.y"), 1e-12));
-  // Of equal lengths: each position reads its own source position most.
+  // Each position reads its own source position most where the lengths are equal.
   Tensor same = soft_copy_weights({4}, {4}, 4, 0.3, DType::Float64);
   CHECK(argmax(same, -1).to_vector<Index>() == std::vector<Index>{0, 1, 2, 3});
   CHECK(close(sum(same, {-1}), ones({1, 4}, DType::Float64)));

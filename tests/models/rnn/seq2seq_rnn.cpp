@@ -172,7 +172,7 @@ TEST_CASE("scheduled sampling replaces inputs by the model's own choice", "[seq2
     // Padding stays padding.
     Tensor padded = taught(ids({1, 3, 0, 0, 1, 4, 4, 0}, {2, 4}), 1);
     CHECK(all_finite(padded));
-    // The same seed, the same draw; another seed, another.
+    // A seed gives the same draw again; another seed, another.
     Tensor many =
         ids({1, 3, 4, 5, 6, 7, 8, 9, 3, 4, 5, 6, 1, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4}, {2, 12});
     seed(7);

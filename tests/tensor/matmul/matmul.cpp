@@ -58,7 +58,7 @@ void check_close(const Tensor& y, const Tensor& expected) {
   }
 }
 
-// The same matrices in every way that memory can hold them.
+// The matrices of x in every way that memory can hold them.
 std::vector<Tensor> layouts(const Tensor& x) {
   std::vector<Tensor> all{x.contiguous(), transpose(transpose(x).clone())};
   Shape wide = x.shape(), spaced = x.shape();

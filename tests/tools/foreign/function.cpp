@@ -297,7 +297,7 @@ TEST_CASE("the gradient of a broadcast input is a sum") {
                       }},
                      {{"x", zeros({4, 3}, DType::Float64)}, at[1]});
   CHECK(open.check("broadcast").verdict == V::Undecided);
-  // Of one axis of length 1, by a backward that takes any shape.
+  // A broadcast of one axis of length 1, by a backward that takes any shape.
   auto general = [&](bool summed) {
     return check_function(
         {product,

@@ -72,8 +72,8 @@ std::string_view looks_of(const WrongOp& op, const WrongGradient& wrong) {
   return found == more.end() ? wrong.looks : found->second;
 }
 
-// Whether the gradients from dy = 1 agree with differences of the plain sum of f, as the gradient checks of two courses
-// have it. minitorch's compares one random element of each input. dlsys' sums the norms of all differences.
+// True if gradients from dy = 1 agree with differences of f's plain sum, as two courses check it.
+// minitorch compares one random element of each input. dlsys sums the norms of all differences.
 bool passes_with_ones(const WrongOp& op, const WrongGradient& wrong, double h,
                       std::pair<double, double> tolerance, bool one_element) {
   const Function f = function(op, &wrong);

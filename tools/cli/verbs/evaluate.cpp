@@ -40,7 +40,7 @@ nlohmann::ordered_json bleu_json(const BleuScore& b) {
           {"signature", b.signature}};
 }
 
-// Of the references' tokens between two shares of their length: percent that are in the same place
+// Percent of the references' tokens between two shares of their length that are in the same place
 // of the hypothesis.
 double in_place(const std::vector<std::string>& hypotheses,
                 const std::vector<std::string>& references, double from, double to) {

@@ -139,7 +139,7 @@ std::optional<double> replay(const Command& command, InspectArguments& a) {
 void run_inspect(const Command& command, InspectArguments& a) {
   namespace fs = std::filesystem;
   check_example_options(command, a.example);
-  // Whether there is a model or a run comes first.
+  // A missing model or run is reported first.
   if (command.given("step") && !command.given("run"))
     throw ValueError("--step", "is a step of which run? Give --run FOLDER, too");
   if (command.given("run"))

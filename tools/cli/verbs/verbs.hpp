@@ -26,7 +26,7 @@ Command derive_command();
 Command doctor_command();
 Command import_command();
 Command export_command();
-// Of the verbs that these make.
+// The verb that describes the verbs of these makers.
 Command describe_command(const About& about, const std::vector<CommandMaker>& makers);
 
 }  // namespace glim

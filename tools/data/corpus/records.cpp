@@ -138,7 +138,7 @@ class TableReader {
     table_.line.push_back(static_cast<std::int64_t>(line) + 1);
   }
 
-  // Whether the first line names columns; `places` are the places of the wanted columns.
+  // True if the first line names columns; `places` are the places of the wanted columns.
   bool find_columns(const Fields& head, const Fields& wanted, bool may_lack_names, std::size_t line,
                     std::vector<std::size_t>& places) const {
     std::string missing;

@@ -39,7 +39,7 @@ struct Table {
 // `columns` is not as many different names as there are usual ones.
 Table read_table(const std::string& path, const std::string& columns,
                  const std::vector<std::string>& usual);
-// Of lines that have been read.
+// The table of lines that have been read.
 Table table_of(const std::string& name, const std::vector<std::string>& lines, TableFormat format,
                const std::string& columns, const std::vector<std::string>& usual);
 

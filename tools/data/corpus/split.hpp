@@ -15,10 +15,10 @@ namespace glim {
 // The items at the end of a text of n that are kept: all of a share begun, and a tenth if it is below 0.
 std::size_t held_out_end(std::size_t n, double share);
 
-// Of each sentence whether it is kept: round(share · n) of them, more where the last drawn occurs often, but
-// at least one, and never all. ValueError for --valid-share when there are not two different sentences. Below 0
-// the share is a tenth, at most 1,000 sentences, and none of fewer than 20; a sentence that occurs more often than there
-// is room is trained on, and nothing is kept where no sentence fits.
+// True for each sentence kept: round(share · n) of them, more where the last drawn occurs often,
+// but at least one, and never all. ValueError for --valid-share without two different sentences.
+// Below 0 the share is a tenth, at most 1,000 sentences, and none of fewer than 20; a sentence that
+// occurs more often than there is room is trained on, and nothing is kept where no sentence fits.
 std::vector<bool> validation_rows(const std::vector<std::string>& sentences, double share,
                                   Index seed);
 

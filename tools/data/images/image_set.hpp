@@ -22,7 +22,7 @@ struct ImageSet {
   Index size() const { return image_size() ? static_cast<Index>(pixels.size()) / image_size() : 0; }
 };
 
-// Of images of these sizes; none so far.
+// An empty set, for images of these sizes.
 ImageSet no_images(const ImageSizes& sizes);
 
 // The images at `rows` with pixels in [0, 1]: (B, C, H, W) float32.

@@ -84,7 +84,7 @@ class Png {
   }
 
  private:
-  // Of red, green and blue by ITU-R BT.709; of grey, itself.
+  // The luminance of red, green and blue by ITU-R BT.709; that of a grey is itself.
   static int luminance(int r, int g, int b) {
     return (6966 * r + 23436 * g + 2366 * b + 16384) / 32768;
   }

@@ -37,7 +37,7 @@ bool cased(const CodePoint& c) {
          utf8proc_toupper(point(c)) != point(c);
 }
 
-// Whether the nearest character that casing does not ignore is cased; `step` is -1 or +1.
+// True if the nearest character that casing does not ignore is cased; `step` is -1 or +1.
 bool cased_neighbour(const std::vector<CodePoint>& points, std::size_t i, int step) {
   for (auto j = static_cast<std::ptrdiff_t>(i) + step;
        j >= 0 && j < static_cast<std::ptrdiff_t>(points.size()); j += step) {

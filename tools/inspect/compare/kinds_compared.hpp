@@ -51,7 +51,7 @@ void train_for_comparison(const TrainOptions& options, const ParallelCorpus* tes
 void measure_for_comparison(const std::string& path, const ParallelCorpus& test,
                             const CompareOptions& options, Comparison& row);
 
-// The same of a classifier of images. ValueError where none are held out.
+// Fills in the measurements of a classifier of images. ValueError where no images are held out.
 void measure_images_for_comparison(const TrainOptions& options, Comparison& row);
 std::string image_comparison_table(const std::vector<Comparison>& rows, const std::string& data);
 

@@ -12,7 +12,7 @@ namespace glim::step {
 // At a terminal Control-C drops the line, or stops the command at work.
 int converse(Debugger& debugger, bool terminal);
 
-// Whether Control-C was pressed since the last line was read.
+// True if Control-C was pressed since the last line was read.
 bool interrupted();
 
 }  // namespace glim::step

@@ -22,7 +22,7 @@ double median(std::vector<double> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
-// Of the finite values in [from, to); NaN for fewer than `least`.
+// The median of the finite values in [from, to); NaN for fewer than `least`.
 double median_of(const std::vector<double>& values, std::size_t from, std::size_t to,
                  std::size_t least) {
   std::vector<double> finite;
@@ -157,7 +157,7 @@ void find_silent(const TrainingRun& run, const RunRule& rule, std::vector<RunEve
   events.push_back(e);
 }
 
-// Of the losses, not of a module.
+// An event of the losses, not of a module.
 RunEvent loss_event(const RunRule& rule, Index step, Index last, double value, std::string text) {
   return {rule.name, "nll", step, last, {}, value, std::move(text)};
 }

@@ -54,8 +54,8 @@ struct TrainingRun {
 // FileError unless the folder holds what a training run wrote; it names folders that do.
 void require_run(const std::string& folder);
 TrainingRun read_training_run(const std::string& folder);
-// Of each folder. Names are the folders' own, longer where several are alike. ValueError for a folder
-// named twice; FileError when none of them holds a recording.
+// The run of each folder. Names are the folders' own, longer where several are alike. ValueError
+// for a folder named twice; FileError when none of them holds a recording.
 std::vector<TrainingRun> read_training_runs(const std::vector<std::string>& folders);
 
 }  // namespace glim

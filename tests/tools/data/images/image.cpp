@@ -308,7 +308,7 @@ TEST_CASE("augmentation moves images within its bounds", "[image]") {
     }
   CHECK(std::abs(down / mass - -4 * std::sin(angle)) < 0.6);
   CHECK(std::abs(right / mass - 4 * std::cos(angle)) < 0.6);
-  // The same for any number of threads.
+  // The images are the same for any number of threads.
   int before = num_threads();
   Tensor many = uniform({70, 1, 9, 9}, 0, 1, {3, 3});
   set_num_threads(1);
