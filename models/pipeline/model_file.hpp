@@ -8,6 +8,7 @@
 //                         the model is built again: model (its sizes as JSON), tokenizers, labels
 //
 // Training keeps more in the same file (tools/train/checkpoint.hpp): the optimizer's state, the options, where it is.
+// Until version 1.0 a program reads the files of its own version alone; from 1.0 on files stay readable.
 //
 // FileError naming the file when it is missing, is not such a file, does not match its checksum, or has tensors that are
 // not finite or do not fit its description.
