@@ -9,8 +9,9 @@ namespace {
 
 // The sizes but for dropout, which has a meaning of its own here.
 bool of_fresh_model(const Row& row) {
-  const bool size = row.group == std::string_view("Model") && !row.from_start;
-  return row.fresh || size;
+  const FromStart start = row.from_start.value_or(FromStart::Same);
+  const bool shapes = start == FromStart::Same || start == FromStart::AtMost;
+  return row.fresh || (row.group == std::string_view("Model") && shapes);
 }
 
 }  // namespace

@@ -120,8 +120,8 @@ void require_fits(const std::string& option, const std::vector<std::int64_t>& id
   if (ids.empty()) throw ValueError(option, "the sentence is empty");
   if (std::ssize(ids) > most)
     throw ValueError(option, fmt::format("the sentence has {} tokens, more than the {} that the "
-                                         "model was made for (--max-length when it was trained); "
-                                         "give a shorter one",
+                                         "model was made for (--max-length or --block when it was "
+                                         "trained); give a shorter one",
                                          ids.size(), most));
   auto known = [&](std::int64_t id) {  // SentencePiece has a piece for a space, which says nothing
     return id >= kSpecialTokens && (!tokenizer || tokenizer->piece(id) != "▁");

@@ -79,6 +79,11 @@ refuse "text below the context" '--block: 64 tokens .* short' "${train_gpt[@]}" 
 refuse "block 0" '--block' "${train_gpt[@]}" --text text --block 0
 refuse "files of another kind" '--source: is no option of --kind gpt' "${train_gpt[@]}" --source text --target text
 refuse "norm of another model" "--norm: is no option of --kind gpt; .*a gpt has --block" "${train_gpt[@]}" --text text --norm post
+printf 'kind = "gpt"\ncell = "gru"\n' >other.toml
+refuse "a file's option of another kind" 'other.toml:2: cell is no option of --kind gpt' "$glim" train --config other.toml --out fresh
+quietly "$glim" inspect --fresh --kind gpt "${small[@]}" --block 8 --sentence "the cat" --dropout --attribution-steps 0 --out fresh-gpt
+refuse "a fresh text beyond its block" '--sentence: the sentence has .* more than the 9' \
+  "$glim" inspect --fresh --kind gpt "${small[@]}" --block 8 --sentence "a sentence of many letters" --out fresh
 refuse "text for a translator" '--text: is no option of --kind transformer' "$glim" train --text text --out fresh
 report "no folder is left by refused text" "$([ -e fresh ] && ls fresh)"
 quietly "$glim" train --kind gpt --text text --tokenizer word "${small[@]}" --block 8 --max-steps 5 --schedule constant --progress none --out words
