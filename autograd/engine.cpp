@@ -50,7 +50,7 @@ Grads Engine::gradients(int i, const Var& dy) {
       d = op->fast_gradient(dy);
     }
   } catch (Error& e) {
-    tape_.place(e, i);
+    place(e, tape_, i);
     throw;
   }
   tape_.notify([&](Observer& o) { o.rule_ended(i); });
@@ -60,7 +60,7 @@ Grads Engine::gradients(int i, const Var& dy) {
 // Input k of `from` is `node`. Adds the gradient of this input to the node's total.
 void Engine::pass_on(Table& table, int from, std::size_t k, int node, Grads& d) {
   auto refuse = [&](auto e) {
-    tape_.place(e, from);
+    place(e, tape_, from);
     throw e;
   };
   const bool watched = !tape_.observers_.empty();

@@ -47,8 +47,9 @@ class Engine::Region final : public Op {
     Var y;
     OutsideReads reads(first);
     try {
-      Observing reading(tape, reads);
+      tape.observe(reads);
       y = fn();
+      reads.stop();
       static_cast<void>(y.requires_grad());  // StateError when it is of another tape
     } catch (...) {
       tape.truncate(first);

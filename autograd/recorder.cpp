@@ -46,7 +46,7 @@ Var Engine::Recorder::constant(Tensor y) const {
 }
 
 Var Engine::Recorder::record(std::unique_ptr<Op> op, Tensor y, RunAgain run) const {
-  if (!Tape::current() || Tape::current()->id() != tape_)
+  if (!Tape::current() || Tape::current()->id_ != tape_)
     throw StateError(formula_.op, "its forward ended or paused the tape, or left another open");
   Tape& tape = *Tape::current();
   tape.notify([&](Observer& o) { o.computed(formula_, y); });

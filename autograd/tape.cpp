@@ -5,10 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "autograd/observe/finite.hpp"
-#include "autograd/observe/hooks.hpp"
-#include "autograd/observe/profile.hpp"
-#include "autograd/observe/watch.hpp"
 #include "tensor/error.hpp"
 
 namespace glim {
@@ -39,8 +35,6 @@ thread_local bool Tape::Spare::gone = false;
 static constexpr std::size_t kMostSpare = std::size_t{1} << 16;
 
 Tape::Tape(TapeOptions options) : replays_(options.replay), id_(next_tape++), outer_(open_) {
-  if (options.profile) find_or_add<Profiler>();
-  if (options.check_finite) find_or_add<FiniteCheck>();
   open_ = this;
   if (!Spare::gone) static_cast<TapeLists&>(*this) = std::exchange(Spare::get().lists, {});
 }
@@ -52,7 +46,8 @@ Tape::~Tape() {
   if (!*at)
     end_program("on another thread than it began on, or within the backward of an outer one");
   if (running_) end_program("within its own backward, as by a hook");
-  truncate(0);
+  truncate(0, true);
+  for (Observer* o : observers_) o->tape_ = nullptr;
   *at = outer_;
   if (!Spare::gone && nodes_.capacity() + scopes_.size() <= kMostSpare)
     Spare::get().lists = std::move(static_cast<TapeLists&>(*this));
@@ -124,12 +119,6 @@ std::string Tape::path(int i) const {
   return node.scope ? dotted(*node.scope, own) : own;  // a leaf's name is its whole path
 }
 
-int Tape::required_node(const char* op, const Var& v) {
-  int node = number_of(v);
-  if (node < 0) throw StateError(op, "the value is not on this tape", {{"x", v.value()}});
-  return node;
-}
-
 Var Tape::value(int i) const {
   Var v;
   if (i >= 0 && static_cast<std::size_t>(i) < nodes_.size() && nodes_[i].leaf) {
@@ -141,9 +130,10 @@ Var Tape::value(int i) const {
   return v;
 }
 
-void Tape::place(Error& error, int i) const {
-  const std::string where = path(i);
-  error.set_place(where, nodes_[i].leaf ? "" : to_string(nodes_[i].where));
+void place(Error& error, const Tape& tape, int i) {
+  const std::string path = tape.path(i);
+  const Node& node = tape.nodes()[i];
+  error.set_place(path, node.leaf ? "" : to_string(node.where));
 }
 
 Var module_output(std::string_view part, const Var& in, Var out) {
@@ -205,7 +195,7 @@ std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Var&
   if (number_of(y) >= 0) {
     Engine::Table table;
     int root = Engine::begin(*this, table, y, options.create_graph ? upstream : upstream.detach());
-    Observing reading(*this, reader);
+    observe(reader);
     Engine(*this, options, false).run(table, root);
   }
   for (std::size_t i = 0; i < xs.size(); ++i)
@@ -215,56 +205,26 @@ std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Var&
 
 // ---- observers ----
 
-void Tape::observe(Observer& observer) { observers_.push_back(&observer); }
-
-void Tape::stop_observing(Observer& observer) { std::erase(observers_, &observer); }
-
-template <class ObserverT>
-ObserverT* Tape::find() const {
-  for (const auto& o : own_)
-    if (auto* found = dynamic_cast<ObserverT*>(o.get())) return found;
-  return nullptr;
+void Tape::observe(Observer& observer) {
+  if (observer.tape_) throw StateError("observe", "the observer observes a tape already");
+  observers_.push_back(&observer);
+  observer.tape_ = this;
 }
 
-// The tape's own observers come first. Others see values after them.
-template <class ObserverT>
-ObserverT& Tape::find_or_add() {
-  if (auto* found = find<ObserverT>()) return *found;
-  own_.push_back(std::make_unique<ObserverT>(*this));
-  auto& observer = static_cast<ObserverT&>(*own_.back());  // owned first: insert may throw
-  observers_.insert(observers_.begin() + static_cast<std::ptrdiff_t>(own_.size()) - 1, &observer);
-  return observer;
+void Observer::stop() {
+  if (!tape_) return;
+  auto& all = tape_->observers_;
+  if (tape_->telling_)
+    std::replace(all.begin(), all.end(), this, static_cast<Observer*>(nullptr));
+  else
+    std::erase(all, this);
+  tape_ = nullptr;
 }
 
-void Tape::watch(std::string pattern) { find_or_add<Watching>().add(std::move(pattern)); }
-void Tape::watch(const Var& v) {
-  find_or_add<Watching>().add(required_node("watch", v), v.value());
-}
-const std::vector<Watched>& Tape::watched() const {
-  static const std::vector<Watched> none;
-  const auto* watching = find<Watching>();
-  return watching ? watching->list() : none;
-}
-Tensor Tape::grad_of(const Var& v) const {
-  int node = node_of(v);
-  for (const Watched& w : watched())
-    if (w.node == node && node >= 0) return w.grad;
-  return {};
-}
-
-int Tape::hook(const Var& v, Hook h) {
-  return find_or_add<Hooks>().add(required_node("hook", v), {}, std::move(h));
-}
-int Tape::hook(std::string pattern, Hook h) {
-  return find_or_add<Hooks>().add(-1, std::move(pattern), std::move(h));
-}
-void Tape::remove_hook(int id) {
-  if (auto* hooks = find<Hooks>()) hooks->remove(id);
-}
-
-Timing Tape::timing(int node) const {
-  const auto* profiler = find<Profiler>();
-  return profiler ? profiler->of(node) : Timing{};
+int Observer::required_node(const char* op, const Var& v) const {
+  const int node = tape_ ? tape_->number_of(v) : -1;
+  if (node < 0) throw StateError(op, "the value is not on this tape", {{"x", v.value()}});
+  return node;
 }
 
 const Replay& Tape::replay(int i) const {

@@ -40,9 +40,6 @@ struct Replay {
   RunAgain run;
 };
 
-// Called with a complete gradient. Returns a replacement, or undefined to keep it.
-using Hook = std::function<Var(const Var& gradient)>;
-
 struct Node {
   std::unique_ptr<Op> op;            // gone once backward has used it; none for a leaf
   const Formula* formula = nullptr;  // of the op
@@ -56,7 +53,7 @@ struct Node {
   std::shared_ptr<Leaf> leaf;
   std::int64_t bytes = 0;  // of the output
   std::uint64_t serial = 0;
-  std::unique_ptr<Replay> replay;  // with TapeOptions::replay
+  std::unique_ptr<Replay> replay;  // with TapeOptions
 };
 
 // The lists of a tape. The next tape uses their memory again.
@@ -68,8 +65,6 @@ struct TapeLists {
 };
 
 struct TapeOptions {
-  bool profile = false;       // measure each op's time: Tape::timing
-  bool check_finite = false;  // NonFiniteError at the first output or gradient that is not finite
   // Keep every value until the tape ends, and how to compute it again: Tape::replay.
   bool replay = false;
 };
@@ -77,19 +72,6 @@ struct TapeOptions {
 struct Backward {
   bool retain = false;        // keep what ops saved, for another backward
   bool create_graph = false;  // record backward itself (implies retain)
-};
-
-// A value kept by watch(): grad is undefined until backward reached it.
-struct Watched {
-  int node;  // -1 for one of a checkpointed region, which backward ran again
-  std::string path;
-  Tensor value, grad;
-};
-
-// The times of an op; starts are on the steady clock, in seconds.
-struct Timing {
-  double forward_start = 0, forward_seconds = 0;
-  double backward_start = 0, backward_seconds = 0;
 };
 
 class Tape : private TapeLists {
@@ -115,35 +97,18 @@ class Tape : private TapeLists {
   std::vector<Var> grad(const Var& y, const std::vector<Var>& xs, const Var& dy = {},
                         Backward options = {});
 
-  // Keeps value and gradient of every node recorded from now on whose path matches: * any run of
-  // characters, ? one.
-  void watch(std::string pattern);
-  void watch(const Var& v);
-  const std::vector<Watched>& watched() const;
-  // The watched gradient of v; undefined if none came.
-  Tensor grad_of(const Var& v) const;
-  // Calls h with the complete gradient of v, or of every node whose path matches. Returns a number for
-  // remove_hook. Hooks run in the order in which they were added. A hook that an earlier hook removes does
-  // not run. A hook that is added meanwhile runs at the next gradient. ValueError for a null one.
-  int hook(const Var& v, Hook h);
-  int hook(std::string pattern, Hook h);
-  void remove_hook(int id);
-  // Tells an observer of all that follows.
+  // Tells an observer of all that follows, until it stops or the tape ends. Observers are told in the order in
+  // which they came; one that comes while others are told is told from the next event on. StateError for one
+  // that observes a tape already.
   void observe(Observer& observer);
-  void stop_observing(Observer& observer);
 
   const std::vector<Node>& nodes() const { return nodes_; }
   // "decoder.layers.1.self_attn.scores"; IndexError for a number that is not on the tape.
   std::string path(int node) const;
   int node_of(const Var& v) const;  // -1 for a constant
-  std::uint64_t id() const { return id_; }
-  bool holds(const Var& v) const;  // computed on this tape, and its node is still there
-  // With TapeOptions::profile; zeros otherwise.
-  Timing timing(int node) const;
   // With TapeOptions::replay; StateError otherwise, or for a leaf.
   const Replay& replay(int node) const;
-  Var value(int node) const;                 // of a leaf, or kept by replay
-  void place(Error& error, int node) const;  // adds the node's path and line
+  Var value(int node) const;  // of a leaf, or kept by replay
 
   // Stops the current tape from recording until the end of the block, on the same thread. If there are
   // several, recording resumes after the last one ends.
@@ -160,31 +125,39 @@ class Tape : private TapeLists {
 
  private:
   friend class Engine;
+  friend class Observer;
+  friend class Var;
   friend Var named(Var v, std::string_view label);
   friend Var module_output(std::string_view part, const Var& in, Var out);
   struct Spare;
 
-  // f(observer) for each; one may come or go meanwhile.
+  // f(observer) for each that is there at the start; one that goes meanwhile leaves its place empty.
   template <class F>
   void notify(const F& f) {
-    for (std::size_t k = 0; k < observers_.size(); ++k) f(*observers_[k]);
+    if (observers_.empty()) return;
+    Telling telling(*this);
+    for (std::size_t k = 0, n = observers_.size(); k < n; ++k)
+      if (observers_[k]) f(*observers_[k]);
   }
+  struct Telling {
+    explicit Telling(Tape& t) : tape(t) { ++tape.telling_; }
+    ~Telling() {
+      if (--tape.telling_ == 0) std::erase(tape.observers_, nullptr);
+    }
+    Tape& tape;
+  };
 
   static inline constinit thread_local Tape* open_ = nullptr;
-  int number_of(const Var& v);  // the node of v, adding a leaf's on first use; -1 constant
-  int required_node(const char* op, const Var& v);  // StateError for a constant
+  bool holds(const Var& v) const;  // computed on this tape, and its node is still there
+  int number_of(const Var& v);     // the node of v, adding a leaf's on first use; -1 constant
   int add_node(Node node);
   void bind(Var& v, int node) const;  // v becomes the value of that node
   const std::string* current_scope();
   // Takes back the nodes from `size` on.
   void truncate(std::size_t size, bool keep_seen = false);
-  template <class ObserverT>
-  ObserverT* find() const;
-  template <class ObserverT>
-  ObserverT& find_or_add();
 
-  std::vector<std::unique_ptr<Observer>> own_;
-  std::vector<Observer*> observers_;  // own_, then the ones added by observe()
+  std::vector<Observer*> observers_;  // null: gone while the others were told
+  int telling_ = 0;                   // how many events they are told of, one within the other
   bool replays_;                      // TapeOptions::replay
   std::uint64_t id_;
   Tape* outer_;
@@ -196,15 +169,8 @@ class Tape : private TapeLists {
 };
 using NoGrad = Tape::NoGrad;
 
-// Tells an observer until the end of the block.
-struct Observing {
-  Observing(Tape& t, Observer& o) : tape(t), observer(o) { tape.observe(observer); }
-  ~Observing() { tape.stop_observing(observer); }
-  Observing(const Observing&) = delete;
-  Observing& operator=(const Observing&) = delete;
-  Tape& tape;
-  Observer& observer;
-};
+// Adds the path and the line of a node to an error.
+void place(Error& error, const Tape& tape, int node);
 
 // Gives the node of v a name of its own in place of the op's: the path ends in it. Observers may replace v; the
 // result is returned.

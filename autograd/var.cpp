@@ -21,7 +21,7 @@ bool Var::requires_grad() const {
   // While paused the owner is still the open tape.
   Tape* tape = Tape::open();
   if (tape && tape->holds(*this)) return true;
-  if (tape && tape_ == tape->id())
+  if (tape && tape_ == tape->id_)
     throw StateError(
         "recomputed",
         "a value computed inside a checkpointed region is used outside: return it from "

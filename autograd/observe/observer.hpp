@@ -6,8 +6,8 @@
 //   } count;
 //   tape.observe(count);
 //
-// Watching, hooks, walking, profiling and the check for NaN are observers. A tape without them spends no
-// time. An observer outlives its tape, or calls tape.stop_observing().
+// Watch, Hook, OpTimes, FiniteCheck and what walks a tape are observers. A tape without them spends no time.
+// Either may end first: an observer that ends stops, and one whose tape has ended keeps what it saw.
 #pragma once
 
 #include "autograd/engine.hpp"
@@ -24,7 +24,11 @@ struct Flow {
 
 class Observer {
  public:
-  virtual ~Observer() = default;
+  Observer() = default;
+  virtual ~Observer() { stop(); }
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+  void stop();  // is told no more
 
   // Forward.
   virtual void op_started(double) {}                       // seconds since the op started
@@ -37,8 +41,8 @@ class Observer {
   // replacement for it.
   virtual Var on_module_output(std::string_view, const Var& /*in*/, Var out) { return out; }
   virtual void named(int, const Tensor&) {}  // the node got a name
-  // The nodes from `size` on are removed: the tape ends, or a checkpointed region that will run again. With
-  // `keep` the observer keeps what it saw in the region.
+  // The nodes from `size` on are removed: the tape ends, or a checkpointed region does. With `keep` the observer
+  // keeps what it saw of them; without it, the region will run again.
   virtual void nodes_removed(int, bool) {}
 
   // Backward.
@@ -48,6 +52,15 @@ class Observer {
   virtual void rule_begins(int) {}          // the rule of the node's op
   virtual void rule_ended(int) {}
   virtual void flow(const Flow&) {}
+
+ protected:
+  const Tape* tape() const { return tape_; }  // that it observes; null before and after
+  // The node of v on it; a leaf joins it. StateError for a constant.
+  int required_node(const char* op, const Var& v) const;
+
+ private:
+  friend class Tape;
+  Tape* tape_ = nullptr;
 };
 
 }  // namespace glim

@@ -111,10 +111,10 @@ Index saved_bytes(const Node& node) {
   return total;
 }
 
-std::string to_table(const Tape& tape) {
+std::string to_table(const Tape& tape, const OpTimes* times, const Watch* watch) {
   const auto& nodes = tape.nodes();
   std::map<int, double> norms;
-  for (const Watched& w : tape.watched())
+  for (const Watched& w : watch ? watch->values() : std::vector<Watched>())
     if (w.grad.defined() && w.node >= 0 && is_floating(w.grad.dtype()))
       norms[w.node] = norm(w.grad);
   std::vector<std::vector<std::string>> rows{{"no", "path", "op", "inputs", "shape", "dtype",
@@ -122,7 +122,7 @@ std::string to_table(const Tape& tape) {
                                               "|gradient|"}};
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Node& n = nodes[i];
-    const Timing t = tape.timing(static_cast<int>(i));
+    const Timing t = times ? times->of(static_cast<int>(i)) : Timing{};
     const bool timed = t.forward_seconds > 0;
     const auto norm = norms.find(static_cast<int>(i));
     rows.push_back({std::to_string(i), tape.path(static_cast<int>(i)), std::string(n.name),

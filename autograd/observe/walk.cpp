@@ -61,10 +61,8 @@ WalkStep BackwardWalk::step() {
   if (node < 0) throw StateError("backward", "the walk is at its end");
   int after = std::exchange(place_, -1);  // the end, should an exception come
   Scribe scribe(node);
-  {
-    Observing writing(tape_, scribe);
-    Engine(tape_, options_, true).step(table_, node);
-  }
+  tape_.observe(scribe);
+  Engine(tape_, options_, true).step(table_, node);
   place_ = std::min(after, node) - 1;
   return std::move(scribe.seen);
 }

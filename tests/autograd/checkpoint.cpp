@@ -89,9 +89,9 @@ TEST_CASE("values of a region are seen by watch and hooks once it is run again",
   std::vector<double> plain_grad, plain_value;
   for (bool keep : {true, false}) {
     Tape tape;
-    tape.watch("*.probs");
+    Watch watch(tape, "*.probs");
     int calls = 0;
-    tape.hook("*.probs", [&](const Var& g) {
+    Hook doubles(tape, "*.probs", [&](const Var& g) {
       ++calls;
       return mul(g, 2.0);
     });
@@ -105,8 +105,8 @@ TEST_CASE("values of a region are seen by watch and hooks once it is run again",
     x.zero_grad();
     tape.backward(sum(mul(unrelated, y)));
     CHECK(calls == 1);
-    REQUIRE(tape.watched().size() == 1);
-    const Watched& w = tape.watched()[0];
+    REQUIRE(watch.values().size() == 1);
+    const Watched& w = watch.values()[0];
     CHECK(w.path == "layer.probs");
     REQUIRE(w.grad.defined());
     if (keep) {
@@ -123,9 +123,10 @@ TEST_CASE("a hook set inside a region stays with the region", "[checkpoint]") {
   Var x = leaf_of({1, 2});
   Tape tape;
   std::vector<std::vector<double>> seen;
+  std::optional<Hook> hook;
   Var y = recomputed([&] {
     Var h = mul(x, 10.0);
-    Tape::current()->hook(h, [&](const Var& g) {
+    hook.emplace(*Tape::current(), h, [&](const Var& g) {
       seen.push_back(list(g.value()));
       return Var();
     });

@@ -3,6 +3,10 @@
 
 #include <string>
 
+#include "autograd/observe/finite.hpp"
+#include "autograd/observe/hook.hpp"
+#include "autograd/observe/op_times.hpp"
+#include "autograd/observe/watch.hpp"
 #include "autograd/ops.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tests/catch.hpp"

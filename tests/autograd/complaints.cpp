@@ -119,7 +119,7 @@ TEST_CASE("every op sends a gradient to every input that wants one", "[complaint
   Var h = layer_norm(linear(w, w, select(w, 0, 0)), select(w, 0, 1), select(w, 0, 2));
   h = scaled_dot_product_attention(h, h, h).context;
   h = gelu(log_softmax(softmax(h)));
-  tape.watch("*");
+  Watch watch(tape, "*");
   tape.backward(sum(mul(h, h)));
   REQUIRE(w.grad().defined());
   double norm = 0;
@@ -143,7 +143,8 @@ TEST_CASE("gradcheck works in float32, with strides, and says what is wrong", "[
 
 TEST_CASE("a NaN is found where it is made, several ops before the loss", "[complaints]") {
   Var x = leaf_of({4, 0});
-  Tape tape({.check_finite = true});
+  Tape tape;
+  FiniteCheck finite(tape);
   std::string text = error_of<NonFiniteError>([&] {
     Scope encoder("encoder"), layer("layers"), number("3");
     Var h = named(mul(x, 0.0), "query");

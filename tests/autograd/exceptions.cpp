@@ -72,11 +72,11 @@ TEST_CASE("an exception in a hook or in grad leaves nothing behind", "[tape]") {
   Var x = leaf_of({1, 2});
   Tape tape;
   Var h = exp(x);
-  int id = tape.hook(h, [](const Var&) -> Var { throw ValueError("hook", "on purpose"); });
+  Hook throws(tape, h, [](const Var&) -> Var { throw ValueError("hook", "on purpose"); });
   Var loss = sum(h);
   CHECK_THROWS_AS(tape.grad(loss, {x, h}, {}, {.create_graph = true}), ValueError);
   CHECK(Tape::current() == &tape);
-  tape.remove_hook(id);
+  throws.stop();
   // The place where grad() reads its results is gone: the next backward writes to nobody's stack.
   auto d = tape.grad(loss, {x, h}, {}, {.retain = true});
   CHECK(list(d[0].value()) == list(h.value()));

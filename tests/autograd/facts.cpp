@@ -63,10 +63,10 @@ TEST_CASE("masked scores have a gradient of exactly 0", "[facts]") {
   Tensor keep = tril(ones({5, 5}, DType::Float64)).to(DType::Bool);
   Tape tape;
   Var scores = mul(matmul(q, transpose(k)), 0.5);
-  tape.watch(scores);
+  Watch watch(tape, scores);
   Var context = matmul(masked_softmax(scores, keep), v);
   tape.backward(context, random64({2, 5, 4}, 4));
-  Tensor d = tape.grad_of(scores);
+  Tensor d = watch.grad_of(scores);
   for (Index b = 0; b < 2; ++b)
     for (Index i = 0; i < 5; ++i)
       for (Index j = 0; j < 5; ++j) {

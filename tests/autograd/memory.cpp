@@ -1,5 +1,6 @@
 // Who owns what: no two gradients share elements, and memory comes back in time.
 #include <algorithm>
+#include <list>
 
 #include "tests/autograd/common.hpp"
 
@@ -65,25 +66,25 @@ TEST_CASE("what a hook or watch holds does not change afterwards", "[memory]") {
   Var x = leaf_of({1, 2});
   Tensor held, returned = tensor({9, 9}, DType::Float64);
   Tape tape;
-  const int id = tape.hook(x, [&](const Var& g) {
+  Hook hook(tape, x, [&](const Var& g) {
     held = g.value();
     return Var();
   });
-  tape.watch(x);
+  Watch watch(tape, x);
   Var h = mul(x, 1.0);
   Var loss = sum(add(h, h));
   tape.backward(loss, {.retain = true});
   std::vector<double> first = list(held);
-  Tensor watched = tape.grad_of(x);
+  Tensor watched = watch.grad_of(x);
   tape.backward(loss);
   CHECK(first == std::vector<double>{2, 2});
   CHECK(list(watched) == first);
   CHECK(list(x.grad()) == std::vector<double>{4, 4});
-  tape.remove_hook(id);
+  hook.stop();
   x.zero_grad();
   for (int i = 0; i < 2; ++i) {
     Tape again;
-    again.hook(x, [&](const Var&) { return Var(returned); });
+    Hook replaces(again, x, [&](const Var&) { return Var(returned); });
     again.backward(sum(x));
   }
   CHECK(list(returned) == std::vector<double>{9, 9});
@@ -109,9 +110,10 @@ TEST_CASE("backward frees what ops had saved as it goes", "[memory]") {
   Var h = x;
   constexpr int kDepth = 20;
   std::vector<std::int64_t> live;
+  std::list<Hook> hooks;
   for (int i = 0; i < kDepth; ++i) {
     h = tanh(h);
-    tape.hook(h, [&](const Var&) {
+    hooks.emplace_back(tape, h, [&](const Var&) {
       live.push_back(allocator_stats().allocated_bytes);
       return Var();
     });
@@ -132,7 +134,7 @@ TEST_CASE("leaving the tape frees everything", "[memory]") {
   auto before = allocator_stats().allocated_bytes;
   {
     Tape tape;
-    tape.watch("*");
+    Watch watch(tape, "*");
     Var h = x;
     for (int i = 0; i < 10; ++i) h = matmul(h, x);
     Var y = sum(h);
@@ -182,7 +184,7 @@ TEST_CASE("an exception in the middle of backward leaks nothing", "[memory]") {
   {
     Tape tape;
     Var h = tanh(x);
-    tape.hook(h, [](const Var&) -> Var { throw ValueError("hook", "on purpose"); });
+    Hook throws(tape, h, [](const Var&) -> Var { throw ValueError("hook", "on purpose"); });
     Var loss = sum(tanh(matmul(h, h)));
     CHECK_THROWS_AS(tape.backward(loss), ValueError);
   }

@@ -25,8 +25,8 @@ TEST_CASE("an undefined value is an error wherever it is used, not a crash", "[t
       [&] { tape.backward(loss, no_tensor); },
       [&] { BackwardWalk(tape, none); },
       [&] { BackwardWalk(tape, loss, no_tensor); },
-      [&] { tape.watch(none); },
-      [&] { tape.hook(none, [](const Var& g) { return g; }); },
+      [&] { Watch(tape, none); },
+      [&] { Hook(tape, none, [](const Var& g) { return g; }); },
       [&] { tape.value(tape.node_of(none)); },
       [&] { gradcheck([](const std::vector<Var>& v) { return exp(v[0]); }, {Tensor()}); },
       [&] { gradcheck([](const std::vector<Var>&) { return Var(); }, {ones({2})}); },
@@ -128,7 +128,7 @@ TEST_CASE("an undefined value is an error wherever it is used, not a crash", "[t
     CHECK_THROWS_AS(uses[i](), Error);
   }
   CHECK(tape.node_of(none) == -1);
-  CHECK_FALSE(tape.grad_of(none).defined());
+  CHECK_FALSE(Watch(tape).grad_of(none).defined());
   CHECK_FALSE(named(none, "none").defined());
   CHECK_FALSE(none.requires_grad());
 }

@@ -250,7 +250,7 @@ TEST_CASE("a number that is not on the tape is an error", "[tape]") {
   for (int i : {-1, 2, 1 << 30}) {
     CHECK_THROWS_AS(tape.path(i), IndexError);
     StateError e("x", "y");
-    CHECK_THROWS_AS(tape.place(e, i), IndexError);
+    CHECK_THROWS_AS(place(e, tape, i), IndexError);
   }
   CHECK(tape.path(1) == "sum");
 }

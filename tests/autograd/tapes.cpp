@@ -78,7 +78,7 @@ TEST_CASE("a tape that ends where it must not ends the program", "[tape]") {
   CHECK_THAT(aborted_with([] {
                Var x = leaf_of({1});
                auto tape = std::make_unique<Tape>();
-               tape->hook(x, [&](const Var& g) {
+               Hook ends(*tape, x, [&](const Var& g) {
                  tape.reset();
                  return g;
                });
@@ -120,7 +120,7 @@ TEST_CASE("an inner tape records, and the outer one goes on after it", "[tape]")
   CHECK(outer.grad(sum(add(before, after)), {x}, {}, {.retain = true})[0].item() == 4 + 5);
   x.zero_grad();
   int calls = 0;
-  outer.hook(x, [&](const Var& g) {
+  Hook counts(outer, x, [&](const Var& g) {
     ++calls;
     CHECK(g.item() == 9);  // complete
     return Var();
@@ -313,7 +313,7 @@ TEST_CASE("tapes in several threads at once give the bits of one", "[tape]") {
     std::vector<Tensor> found;
     for (int i = 0; i < 3; ++i) {
       Tape tape;
-      tape.watch("*");
+      Watch watch(tape, "*");
       Scope scope("thread " + std::to_string(stream));
       Var h = recomputed([=] { return layer_norm(linear_relu(Var(shared), w, b), Var(), Var()); });
       tape.backward(sum(softmax(matmul(h, transpose(w))) * h));

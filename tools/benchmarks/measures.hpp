@@ -18,7 +18,7 @@ using Work = std::function<void()>;
 Work training_step(const Setting& s, Recompute recompute);
 // Called in each step with the seconds of forward and backward, then with those of the optimizer.
 struct StepProfile {
-  std::function<void(const Tape& tape, double seconds)> after_backward;
+  std::function<void(const Tape& tape, const OpTimes& times, double seconds)> after_backward;
   std::function<void(Index weights, double seconds)> after_update;
 };
 void profiled_steps(const Setting& s, int steps, const StepProfile& profile);

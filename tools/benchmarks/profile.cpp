@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <map>
 
-#include "autograd/tape.hpp"
+#include "autograd/observe/op_times.hpp"
 #include "tensor/clock.hpp"
 #include "tensor/matmul/matmul.hpp"
 #include "tensor/random.hpp"
@@ -83,11 +83,11 @@ class Roofline {
   }
 
   // Returns the seconds of all ops.
-  double add(const Tape& tape) {
+  double add(const Tape& tape, const OpTimes& times) {
     double sum = 0;
     int number = 0;
     for (const Node& n : tape.nodes()) {
-      Timing time = tape.timing(number++);
+      Timing time = times.of(number++);
       if (n.leaf) continue;
       std::vector<Shape> in;
       for (int i : n.inputs)
@@ -127,8 +127,8 @@ class Roofline {
 void print_profile(const Setting& s, int steps) {
   Roofline roofline;
   StepProfile profile;
-  profile.after_backward = [&](const Tape& tape, double seconds) {
-    roofline.add("between ops", 0, seconds - roofline.add(tape), 0, 0);
+  profile.after_backward = [&](const Tape& tape, const OpTimes& times, double seconds) {
+    roofline.add("between ops", 0, seconds - roofline.add(tape, times), 0, 0);
   };
   // Adam reads w, dw, m and v, and writes w, m and v.
   profile.after_update = [&](Index weights, double seconds) {

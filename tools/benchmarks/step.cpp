@@ -60,10 +60,12 @@ struct Training {
   void step(const StepProfile* profile = nullptr) {
     double start = seconds_now();
     {
-      Tape tape({.profile = profile != nullptr});
+      Tape tape;
+      std::optional<OpTimes> times;
+      if (profile) times.emplace(tape);
       Var scaled = loss() / static_cast<double>(output.numel());
       tape.backward(scaled);
-      if (profile) profile->after_backward(tape, seconds_now() - start);
+      if (profile) profile->after_backward(tape, *times, seconds_now() - start);
     }
     start = seconds_now();
     optimizer->step();

@@ -33,12 +33,12 @@ struct Input {
 struct Recording {
   std::map<std::string, Var> inputs;
   std::map<std::string, Index> sizes;
-  derive::ConstantNames names;
+  derive::NamedConstants names;
   const Var& operator[](const std::string& name) const { return inputs.at(name); }
   const Tensor& given(const std::string& name) const { return inputs.at(name).value(); }
   // A constant that `head` computes.
   Tensor named(const std::string& name, const Tensor& x) {
-    names.names.emplace_back(x, name);
+    names.emplace_back(x, name);
     return x;
   }
 };

@@ -13,13 +13,11 @@ void print_backward(Tape& tape, std::ostream& out, const BackwardLines& lines) {
   const bool rules = !lines.primitives;
   const Var loss = tape.value(last);
   Changes changes;
-  Trace trace;
-  {
-    Observing looking(tape, changes);
-    trace = rules ? forward_of(tape, last) : trace_of(tape, loss);
-    if (rules && tape.holds(loss))
-      tape.grad(loss, leaves_of(tape), ones(loss.shape(), loss.dtype()), {.retain = true});
-  }
+  tape.observe(changes);
+  Trace trace = rules ? forward_of(tape, last) : trace_of(tape, loss);
+  if (rules && !loss.is_leaf())
+    tape.grad(loss, leaves_of(tape), ones(loss.shape(), loss.dtype()), {.retain = true});
+  changes.stop();
   Sheet sheet = sheet_of(Listing(std::move(trace), rules), {}, lines.module, rules);
   sheet.title = "backward of " + tape.path(last);
   for (int node : changes.nodes)

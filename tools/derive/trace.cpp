@@ -24,7 +24,7 @@ bool uniform(const Tensor& x) {
 // Reads what the engine does: whose rule runs, what it sends, where a sum is complete.
 class Builder final : public Observer {
  public:
-  Builder(const Tape& tape, const ConstantNames& names) : tape_(tape), names_(names) {}
+  Builder(const Tape& tape, const NamedConstants& names) : tape_(tape), names_(names) {}
 
   Trace forward(int loss) {
     const int nodes = static_cast<int>(tape_.nodes().size());
@@ -53,7 +53,7 @@ class Builder final : public Observer {
     one_ = tape_.node_of(one);
     top_ = tape_.node_of(top);
     values_.resize(tape_.nodes().size(), -1);
-    Observing looking(tape, *this);
+    tape.observe(*this);
     tape.grad(top, leaves, ones(top.shape(), top.dtype()), {.create_graph = true});
     return std::move(trace_);
   }
@@ -150,8 +150,8 @@ class Builder final : public Observer {
                const std::vector<int>& operands = {}) {
     if (!x.defined()) return -1;
     const auto name = std::ranges::find_if(
-        names_.names, [&](const auto& named) { return named.first.storage() == x.storage(); });
-    const bool named = name != names_.names.end();
+        names_, [&](const auto& named) { return named.first.storage() == x.storage(); });
+    const bool named = name != names_.end();
     Value v;
     v.value = x;
     if (!named && uniform(x)) {
@@ -256,7 +256,7 @@ class Builder final : public Observer {
   }
 
   const Tape& tape_;
-  const ConstantNames& names_;
+  const NamedConstants& names_;
   Trace trace_;
   std::vector<int> values_;  // by node
   std::vector<int> constants_;
@@ -313,15 +313,15 @@ std::vector<Var> leaves_of(const Tape& tape) {
   return leaves;
 }
 
-Trace trace_of(Tape& tape, const Var& loss, const ConstantNames& names) {
+Trace trace_of(Tape& tape, const Var& loss, const NamedConstants& names) {
   return Builder(tape, names).both(tape, loss);
 }
 
-Trace trace_of(Tape& tape, const Var& y, const Tensor& dy, const ConstantNames& names) {
+Trace trace_of(Tape& tape, const Var& y, const Tensor& dy, const NamedConstants& names) {
   return Builder(tape, names).both(tape, y, dy);
 }
 
-Trace forward_of(const Tape& tape, int loss, const ConstantNames& names) {
+Trace forward_of(const Tape& tape, int loss, const NamedConstants& names) {
   return Builder(tape, names).forward(loss);
 }
 

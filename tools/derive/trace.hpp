@@ -3,7 +3,7 @@
 //   ConstantNames names;              // on_value names masks and the like
 //   Tape tape({.replay = true});
 //   tape.observe(names);
-//   Trace trace = trace_of(tape, example.loss(), names);
+//   Trace trace = trace_of(tape, example.loss(), names.names);
 //
 // Backward is recorded by its rules, so that it is made of the same ops as forward. The engine's sums are values too.
 // A reshape to the same shape, and the like, is the value that it was made from.
@@ -54,9 +54,10 @@ struct Trace {
 };
 
 // Names that modules give to constants ("keep").
+using NamedConstants = std::vector<std::pair<Tensor, std::string>>;
 struct ConstantNames final : Observer {
   Var on_value(std::string_view path, Var v) override;
-  std::vector<std::pair<Tensor, std::string>> names;
+  NamedConstants names;
 };
 
 // Nodes whose gradient a hook or another observer changes: it is not the sum of what arrived.
@@ -71,10 +72,10 @@ struct Changes final : Observer {
 
 std::vector<Var> leaves_of(const Tape& tape);
 // StateError for a tape without replay, or after a backward that did not retain.
-Trace trace_of(Tape& tape, const Var& loss, const ConstantNames& names = {});
+Trace trace_of(Tape& tape, const Var& loss, const NamedConstants& names = {});
 // The trace of a function's output, whose upstream gradient is a leaf of its own: "dy".
-Trace trace_of(Tape& tape, const Var& y, const Tensor& dy, const ConstantNames& names = {});
+Trace trace_of(Tape& tape, const Var& y, const Tensor& dy, const NamedConstants& names = {});
 // The forward pass alone: what a listing by the ops' equations reads.
-Trace forward_of(const Tape& tape, int loss, const ConstantNames& names = {});
+Trace forward_of(const Tape& tape, int loss, const NamedConstants& names = {});
 
 }  // namespace glim::derive

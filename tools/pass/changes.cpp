@@ -95,7 +95,7 @@ void require_all_used(const std::vector<C>& changes, const std::vector<std::stri
 // ---- forward ----
 
 ChangedForward::ChangedForward(const Changes& changes)
-    : tape_(*Tape::current()), scale_(changes.scale) {
+    : scale_(changes.scale) {
   for (const std::string& text : changes.remove_heads) {
     heads_.push_back(parsed("--remove-head", text));
     if (heads_.back().part.empty())
@@ -105,10 +105,8 @@ ChangedForward::ChangedForward(const Changes& changes)
   for (const std::string& text : changes.mask) masks_.push_back(parsed_mask("--mask", text, false));
   for (const std::string& text : changes.unmask)
     masks_.push_back(parsed_mask("--unmask", text, true));
-  tape_.observe(*this);
+  Tape::current()->observe(*this);
 }
-
-ChangedForward::~ChangedForward() { tape_.stop_observing(*this); }
 
 Var ChangedForward::on_value(std::string_view path, Var v) {
   const auto dot = path.rfind('.');

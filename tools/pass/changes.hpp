@@ -69,13 +69,11 @@ struct MaskChange : Change {
 class ChangedForward : public Observer {
  public:
   explicit ChangedForward(const Changes& changes);
-  ~ChangedForward() override;
   Var on_value(std::string_view path, Var v) override;
   Var on_module_output(std::string_view path, const Var& in, Var out) override;
   void require_used() const;  // after the forward
 
  private:
-  Tape& tape_;
   std::optional<double> scale_;
   std::vector<NodeChange> heads_;
   std::vector<MaskChange> masks_;

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <thread>
 
+#include "autograd/observe/finite.hpp"
+#include "autograd/observe/hook.hpp"
 #include "autograd/observe/tape_table.hpp"
 #include "autograd/observe/walk.hpp"
 #include "tools/derive/derive.hpp"
@@ -20,21 +22,29 @@ thread_local int calls = 0;  // of functions of Python, one within the other
 // A tape of Python ends with its `with`. One that another thread or a call within it gives up is kept for ever.
 class PyTape {
  public:
-  explicit PyTape(TapeOptions options) : options_(options) {}
+  struct Options {
+    bool profile, check_finite, replay;
+  };
+  explicit PyTape(Options options) : options_(options) {}
   ~PyTape() {
-    if (tape_ && (std::this_thread::get_id() != thread_ || calls != calls_)) (void)tape_.release();
+    if (tape_ && (std::this_thread::get_id() != thread_ || calls != calls_)) {
+      (void)seen_.release();
+      (void)tape_.release();
+    }
     std::erase(open_, this);
   }
   static void end_those_of_call() {
     for (std::size_t k = open_.size(); k-- > 0;)
       if (open_[k]->thread_ == std::this_thread::get_id() && open_[k]->calls_ == calls) {
-        open_[k]->tape_.reset();
+        open_[k]->end();
         open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(k));
       }
   }
   void enter() {
     if (tape_) throw StateError("tape", "is open already");
-    tape_ = std::make_unique<Tape>(options_);
+    tape_ = std::make_unique<Tape>(TapeOptions{.replay = options_.replay});
+    seen_ = std::make_unique<Seen>(*tape_, options_);
+    ++entered_;
     thread_ = std::this_thread::get_id();
     calls_ = calls;
     open_.push_back(this);
@@ -45,7 +55,7 @@ class PyTape {
     if (calls != calls_)
       throw StateError("tape", "ends within a forward, a hook or a region that began after it");
     std::erase(open_, this);
-    tape_.reset();
+    end();
   }
   Tape& tape() const {
     if (!tape_) throw StateError("tape", "is not open: call it within `with glim.Tape() as tape:`");
@@ -53,7 +63,18 @@ class PyTape {
       throw StateError("tape", "belongs to another thread");
     return *tape_;
   }
-  bool open() const { return tape_ != nullptr; }
+  // How many tapes it has been: a walk belongs to one of them. 0 while none is open.
+  int entered() const { return tape_ ? entered_ : 0; }
+  const OpTimes* times() const { return seen().times ? &*seen().times : nullptr; }
+  Watch& watch() const { return seen().watch; }
+  template <class At>
+  int hook(const At& at, Hook::Function f) {
+    Tape& on = tape();
+    const int id = seen_->next_hook;
+    seen_->hooks.emplace(id, std::make_unique<Hook>(on, at, std::move(f)));
+    return seen_->next_hook++;
+  }
+  void remove_hook(int id) { seen().hooks.erase(id); }
   // f(tape) while backward runs: the tape may not end, Ctrl-C is an exception, other threads of Python run.
   template <class F>
   auto run(const F& f) {
@@ -69,10 +90,32 @@ class PyTape {
   }
 
  private:
-  TapeOptions options_;
+  // The observers of one tape. They are told in this order, hooks last.
+  struct Seen {
+    Seen(Tape& tape, const Options& options) : watch(tape) {
+      if (options.profile) times.emplace(tape);
+      if (options.check_finite) finite.emplace(tape);
+    }
+    std::optional<OpTimes> times;
+    std::optional<FiniteCheck> finite;
+    Watch watch;
+    std::map<int, std::unique_ptr<Hook>> hooks;
+    int next_hook = 0;
+  };
+  Seen& seen() const {
+    static_cast<void>(tape());
+    return *seen_;
+  }
+  void end() {
+    seen_.reset();
+    tape_.reset();
+  }
+
+  Options options_;
   std::unique_ptr<Tape> tape_;
+  std::unique_ptr<Seen> seen_;
   std::thread::id thread_;
-  int running_ = 0, calls_ = 0;
+  int running_ = 0, calls_ = 0, entered_ = 0;
   static inline std::vector<PyTape*> open_;  // of all threads, by Python's lock
 };
 
@@ -97,7 +140,7 @@ PyNode node_of(const Tape& tape, int number) {
           n.inputs};
 }
 
-Hook hook_of(nb::callable f) {
+Hook::Function hook_of(nb::callable f) {
   return [f = kept(f)](const Var& g) {
     return call_back([&] {
       nb::object result = call_python([&] { return (*f)(g); });
@@ -110,11 +153,11 @@ class PyWalk {
  public:
   PyWalk(PyTape& tape, const Var& y, const Tensor& dy, bool retain)
       : tape_(tape),
-        id_(tape.tape().id()),
+        entered_(tape.entered()),
         walk_(dy.defined() ? BackwardWalk(tape.tape(), y, dy, {.retain = retain})
                            : BackwardWalk(tape.tape(), y, {.retain = retain})) {}
   BackwardWalk& walk() {
-    if (!tape_.open() || tape_.tape().id() != id_) throw StateError("walk", "its tape has ended");
+    if (tape_.entered() != entered_) throw StateError("walk", "its tape has ended");
     return walk_;
   }
   nb::tuple step() {
@@ -126,7 +169,7 @@ class PyWalk {
 
  private:
   PyTape& tape_;
-  std::uint64_t id_;
+  int entered_;
   BackwardWalk walk_;
 };
 
@@ -224,39 +267,39 @@ void bind_tape(nb::module_& m) {
           "∂(Σ y·dy)/∂x for each x of a list, leaving leaves alone. With create_graph the results "
           "are on the tape, and differentiable in dy too.")
       .def(
-          "watch", [](PyTape& t, const std::string& pattern) { t.tape().watch(pattern); },
+          "watch", [](PyTape& t, const std::string& pattern) { t.watch().add(pattern); },
           "pattern"_a,
           "Keeps value and gradient of every node recorded from now on whose path matches (* and "
           "?).")
       .def(
-          "watch", [](PyTape& t, const Arg& v) { t.tape().watch(v("v")); }, "v"_a)
+          "watch", [](PyTape& t, const Arg& v) { t.watch().add(v("v")); }, "v"_a)
       .def_prop_ro(
           "watched",
           [](PyTape& t) {
             nb::dict all;
-            for (const Watched& w : t.tape().watched())
+            for (const Watched& w : t.watch().values())
               all[w.path.c_str()] = nb::make_tuple(w.value, array_or_none(w.grad));
             return all;
           },
           "A dict from the path of each watched node to (value, gradient).")
       .def(
           "grad_of",
-          [](PyTape& t, const Arg& v) { return array_or_none(t.tape().grad_of(v("v"))); }, "v"_a,
+          [](PyTape& t, const Arg& v) { return array_or_none(t.watch().grad_of(v("v"))); }, "v"_a,
           "The watched gradient of v, or None.")
       .def(
           "hook",
           [](PyTape& t, const std::string& pattern, nb::callable f) {
-            return t.tape().hook(pattern, hook_of(f));
+            return t.hook(pattern, hook_of(f));
           },
           "pattern"_a, "f"_a,
           "Calls f with the complete gradient of every node whose path matches. f returns a "
           "replacement or None. Returns a number for remove_hook.")
       .def(
           "hook",
-          [](PyTape& t, const Arg& v, nb::callable f) { return t.tape().hook(v("v"), hook_of(f)); },
+          [](PyTape& t, const Arg& v, nb::callable f) { return t.hook(v("v"), hook_of(f)); },
           "v"_a, "f"_a)
       .def(
-          "remove_hook", [](PyTape& t, int id) { t.tape().remove_hook(id); }, "id"_a)
+          "remove_hook", [](PyTape& t, int id) { t.remove_hook(id); }, "id"_a)
       .def(
           "walk",
           [](PyTape& t, const Arg& y, const Arg& dy, bool retain) {
@@ -280,7 +323,7 @@ void bind_tape(nb::module_& m) {
           },
           "All nodes, in the order of their creation.")
       .def(
-          "table", [](PyTape& t) { return to_table(t.tape()); },
+          "table", [](PyTape& t) { return to_table(t.tape(), t.times(), &t.watch()); },
           "The tape as text, one line a node.")
       .def(
           "derive",

@@ -12,6 +12,7 @@
 #include <bit>
 #include <cmath>
 
+#include "autograd/observe/watch.hpp"
 #include "autograd/op_form.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
@@ -52,9 +53,9 @@ Gradients gradients(Transformer& model, const Batch& batch, int bits) {
   {
     Tape tape;
     tape.observe(round);
-    tape.watch("*scores");
+    Watch scores(tape, "*scores");
     tape.backward(pair_loss(model, batch), kRecorded);
-    for (const Watched& w : tape.watched())
+    for (const Watched& w : scores.values())
       if (w.grad.defined()) found["scores"].push_back(w.grad.clone());
     for (const auto& [name, p] : model.named_parameters()) {
       const bool norm = name.find("norm") != name.npos, embedding = name.find("embed") != name.npos;

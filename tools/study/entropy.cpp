@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/observe/watch.hpp"
 #include "autograd/op_form.hpp"
 #include "nn/attention/self.hpp"
 #include "optim/adam.hpp"
@@ -96,9 +97,9 @@ Measurement measure(std::uint64_t, bool small) {
       Tensor x = gaussian({kKeys, kWidth}, DType::Float64);
       UseForm use(OpForm::Explicit);
       Tape tape;
-      tape.watch("*scores");
+      Watch watch(tape, "*scores");
       AttentionResult a = attention(Var::leaf(x), AttentionMask{}, true);
-      Tensor scores = tape.watched().at(0).value;  // (T, T)
+      Tensor scores = watch.values().at(0).value;  // (T, T)
       std::vector<double> entropies = head_statistics(a.probs.value()).row_entropy;
       std::vector<double> sigmas = row_norms(sub(scores, mean(scores, {-1}, true)));
       double longest = std::sqrt(max(sum(mul(x, x), {-1})).item());

@@ -9,6 +9,7 @@
 //   mean over queries i of Σ_j A_ij |i - j|       (tools/measure/attention_statistics.hpp)
 //
 // and the spread of an attention is the deviation of its heads' distances. Fresh weights are the comparison.
+#include "autograd/observe/watch.hpp"
 #include "autograd/op_form.hpp"
 #include "tensor/clock.hpp"
 #include "tensor/ops/reduce.hpp"
@@ -50,10 +51,10 @@ ForwardPass forward_pass(Transformer& model, const std::vector<TokenPair>& pairs
   CountProducts products;
   Tape tape;
   tape.observe(products);
-  tape.watch("*probs");
+  Watch probs(tape, "*probs");
   pair_loss(model, batch_of(pairs));
   std::vector<double> spreads;
-  for (const Watched& w : tape.watched()) spreads.push_back(spread_of(w.value));
+  for (const Watched& w : probs.values()) spreads.push_back(spread_of(w.value));
   return {products.total, mean_of(spreads)};
 }
 

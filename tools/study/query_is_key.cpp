@@ -6,6 +6,7 @@
 // self-attentions over all heads, before training and after it, and what the model has learned.
 #include <cmath>
 
+#include "autograd/observe/watch.hpp"
 #include "autograd/op_form.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
@@ -26,10 +27,10 @@ namespace {
 double mass_of(Transformer& model, const std::vector<TokenPair>& pairs) {
   UseForm use(OpForm::Explicit);
   Tape tape;
-  tape.watch("encoder*probs");
+  Watch probs(tape, "encoder*probs");
   model.encode(batch_of(pairs).source);
   std::vector<double> masses;
-  for (const Watched& w : tape.watched()) masses.push_back(diagonal_mass(w.value));
+  for (const Watched& w : probs.values()) masses.push_back(diagonal_mass(w.value));
   return mean_of(masses);
 }
 

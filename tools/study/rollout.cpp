@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/observe/watch.hpp"
 #include "autograd/op_form.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
@@ -61,13 +62,13 @@ Importances importances(SequenceClassifier& model, const AgreementSentence& s) {
   Importances found;
   UseForm use(OpForm::Explicit);
   Tape tape({.replay = true});
-  tape.watch("bert.embed.*");
+  Watch embedded(tape, "bert.embed.*");
   Var logits = model(from_vector(s.ids, {1, std::ssize(s.ids)}));
   found.right = margins(logits.value(), s.number)[0] > 0;
   std::vector<double> direction{-1, -1};
   direction[static_cast<std::size_t>(s.number)] = 1;
   tape.backward(logits, from_vector(direction, {1, 2}).to(logits.dtype()));
-  for (const Watched& w : tape.watched())
+  for (const Watched& w : embedded.values())
     if (w.grad.defined()) found.gradient = row_norms(w.grad);
   std::vector<Tensor> probs;
   for (int i = 0; i < static_cast<int>(tape.nodes().size()); ++i)

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <optional>
 
+#include "autograd/observe/watch.hpp"
 #include "autograd/op_form.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
@@ -29,12 +30,12 @@ ScorePair score_statistics(Index heads, Index tokens, Index d_k) {
   UseForm use(OpForm::Explicit);
   auto measured = [&](const Tensor& queries) {
     Tape tape;
-    tape.watch("scores");
-    tape.watch("probs");
+    Watch watch(tape, "scores");
+    watch.add("probs");
     Var context = scaled_dot_product_attention(Var::leaf(queries), Var(k), Var(v)).context;
     tape.backward(context, dy);
     ScoreStatistics s;
-    for (const Watched& w : tape.watched()) {
+    for (const Watched& w : watch.values()) {
       if (w.path == "probs") {
         s.entropy = head_statistics(reshape(w.value, {heads * tokens, tokens})).entropy;
         continue;

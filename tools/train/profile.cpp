@@ -8,13 +8,13 @@
 
 namespace glim {
 
-void Profile::add(const Tape& tape, double seconds) {
+void Profile::add(const Tape& tape, const OpTimes& times, double seconds) {
   batches_ += seconds;
   int number = 0;
   for (const Node& n : tape.nodes()) {
     int i = number++;
     if (n.leaf) continue;
-    const Timing& time = tape.timing(i);
+    const Timing time = times.of(i);
     std::string module = tape.path(i);  // "decoder.layers.1.self_attn.linear"
     auto dot = module.rfind('.');
     module = dot == std::string::npos ? "(none)" : module.substr(0, dot);

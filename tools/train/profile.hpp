@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "autograd/tape.hpp"
+#include "autograd/observe/op_times.hpp"
 
 namespace glim {
 
 class Profile {
  public:
-  // One batch: its tape after backward, and the seconds from the start of forward to here.
-  void add(const Tape& tape, double seconds);
+  // One batch: its tape and the times of its ops after backward, and the seconds from the start of forward to here.
+  void add(const Tape& tape, const OpTimes& times, double seconds);
   // The rest of an update: clipping and the optimizer.
   void add_optimizer(double start, double seconds);
 

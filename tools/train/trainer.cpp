@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 
+#include "autograd/observe/finite.hpp"
 #include "autograd/op_form.hpp"
 #include "nn/loss.hpp"
 #include "optim/adam.hpp"
@@ -138,12 +139,16 @@ Trainer::Share Trainer::backward(Index shard, Index first, Index end, Index targ
     if (learner_.size(Split::Train, part).samples == 0) continue;
     Measures sums;
     double start = seconds_now();
-    Tape tape({.profile = profiling(), .check_finite = check_finite});
+    Tape tape;
+    std::optional<OpTimes> times;
+    std::optional<FiniteCheck> finite;
+    if (profiling()) times.emplace(tape);
+    if (check_finite) finite.emplace(tape);
     Var loss = learner_.loss(Split::Train, part, state_.step, sums) / static_cast<double>(targets);
     share.sums += sums;
     if (!std::isfinite(sums.kl + sums.auxiliary)) break;
     tape.backward(loss);
-    if (profiling()) profile_.add(tape, seconds_now() - start);
+    if (times) profile_.add(tape, *times, seconds_now() - start);
   }
   share.stream = generator().stream();
   return share;

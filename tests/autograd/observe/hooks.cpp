@@ -1,4 +1,6 @@
 // Hooks: on values, on patterns of paths, on leaves.
+#include <list>
+
 #include "tests/autograd/common.hpp"
 
 namespace test_hooks {
@@ -11,16 +13,16 @@ TEST_CASE("hooks see the complete gradient, in the order in which they were adde
   Var h = mul(x, x);
   std::vector<std::string> calls;
   std::vector<double> seen;
-  tape.hook(h, [&](const Var& g) {
+  Hook first(tape, h, [&](const Var& g) {
     calls.push_back("first");
     seen = list(g.value());
     return Var();
   });
-  tape.hook("mul", [&](const Var&) {
+  Hook second(tape, "mul", [&](const Var&) {
     calls.push_back("pattern");
     return Var();
   });
-  tape.hook(h, [&](const Var&) {
+  Hook third(tape, h, [&](const Var&) {
     calls.push_back("last");
     return Var();
   });
@@ -49,8 +51,8 @@ TEST_CASE("observers cannot write to a gradient that other branches read", "[hoo
     Var x = leaf_of({1, 2});
     Tape tape;
     Var h = x * x;
-    Observing watching(tape, spoils);
-    tape.hook(h, [](const Var& g) {
+    tape.observe(spoils);
+    Hook first(tape, h, [](const Var& g) {
       CHECK_THROWS_AS(mul_(g.value(), 0), ValueError);
       return g;  // as it was: no replacement
     });
@@ -68,11 +70,11 @@ Tensor gradient_of(const Var& x, bool hooked, const F& loss) {
   x.zero_grad();
   Tape tape;
   std::vector<Tensor> kept;
-  if (hooked)
-    tape.hook("*", [&](const Var& dy) {
-      kept.push_back(dy.value());
-      return Var();
-    });
+  Hook keeps(tape, "*", [&](const Var& dy) {
+    kept.push_back(dy.value());
+    return Var();
+  });
+  if (!hooked) keeps.stop();
   tape.backward(loss());
   return x.grad().clone();
 }
@@ -107,8 +109,8 @@ TEST_CASE("what a hook returns replaces the gradient, for later hooks too", "[ho
   Var x = leaf_of({1, 2});
   Tape tape;
   Var h = mul(x, 1.0);
-  tape.hook(h, [](const Var& g) { return mul(g, 10.0); });
-  tape.hook(h, [](const Var& g) { return add(g, 1.0); });
+  Hook first(tape, h, [](const Var& g) { return mul(g, 10.0); });
+  Hook second(tape, h, [](const Var& g) { return add(g, 1.0); });
   tape.backward(sum(h));
   CHECK(list(x.grad()) == std::vector<double>{11, 11});
 }
@@ -118,13 +120,13 @@ TEST_CASE("a replacement of another shape or dtype is an error that says where",
   Tape tape;
   Scope scope("encoder");
   Var h = named(mul(x, 1.0), "query");
-  int id = tape.hook(h, [](const Var&) { return Var(zeros({3}, DType::Float64)); });
+  Hook longer(tape, h, [](const Var&) { return Var(zeros({3}, DType::Float64)); });
   std::string text = error_of<ShapeError>([&] { tape.backward(sum(h), {.retain = true}); });
   INFO(text);
   CHECK(contains(text, "encoder.query"));
   CHECK(contains(text, "(3,) float64"));
-  tape.remove_hook(id);
-  tape.hook(h, [](const Var&) { return Var(zeros({2}, DType::Float32)); });
+  longer.stop();
+  Hook narrower(tape, h, [](const Var&) { return Var(zeros({2}, DType::Float32)); });
   CHECK_FALSE(error_of<ShapeError>([&] { tape.backward(sum(h)); }).empty());
 }
 
@@ -132,7 +134,7 @@ TEST_CASE("freezing: zeros stop a gradient from going further", "[hooks]") {
   Var x = leaf_of({1, 2}), w = leaf_of({3, 4}, "w");
   Tape tape;
   Var h = exp(x);
-  tape.hook(h, [](const Var& g) { return Var(zeros(g.shape(), g.dtype())); });
+  Hook first(tape, h, [](const Var& g) { return Var(zeros(g.shape(), g.dtype())); });
   tape.backward(sum(mul(h, w)));
   CHECK(list(x.grad()) == std::vector<double>{0, 0});
   CHECK(list(w.grad()) == list(h.value()));
@@ -143,18 +145,18 @@ TEST_CASE("hooks can be removed, by others and by themselves, while they run", "
   Tape tape;
   Var h = mul(x, 2.0), loss = sum(h);
   std::vector<std::string> calls;
-  int later = -1, self = -1;
-  tape.hook(h, [&](const Var&) {
+  std::optional<Hook> later, self;
+  Hook remover(tape, h, [&](const Var&) {
     calls.push_back("remover");
-    tape.remove_hook(later);
+    later.reset();
     return Var();
   });
-  self = tape.hook(h, [&](const Var&) {
+  self.emplace(tape, h, [&](const Var&) {
     calls.push_back("once");
-    tape.remove_hook(self);
+    self.reset();
     return Var();
   });
-  later = tape.hook(h, [&](const Var&) {
+  later.emplace(tape, h, [&](const Var&) {
     calls.push_back("removed");
     return Var();
   });
@@ -162,7 +164,6 @@ TEST_CASE("hooks can be removed, by others and by themselves, while they run", "
   CHECK(calls == std::vector<std::string>{"remover", "once"});
   tape.backward(loss);
   CHECK(calls == std::vector<std::string>{"remover", "once", "remover"});
-  tape.remove_hook(99);  // unknown: nothing happens
 }
 
 TEST_CASE("a hook added while hooks run waits for the next backward", "[hooks]") {
@@ -170,10 +171,11 @@ TEST_CASE("a hook added while hooks run waits for the next backward", "[hooks]")
   Tape tape;
   Var h = mul(x, 2.0), loss = sum(h);
   int calls = 0, added = 0;
-  tape.hook(h, [&](const Var&) {
+  std::list<Hook> hooks;
+  Hook first(tape, h, [&](const Var&) {
     if (!added++)
       for (int i = 0; i < 50; ++i)
-        tape.hook(h, [&](const Var&) {
+        hooks.emplace_back(tape, h, [&](const Var&) {
           ++calls;
           return Var();
         });
@@ -189,12 +191,12 @@ TEST_CASE("pattern hooks match paths, of nodes that come later too", "[hooks]") 
   Var x = leaf64({2, 2}, 1, "model.weight");
   Tape tape;
   std::vector<std::string> shapes;
-  tape.hook("layers.*.probs", [&](const Var& g) {
+  Hook first(tape, "layers.*.probs", [&](const Var& g) {
     shapes.push_back(to_string(g.shape()));
     return Var();
   });
   int weights = 0;
-  tape.hook("model.weigh?", [&](const Var&) {
+  Hook second(tape, "model.weigh?", [&](const Var&) {
     ++weights;
     return Var();
   });
@@ -213,8 +215,8 @@ TEST_CASE("gradients asked for are read after the hooks, and need none of their 
   Var x = leaf_of({1, 2});
   Tape tape;
   Var h = mul(x, 1.0);
-  tape.hook(x, [](const Var& g) { return mul(g, 3.0); });
-  tape.hook(h, [](const Var& g) { return mul(g, 5.0); });
+  Hook first(tape, x, [](const Var& g) { return mul(g, 3.0); });
+  Hook second(tape, h, [](const Var& g) { return mul(g, 5.0); });
   auto d = tape.grad(sum(h), {x, h}, {}, {.retain = true});
   CHECK(list(d[0].value()) == std::vector<double>{15, 15});
   CHECK(list(d[1].value()) == std::vector<double>{5, 5});
@@ -224,21 +226,21 @@ TEST_CASE("a hook of a gradient that is recorded is recorded itself", "[hooks]")
   Var x = leaf_of({2});
   Tape tape;
   Var h = mul(x, 1.0);
-  int id = tape.hook(h, [](const Var& g) { return mul(g, g); });
+  Hook squares(tape, h, [](const Var& g) { return mul(g, g); });
   // y = x³: dy/dh = 3h², squared by the hook: 9x⁴, whose derivative is 36x³
   Var dx = tape.grad(sum(mul(mul(h, h), h)), {x}, {}, {.create_graph = true})[0];
   CHECK(dx.item() == 144);
-  tape.remove_hook(id);
+  squares.stop();
   Var ddx = tape.grad(sum(dx), {x})[0];
   CHECK(ddx.item() == Approx(288.0));
 }
 
 TEST_CASE("hooks want a value of this tape", "[hooks]") {
   Tape tape;
-  CHECK_THROWS_AS(tape.hook(Var(ones({2})), [](const Var&) { return Var(); }), StateError);
+  CHECK_THROWS_AS(Hook(tape, Var(ones({2})), [](const Var&) { return Var(); }), StateError);
   Var frozen = leaf_of({1});
   frozen.leaf().trainable = false;
-  CHECK_THROWS_AS(tape.hook(frozen, [](const Var&) { return Var(); }), StateError);
+  CHECK_THROWS_AS(Hook(tape, frozen, [](const Var&) { return Var(); }), StateError);
 }
 
 TEST_CASE("a null hook is refused where it is added", "[hooks]") {
@@ -246,8 +248,8 @@ TEST_CASE("a null hook is refused where it is added", "[hooks]") {
   Tape tape;
   Var h = mul(x, x);
   const std::string null = "hook: the hook is null: pass a function of the gradient";
-  CHECK(error_of<ValueError>([&] { tape.hook(h, Hook()); }) == null);
-  CHECK(error_of<ValueError>([&] { tape.hook("*", nullptr); }) == null);
+  CHECK(error_of<ValueError>([&] { Hook(tape, h, Hook::Function()); }) == null);
+  CHECK(error_of<ValueError>([&] { Hook(tape, "*", nullptr); }) == null);
   tape.backward(sum(h));
   CHECK(list(x.grad()) == std::vector<double>{2, 4});
 }

@@ -38,7 +38,7 @@ TEST_CASE("an observer is told of each step, in order", "[observers]") {
   CHECK(diary.text ==
         "mul recorded0 recorded1 sum recorded2 arrived2 begins2 ended2 flow2>1 "
         "arrived1 begins1 ended1 flow1>0 flow1>0 arrived0 ");
-  tape.stop_observing(diary);
+  diary.stop();
   diary.text.clear();
   exp(x);
   CHECK(diary.text.empty());
@@ -105,7 +105,8 @@ TEST_CASE("with a watch on every node gradients have the bits of without", "[obs
   Var x = leaf64({4, 6}, 1), w = leaf64({5, 6}, 2), g = leaf64({5}, 3);
   auto run = [&](bool watched) {
     Tape tape;
-    if (watched) tape.watch("*");
+    Watch watch(tape);
+    if (watched) watch.add("*");
     Var loss = sum(gelu(layer_norm(linear(x, w, {}), g, g)) * softmax(linear(x, w, g)));
     tape.backward(loss);
     std::vector<Tensor> list;
@@ -114,8 +115,8 @@ TEST_CASE("with a watch on every node gradients have the bits of without", "[obs
       v.zero_grad();
     }
     if (watched) {
-      CHECK(tape.watched().size() == tape.nodes().size());
-      for (const Watched& v : tape.watched()) CHECK(v.grad.defined());
+      CHECK(watch.values().size() == tape.nodes().size());
+      for (const Watched& v : watch.values()) CHECK(v.grad.defined());
     }
     return list;
   };

@@ -154,9 +154,9 @@ TEST_CASE("without a gradient the pass goes around a node", "[walk]") {
 TEST_CASE("hooks, watching and retain are as in backward", "[walk]") {
   Var x = leaf_of({1, 2});
   Tape tape;
-  tape.watch("h");
+  Watch watch(tape, "h");
   Var h = named(mul(x, 2.0), "h");
-  tape.hook("h", [](const Var& g) { return mul(g, 10.0); });
+  Hook hook(tape, "h", [](const Var& g) { return mul(g, 10.0); });
   Var y = sum(h);
   {
     BackwardWalk walk(tape, y, {.retain = true});
@@ -166,7 +166,7 @@ TEST_CASE("hooks, watching and retain are as in backward", "[walk]") {
     walk.step();
     CHECK(walk.next() == -1);
   }
-  CHECK(list(tape.grad_of(h)) == std::vector<double>{10, 10});
+  CHECK(list(watch.grad_of(h)) == std::vector<double>{10, 10});
   CHECK(list(x.grad()) == std::vector<double>{20, 20});
   BackwardWalk again(tape, y);
   while (again.next() >= 0) again.step();

@@ -13,25 +13,25 @@ TEST_CASE("watched values keep value and gradient", "[watch]") {
   Var x = leaf_of({1, 2}), unused = leaf_of({1}, "unused");
   Tape tape;
   Var h = mul(x, x);
-  tape.watch(h);
-  tape.watch(h);  // once is enough
-  tape.watch(unused);
-  CHECK_FALSE(tape.grad_of(h).defined());
+  Watch watch(tape, h);
+  watch.add(h);  // once is enough
+  watch.add(unused);
+  CHECK_FALSE(watch.grad_of(h).defined());
   tape.backward(sum(mul(h, 3.0)));
-  REQUIRE(tape.watched().size() == 2);
-  CHECK(list(tape.grad_of(h)) == std::vector<double>{3, 3});
-  CHECK(list(tape.watched()[0].value) == std::vector<double>{1, 4});
-  CHECK_FALSE(tape.grad_of(unused).defined());  // none came
-  CHECK_FALSE(tape.grad_of(x).defined());       // not watched
-  CHECK_THROWS_AS(tape.watch(Var(ones({2}))), StateError);
+  REQUIRE(watch.values().size() == 2);
+  CHECK(list(watch.grad_of(h)) == std::vector<double>{3, 3});
+  CHECK(list(watch.values()[0].value) == std::vector<double>{1, 4});
+  CHECK_FALSE(watch.grad_of(unused).defined());  // none came
+  CHECK_FALSE(watch.grad_of(x).defined());       // not watched
+  CHECK_THROWS_AS(watch.add(Var(ones({2}))), StateError);
 }
 
 TEST_CASE("patterns watch what is recorded after them", "[watch]") {
   Var x = leaf64({2, 2}, 1, "w");
   Tape tape;
   softmax(x);
-  tape.watch("*probs");
-  tape.watch("layer.*");
+  Watch watch(tape, "*probs");
+  watch.add("layer.*");
   {
     Scope scope("layer");
     Var probs = named(softmax(x), "probs");
@@ -39,22 +39,41 @@ TEST_CASE("patterns watch what is recorded after them", "[watch]") {
     tape.backward(sum(hidden));
   }
   std::vector<std::string> paths;
-  for (const Watched& w : tape.watched()) {
+  for (const Watched& w : watch.values()) {
     paths.push_back(w.path);
     CHECK(w.grad.defined());
   }
   CHECK(paths == std::vector<std::string>{"layer.probs", "layer.hidden", "layer.sum"});
-  CHECK(tape.watched()[0].value.shape() == Shape{2, 2});
+  CHECK(watch.values()[0].value.shape() == Shape{2, 2});
 }
 
 TEST_CASE("a watched gradient is the one after hooks", "[watch]") {
   Var x = leaf_of({1});
   Tape tape;
   Var h = mul(x, 2.0);
-  tape.watch(h);
-  tape.hook(h, [](const Var& g) { return mul(g, 5.0); });
+  Watch watch(tape, h);
+  Hook hook(tape, h, [](const Var& g) { return mul(g, 5.0); });
   tape.backward(sum(h));
-  CHECK(tape.grad_of(h).item() == 5);
+  CHECK(watch.grad_of(h).item() == 5);
+}
+
+TEST_CASE("what is watched stays when the tape ends", "[watch]") {
+  Var x = leaf_of({1, 2});
+  std::optional<Tape> tape(std::in_place);
+  Watch watch(*tape, x);
+  tape->backward(sum(x * x));
+  tape.reset();
+  REQUIRE(watch.values().size() == 1);
+  CHECK(watch.values()[0].node == -1);
+  CHECK(list(watch.values()[0].grad) == std::vector<double>{2, 4});
+  CHECK_FALSE(watch.grad_of(x).defined());
+  CHECK_THROWS_AS(watch.add(x), StateError);
+  Tape next;
+  next.observe(watch);
+  watch.add(x);
+  next.backward(sum(3 * x));
+  CHECK(list(watch.grad_of(x)) == std::vector<double>{3, 3});
+  CHECK_THROWS_AS(next.observe(watch), StateError);
 }
 
 TEST_CASE("named values carry their name in paths and errors", "[watch]") {
@@ -77,12 +96,14 @@ TEST_CASE("profiling measures every op, both ways", "[watch]") {
   Var x = leaf64({200, 200}, 1);
   for (bool profile : {false, true}) {
     const double start = seconds_now();
-    Tape tape({.profile = profile});
+    Tape tape;
+    OpTimes times(tape);
+    if (!profile) times.stop();
     Var y = recomputed([&] { return matmul(x, x); });
     tape.backward(sum(matmul(y, x)));
     int number = 0;
     for (const Node& n : tape.nodes()) {
-      const Timing& time = tape.timing(number++);
+      const Timing& time = times.of(number++);
       bool measured = profile && n.name != "leaf";
       INFO(n.name);
       CHECK((time.forward_seconds > 0) == measured);
@@ -112,7 +133,8 @@ TEST_CASE("the first output that is not finite is named with op and path", "[wat
     Tape tape;
     CHECK_NOTHROW(log(x));
   }
-  Tape tape({.check_finite = true});
+  Tape tape;
+  FiniteCheck finite(tape);
   Scope layer("norm");
   std::string text = error_of<NonFiniteError>([&] { mul(log(x), 2.0); });
   INFO(text);
@@ -125,7 +147,8 @@ TEST_CASE("the first output that is not finite is named with op and path", "[wat
 
 TEST_CASE("the first gradient that is not finite is named with op and path", "[watch]") {
   Var x = leaf_of({0, 1});
-  Tape tape({.check_finite = true});
+  Tape tape;
+  FiniteCheck finite(tape);
   Scope scope("decoder");
   Var y = sum(named(sqrt(x), "root"));  // d√x at 0 is infinite
   std::string text = error_of<NonFiniteError>([&] { tape.backward(y); });
@@ -135,7 +158,8 @@ TEST_CASE("the first gradient that is not finite is named with op and path", "[w
   CHECK(contains(text, "in decoder.root, at watch.cpp:"));
   CHECK(contains(text, "gradient (2,) float64  x"));
   CHECK_FALSE(x.grad().defined());
-  Tape again({.check_finite = true});
+  Tape again;
+  FiniteCheck too(again);
   Var z = named(mul(x, 2.0), "doubled");
   text = error_of<NonFiniteError>(
       [&] { again.backward(z, full({2}, std::numeric_limits<double>::infinity(), z.dtype())); });

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "autograd/gradcheck/gradcheck.hpp"
+#include "autograd/observe/hook.hpp"
+#include "autograd/observe/watch.hpp"
 #include "autograd/op_form.hpp"
 #include "autograd/tape.hpp"
 #include "tensor/error.hpp"
@@ -51,9 +53,11 @@ Tensors pass(const Graph& g, const Way& way = {}) {
   const Vars leaves = leaves_of(g);
   Tape tape;
   observe_faults(tape);
+  std::optional<Watch> watch;
+  std::optional<Hook> hook;
   if (way.looked_on) {
-    tape.watch("*");
-    tape.hook("*", [](const Var&) { return Var(); });
+    watch.emplace(tape, "*");
+    hook.emplace(tape, "*", [](const Var&) { return Var(); });
   }
   const Var y = run(g, way);
   Situation now({.looked_on = way.looked_on, .recomputed = way.regions || way.one_region});

@@ -1,6 +1,7 @@
 // The Transformer against PyTorch, and against facts that must hold exactly.
 #include <cmath>
 
+#include "autograd/observe/watch.hpp"
 #include "autograd/op_form.hpp"
 #include "nn/attention/mask.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -251,11 +252,11 @@ TEST_CASE("scope paths and parameters share their names", "[transformer]") {
   Transformer model(small_config());
   UseForm use(OpForm::Explicit);
   Tape tape;
-  tape.watch("*.probs");
+  Watch probs(tape, "*.probs");
   Var loss = sum(model(kSource, kTarget));
   tape.backward(loss);
   std::vector<std::string> paths;
-  for (const Watched& w : tape.watched()) {
+  for (const Watched& w : probs.values()) {
     paths.push_back(w.path);
     CHECK(w.grad.defined());
     // Each row of probabilities sums to 1, or is empty.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "autograd/observe/watch.hpp"
 #include "autograd/op_form.hpp"
 #include "nn/attention/mask.hpp"
 #include "tensor/io/safetensors.hpp"
@@ -272,10 +273,10 @@ TEST_CASE("score gradients: rows sum to 0, masked entries are exactly 0", "[atte
   AttentionMask mask;
   mask.keep = causal_keep(4);
   Tape tape;
-  tape.watch("scores");
+  Watch scores(tape, "scores");
   Var context = scaled_dot_product_attention(q, k, v, mask).context;
   tape.backward(context, normal({2, 2, 4, 3}, 0, 1, {4, 4}, DType::Float64));
-  Tensor dscores = tape.watched().at(0).grad;
+  Tensor dscores = scores.values().at(0).grad;
   CHECK(norm_between(sum(dscores, {-1}), zeros({2, 2, 4}, DType::Float64)) < 1e-14);
   Tensor masked = where(mask.keep, zeros({}, DType::Float64), dscores);
   CHECK(max(abs(masked)).item() == 0);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "autograd/observe/watch.hpp"
 #include "nn/init.hpp"
 #include "tensor/matmul/matmul.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -120,12 +121,12 @@ TEST_CASE("the key bias has no gradient, and score gradients sum to zero by row"
   Var x(normal({2, 5, 4}, 0, 1, {3, 1}, kDouble));
   Tensor keep = tril(ones({5, 5}, kDouble)).to(DType::Bool);
   Tape tape;
-  tape.watch("*scores");
+  Watch scores(tape, "*scores");
   tape.backward(attention(x, AttentionMask{.keep = keep, .bias = {}}).context,
                 normal({2, 5, 2}, 0, 1, {3, 2}, kDouble));
   CHECK(max(abs(attention.key.bias.grad())).item() <= 1e-15);
-  REQUIRE(tape.watched().size() == 1);
-  Tensor d = tape.watched()[0].grad;
+  REQUIRE(scores.values().size() == 1);
+  Tensor d = scores.values()[0].grad;
   CHECK(max(abs(sum(d, {-1}))).item() <= 1e-15);
   // Masked scores have exactly none.
   Tensor masked = where(broadcast_to(keep, {2, 5, 5}), zeros({2, 5, 5}, kDouble), d);

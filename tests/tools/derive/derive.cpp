@@ -1,4 +1,5 @@
 // A tape is written out: own ops and modules, sums and equal layers. Some tapes cannot be written.
+#include "autograd/observe/hook.hpp"
 #include "tools/derive/derive.hpp"
 
 #include <sstream>
@@ -50,7 +51,7 @@ std::string written(const F& loss, bool equations = true) {
   Tape tape({.replay = true});
   tape.observe(names);
   const Var y = loss();
-  return text_of(sheet_of(Listing(trace_of(tape, y, names), equations), {}, "", equations));
+  return text_of(sheet_of(Listing(trace_of(tape, y, names.names), equations), {}, "", equations));
 }
 
 template <class F>
@@ -60,7 +61,7 @@ std::string program(const F& loss) {
   Tape tape({.replay = true});
   tape.observe(names);
   const Var y = loss();
-  return numpy_program(Listing(trace_of(tape, y, names)), {}, {"own", "glim derive", "data.npz"});
+  return numpy_program(Listing(trace_of(tape, y, names.names)), {}, {"own", "glim derive", "data.npz"});
 }
 
 template <class F>
@@ -159,9 +160,9 @@ TEST_CASE("A hook that changes a gradient is named, one that looks on is not") {
     Tape tape({.replay = true});
     const Var h = named(x * x, "h"), g = named(exp(h), "g");
     sum(g * h);
-    tape.hook(g, [](const Var&) { return Var(); });
+    Hook looks(tape, g, [](const Var&) { return Var(); });
     CHECK(!contains(printed(tape, {"", false}), "hook"));
-    tape.hook(h, [](const Var& dy) { return dy * 2; });
+    Hook doubles(tape, h, [](const Var& dy) { return dy * 2; });
     const std::string text = printed(tape, {"", primitives});
     CHECK(contains(text, "A hook changes the gradient of h: "));
     CHECK(!contains(text, "gradient of g"));

@@ -2,6 +2,7 @@
 // to the same bits.
 #include <filesystem>
 
+#include "autograd/observe/hook.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/kinds/smallest.hpp"
 #include "tests/tools/temporary_file.hpp"
@@ -44,7 +45,7 @@ struct Stopping final : Learner {
   Var rows_loss(Split split, const Rows& rows, Index step, Measures& sums) override {
     const Var y = learner->loss(split, rows.at(0), step, sums);
     if (Tape* tape = Tape::current(); tape && step + 1 == within)
-      tape->hook(y, [this](const Var& g) {
+      hook.emplace(*tape, y, [this](const Var& g) {
         *stop = true;
         return g;
       });
@@ -61,6 +62,7 @@ struct Stopping final : Learner {
   std::vector<std::string> outputs() override { return learner->outputs(); }
 
   std::unique_ptr<Learner> learner;
+  std::optional<Hook> hook;
   Index within = 0;
   std::atomic<bool>* stop = nullptr;
 };

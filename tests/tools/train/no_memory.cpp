@@ -1,4 +1,5 @@
 // An allocation that fails in the middle: a run has all of its options, or none.
+#include "autograd/observe/watch.hpp"
 #include "tests/no_memory.hpp"
 
 #include "autograd/tape.hpp"
@@ -40,7 +41,7 @@ TEST_CASE("whichever allocation fails, a tape ends with the observers that it ha
     try {
       Tape tape;
       until_failure = n;
-      tape.watch("*");
+      Watch watch(tape, "*");
     } catch (const std::bad_alloc&) {
       failed = true;
     }

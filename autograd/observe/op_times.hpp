@@ -1,4 +1,4 @@
-// TapeOptions::profile: the times of each op.
+// The times of each op of a tape, forward and backward.
 #pragma once
 
 #include "autograd/tape.hpp"
@@ -6,16 +6,22 @@
 
 namespace glim {
 
-class Profiler final : public Observer {
+// Starts are on the steady clock, in seconds.
+struct Timing {
+  double forward_start = 0, forward_seconds = 0;
+  double backward_start = 0, backward_seconds = 0;
+};
+
+class OpTimes final : public Observer {
  public:
-  explicit Profiler(Tape& tape) : tape_(tape) {}
+  explicit OpTimes(Tape& tape) { tape.observe(*this); }
   Timing of(int node) const {
     return static_cast<std::size_t>(node) < times_.size() ? times_[node] : Timing{};
   }
 
   void op_started(double ago) override { start_ = seconds_now() - ago; }
   void recorded(int node, const Tensor&) override {
-    if (tape_.nodes()[node].leaf) return;
+    if (tape()->nodes()[node].leaf) return;
     Timing& t = at(node);
     t.forward_start = start_;
     t.forward_seconds = seconds_now() - start_;
@@ -34,7 +40,6 @@ class Profiler final : public Observer {
     if (static_cast<std::size_t>(node) >= times_.size()) times_.resize(node + 1);
     return times_[node];
   }
-  const Tape& tape_;
   std::vector<Timing> times_;  // by node
   double start_ = 0;
 };
