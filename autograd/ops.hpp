@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autograd/apply.hpp"
+#include "autograd/measures.hpp"
 #include "autograd/tape.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/windows.hpp"
@@ -214,17 +215,10 @@ AttentionResult packed_attention(const Operand& x, const Var& memory, Index head
                                  const AttentionMask& mask = {}, double dropout_p = 0,
                                  RandomKey dropout_key = {}, bool need_probs = false);
 
-// Measurements of a loss over tokens, summed over the tokens that count.
-struct LossSums {
-  double kl = 0;           // Σ KL(q ‖ p)
-  double smoothed_ce = 0;  // -Σ q ln p
-  double nll = 0;          // -Σ ln p(target)
-  Index tokens = 0;        // targets other than pad
-};
-// A loss, which is used as a Var, and its measurements.
+// A loss summed over its targets, which is used as a Var, and its measurements.
 struct MeasuredLoss {
   Var loss;
-  LossSums sums;
+  Measures sums;
   operator const Var&() const { return loss; }
   double item() const { return loss.item(); }
 };

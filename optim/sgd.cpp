@@ -1,5 +1,6 @@
 #include "optim/sgd.hpp"
 
+#include "optim/kernels/sgd.hpp"
 #include "tensor/error.hpp"
 
 namespace glim {
@@ -20,23 +21,18 @@ Sgd::Sgd(const NamedParameters& parameters, SgdOptions options)
 }
 
 void Sgd::update(const Slot& slot, Index begin, Index end) const {
+  const bool first = slot.step == 1;
   visit_floating(slot.dtype, [&]<class T>() {
-    T* theta = slot.parameter.value().data<T>();
-    const T* gradient = slot.gradient.data<T>();
-    const T eta = static_cast<T>(rate());
-    const T lambda = static_cast<T>(slot.weight_decay), mu = static_cast<T>(options_.momentum);
-    // m ← keep m + take g
-    const T keep = slot.step == 1 ? 0 : mu;
-    const T take = static_cast<T>(slot.step == 1 ? 1 : 1 - options_.dampening);
-    T* m = options_.momentum > 0 ? slot.state[0].data<T>() : nullptr;
-    for (Index i = begin; i < end; ++i) {
-      T g = gradient[i] + lambda * theta[i];
-      if (m) {
-        m[i] = keep * m[i] + take * g;
-        g = options_.nesterov ? g + mu * m[i] : m[i];
-      }
-      theta[i] -= eta * g;
-    }
+    auto from = [&](const Tensor& x) { return x.data<T>() + begin; };
+    auto rounded = [](double x) { return static_cast<T>(x); };
+    SgdStep<T> step{.eta = rounded(rate()),
+                    .lambda = rounded(slot.weight_decay),
+                    .mu = rounded(options_.momentum),
+                    .keep = rounded(first ? 0 : options_.momentum),
+                    .take = rounded(first ? 1 : 1 - options_.dampening),
+                    .nesterov = options_.nesterov};
+    dispatch<simd::sgd<T>>(step, end - begin, from(slot.parameter.value()), from(slot.gradient),
+                           options_.momentum > 0 ? from(slot.state[0]) : nullptr);
   });
 }
 

@@ -113,7 +113,7 @@ struct SmoothedLoss : Fused {
   Tensor target;
   double epsilon;
   Index pad;
-  std::shared_ptr<LossSums> sums = std::make_shared<LossSums>();  // of the last forward
+  std::shared_ptr<Measures> sums = std::make_shared<Measures>();  // of the last forward
 };
 
 struct LabelSmoothingLoss final : SmoothedLoss {
@@ -206,7 +206,7 @@ void require_smoothing(std::string_view op, double epsilon, Index classes, Index
 
 template <class OpT, class... Inputs>
 MeasuredLoss measured(OpT op, const Operand& first, const Inputs&... rest) {
-  std::shared_ptr<LossSums> sums = op.sums;
+  std::shared_ptr<Measures> sums = op.sums;
   Var loss = apply(std::move(op), first, rest...);
   return {loss, *sums};
 }

@@ -29,7 +29,7 @@ std::vector<std::int64_t> encoded(const Tokenizer& tokenizer, const char* what,
 
 Score score_of(const Var& logits, const Tensor& target, Index pad) {
   const Var rows = reshape(logits, {-1, logits.size(-1)});  // (1, T, V) -> (T, V)
-  const LossSums sums = label_smoothing_loss(rows, target, 0, pad).sums;
+  const Measures sums = label_smoothing_loss(rows, target, 0, pad).sums;
   return {-sums.nll, sums.tokens};
 }
 

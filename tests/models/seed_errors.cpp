@@ -111,7 +111,7 @@ TEST_CASE("smoothed targets sum to 1, with a class for padding and without", "[s
   for (Index pad : {0, -100}) {
     for (OpForm m : {OpForm::Fused, OpForm::Explicit}) {
       UseForm use(m);
-      LossSums sums = label_smoothing_loss(Var(zeros({1, 5}, DType::Float64)),
+      Measures sums = label_smoothing_loss(Var(zeros({1, 5}, DType::Float64)),
                                            tensor({3}, DType::Int64), 0.1, pad)
                           .sums;
       CHECK(sums.smoothed_ce == Approx(std::log(5.0)).epsilon(1e-12));

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/tape.hpp"
+#include "autograd/observe/op_times.hpp"
 #include "tools/benchmarks/settings.hpp"
 
 namespace glim::bench {

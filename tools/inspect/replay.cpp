@@ -29,8 +29,7 @@ std::vector<ReplayedSample> samples_of(Learner& learner, const TrainState& state
     for (Index part = first + shard; part < end; part += shards) {
       if (is_empty(part)) continue;
       NoGrad no_tape;
-      Measures ignored;
-      learner.loss(Split::Train, part, state.step, ignored);
+      learner.loss(Split::Train, part, state.step);
       targets += static_cast<double>(learner.size(Split::Train, part).targets);
     }
   }
@@ -61,6 +60,26 @@ std::vector<ReplayedSample> samples_of(Learner& learner, const TrainState& state
   return list;
 }
 
+// Looks at the samples and the model before the last update.
+struct BeforeStep final : TrainObserver {
+  BeforeStep(Trainer& t, Index s, ReplayedStep& r) : trainer(t), step(s), result(r) {}
+  void drawn(Index first, Index end) override {
+    if (trainer.state().step + 1 != step) return;
+    Learner& learner = trainer.learner();
+    result.samples = samples_of(learner, trainer.state(), trainer.options().shards, first, end);
+    Checkpoint& before = result.before;
+    before.kind = learner.kind();
+    before.description = learner.description();
+    before.options = trainer.options();
+    before.config_toml = trainer.options().to_toml();
+    before.state = trainer.state();
+    for (auto& [name, tensor] : learner.model().state_dict()) before.weights[name] = tensor.clone();
+  }
+  Trainer& trainer;
+  Index step;
+  ReplayedStep& result;
+};
+
 }  // namespace
 
 ReplayedStep replay_step(const std::string& folder, Index step) {
@@ -90,19 +109,10 @@ ReplayedStep replay_step(const std::string& folder, Index step) {
   Trainer trainer(options, *learner, std::move(from));
   ReplayedStep result;
   result.from = trainer.state().step;
+  BeforeStep before(trainer, step, result);
   try {
-    auto replayed = trainer.replay(step, [&](Index first, Index end) {
-      result.samples = samples_of(*learner, trainer.state(), options.shards, first, end);
-      Checkpoint& before = result.before;
-      before.kind = learner->kind();
-      before.description = learner->description();
-      before.options = options;
-      before.config_toml = options.to_toml();
-      before.state = trainer.state();
-      for (auto& [name, tensor] : learner->model().state_dict())
-        before.weights[name] = tensor.clone();
-    });
-    result.loss = replayed.loss;
+    const StepReport replayed = trainer.replay(step, {&before});
+    result.loss = replayed.sums.per_target().kl;
     result.gradient_norm = replayed.gradient_norm;
   } catch (const NonFiniteError&) {
     if (result.samples.empty()) throw;

@@ -132,11 +132,11 @@ class MaskedLearner final : public SentenceLearner {
     return lines;
   }
 
-  Var loss(Split split, Index batch, Index step, Measures& sums) override {
+  MeasuredLoss loss(Split split, Index batch, Index step) override {
     key_ = split == Split::Train ? generator().next()
                                  : RandomKey{0x6d61736bu, static_cast<std::uint64_t>(batch)};
     if (split == Split::Train) drawn_[batch] = key_;
-    return SentenceLearner::loss(split, batch, step, sums);
+    return SentenceLearner::loss(split, batch, step);
   }
   Var probe(Index i) override {
     key_ = {0x70726f62u, static_cast<std::uint64_t>(i)};
@@ -173,10 +173,8 @@ class MaskedLearner final : public SentenceLearner {
     const auto& pair = train_.pairs[static_cast<std::size_t>(rows(Split::Train, batch)[i])];
     const Index length = std::ssize(pair.source) + 1;  // and </s>
     const Index count = std::ssize(chosen);
-    Measures ignored;
     return masked_loss({slice(slice(m.ids, 0, row, row + 1), 1, 0, length).contiguous(),
-                        from_vector(chosen, {count}), from_vector(its_targets, {count})},
-                       ignored);
+                        from_vector(chosen, {count}), from_vector(its_targets, {count})});
   }
 
   std::string describe(const Measures& m) const override {
@@ -233,8 +231,8 @@ class MaskedLearner final : public SentenceLearner {
   TrainingSample sample(Index row) const override {
     return {.sentence = train_.text[static_cast<std::size_t>(row)]};
   }
-  Var rows_loss(Split split, const Rows& rows, Index /*step*/, Measures& sums) override {
-    return masked_loss(masked(padded_ids(pairs(split), rows), key_), sums);
+  MeasuredLoss rows_loss(Split split, const Rows& rows, Index /*step*/) override {
+    return masked_loss(masked(padded_ids(pairs(split), rows), key_));
   }
   // (B, S) ids, tokens hidden as the key says.
   Masked masked(const Tensor& ids, RandomKey key) const {
@@ -244,9 +242,9 @@ class MaskedLearner final : public SentenceLearner {
   Masked masked_batch(Index batch) const {
     return masked(padded_ids(train_.pairs, rows(Split::Train, batch)), drawn_.at(batch));
   }
-  Var masked_loss(const Masked& m, Measures& sums) {
+  MeasuredLoss masked_loss(const Masked& m) {
     Var logits = (*model_)(m.ids, m.chosen);  // (M, V)
-    return classes_loss(logits, m.targets, options_.label_smoothing, kPad, sums);
+    return classes_loss(logits, m.targets, options_.label_smoothing, kPad);
   }
 
   RandomKey key_;                     // of the loss under way

@@ -201,7 +201,7 @@ class LanguageLearner final : public Learner {
     return sample;
   }
 
-  Var rows_loss(Split split, const Rows& starts, Index /*step*/, Measures& sums) override {
+  MeasuredLoss rows_loss(Split split, const Rows& starts, Index /*step*/) override {
     const std::vector<Index>& text = tokens(split);
     const Index rows = std::ssize(starts), length = row_targets(split, starts[0]);
     std::vector<Index> in, out;
@@ -210,9 +210,8 @@ class LanguageLearner final : public Learner {
       out.insert(out.end(), text.begin() + start + 1, text.begin() + start + 1 + length);
     }
     Var logits = (*model_)(from_vector(in, {rows, length}));
-    return sums.take(
-        label_smoothing_loss(reshape(logits, {-1, logits.size(-1)}),  // (B, T, V) -> (B·T, V)
-                             from_vector(out, {rows * length}), options_.label_smoothing, kPad));
+    return label_smoothing_loss(reshape(logits, {-1, logits.size(-1)}),  // (B, T, V) -> (B·T, V)
+                                from_vector(out, {rows * length}), options_.label_smoothing, kPad);
   }
 
   TokenizerPtr tokenizer_;

@@ -207,7 +207,7 @@ class ImageLearner final : public Learner {
         .image = set.files.empty() ? fmt::format("{}:{}", options_.images, image) : set.files[at]};
   }
 
-  Var rows_loss(Split split, const Rows& rows, Index /*step*/, Measures& sums) override {
+  MeasuredLoss rows_loss(Split split, const Rows& rows, Index /*step*/) override {
     const Part& p = part(split);
     Rows at, numbers;
     for (Index row : rows) {
@@ -220,7 +220,7 @@ class ImageLearner final : public Learner {
       images = augment(images, movement, generator().next());
     Var logits = (*model_)(Var(images.to(model_->pixel_mean.dtype())));  // (B, classes)
     return classes_loss(logits, from_vector(numbers, {std::ssize(numbers)}),
-                        options_.label_smoothing, -1, sums);
+                        options_.label_smoothing, -1);
   }
 
   void read_images() {

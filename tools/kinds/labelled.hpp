@@ -105,7 +105,7 @@ class LabelLearner : public SentenceLearner {
     return {.sentence = train_.text[static_cast<std::size_t>(row)],
             .label = fmt::format("{}", fmt::join(names, " "))};
   }
-  Var rows_loss(Split split, const Rows& rows, Index /*step*/, Measures& sums) override {
+  MeasuredLoss rows_loss(Split split, const Rows& rows, Index /*step*/) override {
     Tensor ids = padded_ids(pairs(split), rows);
     Rows places, numbers;  // of the labelled tokens among the B·S, and their labels
     for (std::size_t b = 0; b < rows.size(); ++b)
@@ -120,7 +120,7 @@ class LabelLearner : public SentenceLearner {
     if (logits.rank() == 3)       // (B, S, C) -> (B·S, C) -> (N, C)
       logits = index_select(reshape(logits, {ids.numel(), labels_.size()}), 0,
                             from_vector(places, {count}));
-    return classes_loss(logits, from_vector(numbers, {count}), options_.label_smoothing, -1, sums);
+    return classes_loss(logits, from_vector(numbers, {count}), options_.label_smoothing, -1);
   }
 };
 

@@ -10,32 +10,6 @@
 
 namespace glim {
 
-double Measures::perplexity() const { return std::exp(nll); }
-
-double Measures::accuracy() const {
-  return static_cast<double>(correct) / static_cast<double>(std::max<Index>(tokens, 1));
-}
-
-Measures& Measures::operator+=(const Measures& more) {
-  kl += more.kl;
-  smoothed_ce += more.smoothed_ce;
-  nll += more.nll;
-  tokens += more.tokens;
-  correct += more.correct;
-  auxiliary += more.auxiliary;
-  return *this;
-}
-
-Measures Measures::per_target() const {
-  auto n = static_cast<double>(std::max<Index>(tokens, 1));
-  Measures mean = *this;
-  mean.kl /= n;
-  mean.smoothed_ce /= n;
-  mean.nll /= n;
-  mean.auxiliary /= n;
-  return mean;
-}
-
 std::string Learner::describe(const Measures& m) const {
   return fmt::format("KL {:.4f}  CE {:.4f}  NLL {:.4f}  perplexity {:.3f}", m.kl, m.smoothed_ce,
                      m.nll, m.perplexity());
@@ -51,10 +25,11 @@ void Learner::add_choices(std::vector<std::string>& lines) const {
   lines.insert(lines.end(), notes_.begin(), notes_.end());
 }
 
-Var classes_loss(const Var& logits, const Tensor& target, double label_smoothing, Index pad,
-                 Measures& sums) {
-  sums.correct += static_cast<Index>(sum(equal(argmax(logits.value(), -1), target)).item());
-  return sums.take(label_smoothing_loss(logits, target, label_smoothing, pad));
+MeasuredLoss classes_loss(const Var& logits, const Tensor& target, double label_smoothing,
+                          Index pad) {
+  MeasuredLoss measured = label_smoothing_loss(logits, target, label_smoothing, pad);
+  measured.sums.correct = static_cast<Index>(sum(equal(argmax(logits.value(), -1), target)).item());
+  return measured;
 }
 
 double class_criterion(const Measures& m) {
@@ -102,8 +77,7 @@ BatchSize Learner::size(Split split, Index batch) const {
 
 Var Learner::probe(Index i) {
   const Split split = probe_count(Split::Valid) > 0 ? Split::Valid : Split::Train;
-  Measures ignored;
-  return rows_loss(split, {i * probe_count(split) / kProbes}, 0, ignored);
+  return rows_loss(split, {i * probe_count(split) / kProbes}, 0);
 }
 
 std::vector<TrainingSample> Learner::samples(Index batch) const {
@@ -113,8 +87,7 @@ std::vector<TrainingSample> Learner::samples(Index batch) const {
 }
 
 Var Learner::sample_loss(Index batch, std::size_t i) {
-  Measures ignored;
-  return rows_loss(Split::Train, {rows(Split::Train, batch)[i]}, 0, ignored);
+  return rows_loss(Split::Train, {rows(Split::Train, batch)[i]}, 0);
 }
 
 Probed probe_inside(Learner& learner) {
@@ -132,7 +105,7 @@ Measures measure_validation(Learner& learner, Index step, const Processes& proce
   processes.together([&] {
     auto to = mine.begin();
     for (Index i = processes.rank(); i < batches; i += p)
-      learner.loss(Split::Valid, i, step, *to++);
+      *to++ = learner.loss(Split::Valid, i, step).sums;
   });
   const std::vector<Measures> all = processes.gather(mine);
   Measures total;

@@ -24,21 +24,7 @@ namespace glim {
 
 enum class Split { Train, Valid };
 
-// Measurements summed over the targets, or their means. The learner defines a target: a token, a label.
-struct Measures : LossSums {
-  Index correct = 0;     // targets whose likeliest prediction is right, where the learner counts
-  double auxiliary = 0;  // of further losses, added to the one that is trained
-  // Takes a loss's sums, and gives the loss.
-  Var take(const MeasuredLoss& measured) {
-    LossSums::operator=(measured.sums);
-    return measured.loss;
-  }
-  double perplexity() const;  // of means: e^nll
-  double accuracy() const;    // of sums or means
-  Measures& operator+=(const Measures& more);
-  Measures per_target() const;
-};
-
+// The learner defines a target: a token, a label.
 struct BatchSize {
   Index samples = 0, targets = 0;
 };
@@ -79,10 +65,9 @@ class Learner {
   // b · shards to (b + 1) · shards - 1. A part may be empty.
   Index begin(Split split, Index epoch);
   BatchSize size(Split split, Index batch) const;
-  // The loss summed over the targets of a batch, on the open tape, after `step` updates; `sums`
-  // receives its measurements. The model is in train() or eval().
-  virtual Var loss(Split split, Index batch, Index step, Measures& sums) {
-    return rows_loss(split, rows(split, batch), step, sums);
+  // The loss of a batch, on the open tape, after `step` updates. The model is in train() or eval().
+  virtual MeasuredLoss loss(Split split, Index batch, Index step) {
+    return rows_loss(split, rows(split, batch), step);
   }
 
   // The loss of one sample of a small fixed set, 0 <= i < kProbes, by itself and so without padding:
@@ -120,7 +105,7 @@ class Learner {
   virtual std::vector<Rows> draw(Split split, Index epoch) const = 0;
   virtual Index row_targets(Split, Index /*row*/) const { return 1; }
   // As loss(), of these rows as one batch.
-  virtual Var rows_loss(Split split, const Rows& rows, Index step, Measures& sums) = 0;
+  virtual MeasuredLoss rows_loss(Split split, const Rows& rows, Index step) = 0;
   // Rows 0 to count - 1 can be probed.
   virtual Index probe_count(Split split) const = 0;
   virtual TrainingSample sample(Index row) const = 0;
@@ -144,8 +129,8 @@ class Learner {
 };
 
 // The loss of logits (N, C) for the classes in `target`, which are not `pad`. Counts those that are right.
-Var classes_loss(const Var& logits, const Tensor& target, double label_smoothing, Index pad,
-                 Measures& sums);
+MeasuredLoss classes_loss(const Var& logits, const Tensor& target, double label_smoothing,
+                          Index pad);
 
 // The criterion of classes: fewer errors, and of as many the lower NLL. Of means.
 double class_criterion(const Measures& m);

@@ -110,10 +110,7 @@ void read_pair(Example& e, const ExampleOptions& options, BuildPairModel* build)
       trained, loaded, generated_corpus("the sentence pair", {std::move(pair)}));
   learner->begin(Split::Valid, 0);
   e.module = {learner, &learner->model()};
-  e.summed_loss = [learner] {
-    Measures ignored;
-    return learner->loss(Split::Valid, 0, 0, ignored);
-  };
+  e.summed_loss = [learner] { return learner->loss(Split::Valid, 0, 0).loss; };
 }
 
 }  // namespace glim

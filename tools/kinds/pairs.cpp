@@ -121,7 +121,7 @@ TrainingSample TranslationLearner::sample(Index row) const {
   return {.sentence = pair.source, .translation = pair.target};
 }
 
-Var TranslationLearner::rows_loss(Split split, const Rows& rows, Index step, Measures& sums) {
+MeasuredLoss TranslationLearner::rows_loss(Split split, const Rows& rows, Index step) {
   const Batch b = make_batch(pairs(split), rows);
   SourceBatch source(b.source);
   Tensor target_out = reshape(b.target_out, {-1});
@@ -141,21 +141,19 @@ Var TranslationLearner::rows_loss(Split split, const Rows& rows, Index step, Mea
   TeacherForced taught = model_->teach(source, b.target_in, teach);
   // (B, T, ·) -> (B·T, ·)
   auto flat = [](const Var& v) { return reshape(v, {-1, v.size(-1)}); };
-  Var loss;
-  if (taught.head)
-    loss = sums.take(linear_label_smoothing_loss(flat(taught.hidden), taught.head->weight,
-                                                 taught.head->bias, target_out,
-                                                 options_.label_smoothing, model_->pad()));
-  else
-    loss = sums.take(label_smoothing_loss(flat(taught.logits), target_out, options_.label_smoothing,
-                                          model_->pad()));
+  MeasuredLoss measured =
+      taught.head
+          ? linear_label_smoothing_loss(flat(taught.hidden), taught.head->weight, taught.head->bias,
+                                        target_out, options_.label_smoothing, model_->pad())
+          : label_smoothing_loss(flat(taught.logits), target_out, options_.label_smoothing,
+                                 model_->pad());
   auto also = [&](const Var& more) {
-    sums.auxiliary += more.item();
-    loss = add(loss, more);
+    measured.sums.auxiliary += more.item();
+    measured.loss = add(measured.loss, more);
   };
   if (taught.auxiliary.defined()) also(taught.auxiliary);
   if (teach.need_attention) also(guided(taught, b));
-  return loss;
+  return measured;
 }
 
 Var TranslationLearner::guided(const TeacherForced& taught, const Batch& b) const {

@@ -80,7 +80,7 @@ class TranslationLearner final : public Learner {
   Index row_targets(Split split, Index row) const override {  // with </s>
     return std::ssize(pairs(split)[static_cast<std::size_t>(row)].target) + 1;
   }
-  Var rows_loss(Split split, const Rows& rows, Index step, Measures& sums) override;
+  MeasuredLoss rows_loss(Split split, const Rows& rows, Index step) override;
   Index probe_count(Split split) const override { return std::ssize(pairs(split)); }
   TrainingSample sample(Index row) const override;
   void number_copies();

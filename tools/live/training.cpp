@@ -51,7 +51,7 @@ nlohmann::json train_in_page(const nlohmann::json& request) {
   if (!run) throw StateError("train", "no run has begun");
   std::atomic<bool> stop = false;
   Some some(request.at("updates").get<int>(), stop);
-  const bool over = run->trainer->run(some, stop);
+  const bool over = run->trainer->run({&some}, stop);
   return {{"steps", some.steps}, {"tried", some.tried}, {"over", over}};
 }
 

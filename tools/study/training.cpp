@@ -25,7 +25,7 @@ StudyRun train_for_study(TrainOptions options) {
   std::atomic<bool> never{false};
   try {
     Trainer trainer(options, *run.learner, options.to_toml());
-    trainer.run(observer, never);
+    trainer.run({&observer}, never);
     run.valid = observer.valid;
   } catch (const NonFiniteError&) {
     run.learner.reset();

@@ -13,14 +13,27 @@
 namespace glim {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainState, step, epoch, batch, samples, tokens, best, best_step,
-                                   validations, bad_validations, seed, stream, epoch_kl, epoch_ce,
-                                   epoch_nll, epoch_tokens, finished, data)
+                                   validations, bad_validations, seed, stream, finished, data)
 
-std::string TrainState::to_json() const { return nlohmann::json(*this).dump(); }
+std::string TrainState::to_json() const {
+  nlohmann::json j(*this);
+  j["epoch_kl"] = epoch_sums.kl;
+  j["epoch_ce"] = epoch_sums.smoothed_ce;
+  j["epoch_nll"] = epoch_sums.nll;
+  j["epoch_tokens"] = epoch_sums.tokens;
+  return j.dump();
+}
 
 TrainState TrainState::from_json(const std::string& text, const std::string& where) {
   return read_json(text, TrainState{}.to_json(), where, "training state",
-                   [](const nlohmann::json& j) { return j.get<TrainState>(); });
+                   [](const nlohmann::json& j) {
+                     auto state = j.get<TrainState>();
+                     state.epoch_sums = {.kl = j.at("epoch_kl"),
+                                         .smoothed_ce = j.at("epoch_ce"),
+                                         .nll = j.at("epoch_nll"),
+                                         .tokens = j.at("epoch_tokens")};
+                     return state;
+                   });
 }
 
 std::map<Index, std::string> steps_to_return_to(const std::string& folder) {

@@ -18,6 +18,7 @@
 #include <map>
 #include <string>
 
+#include "autograd/measures.hpp"
 #include "models/pipeline/model_file.hpp"
 #include "tools/kinds/options.hpp"
 
@@ -32,9 +33,7 @@ struct TrainState {
   double best = 0;                // Learner::criterion; meaningless before the first
   Index best_step = 0, validations = 0, bad_validations = 0;
   Index seed = 0, stream = 0;  // of generator()
-  // Sums over the epoch under way.
-  double epoch_kl = 0, epoch_ce = 0, epoch_nll = 0;
-  Index epoch_tokens = 0;
+  Measures epoch_sums;         // over the epoch under way
   bool finished = false;
   std::string data;  // Learner::fingerprint
 

@@ -4,17 +4,25 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "tensor/clock.hpp"
 #include "tensor/io/atomic_file.hpp"
 
 namespace glim {
 
-void Profile::add(const Tape& tape, const OpTimes& times, double seconds) {
-  batches_ += seconds;
+void Profile::tape_begins(Tape& tape) {
+  if (!measures()) return;
+  start_ = seconds_now();
+  times_.emplace(tape);
+}
+
+void Profile::tape_ends(Tape& tape) {
+  if (!times_) return;
+  batches_ += seconds_now() - start_;
   int number = 0;
   for (const Node& n : tape.nodes()) {
     int i = number++;
     if (n.leaf) continue;
-    const Timing time = times.of(i);
+    const Timing time = times_->of(i);
     std::string module = tape.path(i);  // "decoder.layers.1.self_attn.linear"
     auto dot = module.rfind('.');
     module = dot == std::string::npos ? "(none)" : module.substr(0, dot);
@@ -30,13 +38,20 @@ void Profile::add(const Tape& tape, const OpTimes& times, double seconds) {
       trace_.push_back(
           {std::string(n.name), module, "backward", time.backward_start, time.backward_seconds});
   }
+  times_.reset();
 }
 
-void Profile::add_optimizer(double start, double seconds) {
+void Profile::gradients_ready(Index) { start_ = seconds_now(); }
+
+void Profile::stepped(const StepReport&) {
+  const bool measured = measures();
+  ++seen_;
+  if (!measured) return;
+  const double seconds = seconds_now() - start_;
   optimizer_ += seconds;
-  ++updates_;
-  trace_.push_back({"optimizer", "", "optimizer", start, seconds});
+  trace_.push_back({"optimizer", "", "optimizer", start_, seconds});
   last_ = std::exchange(trace_, {});
+  if (++updates_ == wanted_) done_(*this);
 }
 
 std::string Profile::rows(const char* title, const std::map<std::string, Times>& times,

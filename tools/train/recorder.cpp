@@ -1,6 +1,7 @@
 #include "tools/train/recorder.hpp"
 
 #include <cmath>
+#include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +9,7 @@
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tools/measure/attention_statistics.hpp"
+#include "tools/train/trainer.hpp"
 
 namespace glim {
 namespace {
@@ -83,7 +85,8 @@ std::string StepRecorder::head(const Probed& probed) const {
   return h.dump();
 }
 
-void StepRecorder::before_update() {
+void StepRecorder::gradients_ready(Index step) {
+  if (!due(step)) return;
   for (ModuleParts& m : modules_) {
     bool any = false;
     m.old.clear();
@@ -99,7 +102,9 @@ void StepRecorder::before_update() {
   }
 }
 
-void StepRecorder::after_update(Index step, double rate, double loss) {
+void StepRecorder::stepped(const StepReport& r) {
+  if (!due(r.step)) return;
+  const double loss = r.sums.per_target().kl;
   std::vector<double> ratios;
   for (ModuleParts& m : modules_) {
     double change = 0, size = 0;
@@ -114,7 +119,7 @@ void StepRecorder::after_update(Index step, double rate, double loss) {
   lines_->write(fmt::format(
       R"({{"step":{},"rate":{},"loss":{},"gradient_norm":{},"update_ratio":{},"rms":{},)"
       R"("similarity":{},"entropy":{},"saturation":{},"distance":{}}})",
-      step, json_number(rate), std::isfinite(loss) ? fmt::format("{}", loss) : "null",
+      r.step, json_number(r.rate), std::isfinite(loss) ? fmt::format("{}", loss) : "null",
       array(each(modules_, [](const ModuleParts& m) { return m.gradient_norm; })), array(ratios),
       array(each(probed.layers, [](const ProbedLayer& l) { return l.rms; })),
       array(each(probed.layers, [](const ProbedLayer& l) { return l.similarity; })),
@@ -123,8 +128,51 @@ void StepRecorder::after_update(Index step, double rate, double loss) {
       arrays(probed.attention, [](const ProbedAttention& a) { return a.distance; })));
 }
 
-void StepRecorder::stopped(Index step, const std::string& why) {
+void StepRecorder::failed(Index step, const std::string& why) {
   lines_->write(nlohmann::ordered_json{{"step", step}, {"stopped", why}}.dump());
+}
+
+namespace {
+
+class RunRecorder final : public StepRecorder {
+ public:
+  RunRecorder(Trainer& trainer, const std::string& path)
+      : StepRecorder(path, trainer.learner(),
+                     log_interval(trainer.options().record_every, trainer.total_steps()),
+                     trainer.state().step, trainer.total_steps()),
+        trainer_(trainer) {
+    // Weights and both moments, in bytes.
+    double each = 3.0 * static_cast<double>(trainer.learner().model().parameter_count()) *
+                  (trainer.options().precision == "float64" ? 8 : 4);
+    auto most = static_cast<Index>(std::min(16.0, 1e9 / each));
+    return_every_ = most > 0 ? (trainer.total_steps() + most - 1) / most : 0;
+    if (trainer.state().step == 0) save_when_due(0);
+  }
+  void stepped(const StepReport& r) override {
+    StepRecorder::stepped(r);
+    save_when_due(r.step);
+  }
+
+ private:
+  void save_when_due(Index step) {
+    if (return_every_ > 0 && step % return_every_ == 0)
+      trainer_.save(fmt::format("step-{}.safetensors", step), true);
+  }
+  Trainer& trainer_;
+  Index return_every_ = 0;  // steps between the checkpoints to return to; 0: none
+};
+
+}  // namespace
+
+std::unique_ptr<TrainObserver> recorder_of(Trainer& trainer) {
+  namespace fs = std::filesystem;
+  const TrainOptions& o = trainer.options();
+  const fs::path path = fs::path(o.out) / "recording.jsonl";
+  if (trainer.state().step == 0)  // an earlier run's
+    for (const auto& [step, file] : steps_to_return_to(o.out)) fs::remove(file);
+  if (o.record) return std::make_unique<RunRecorder>(trainer, path.string());
+  if (trainer.state().step == 0) fs::remove(path);
+  return nullptr;
 }
 
 }  // namespace glim

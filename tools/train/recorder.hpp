@@ -6,7 +6,7 @@
 //     update_ratio    ‖Δw‖ / ‖w‖, w before the step
 //   of each layer and attention head, after the step: tools/measure/probe.hpp
 //
-// The first step is recorded, then every step that `every` divides. A run ends in the same weights with and
+// It is an observer of a run. The first step is recorded, then every step that `every` divides. A run ends in the same weights with and
 // without recording. At the recorded steps it costs a copy of the weights and a forward pass of a few
 // samples, at the others nothing.
 //
@@ -35,10 +35,13 @@
 #include "tools/kinds/learner.hpp"
 #include "tools/measure/probe.hpp"
 #include "tools/train/json_lines.hpp"
+#include "tools/train/observer.hpp"
 
 namespace glim {
 
-class StepRecorder {
+class Trainer;
+
+class StepRecorder : public TrainObserver {
  public:
   static constexpr Index kMostBytes = 256'000'000;
 
@@ -47,12 +50,9 @@ class StepRecorder {
                Index total_steps);
 
   bool due(Index step) const { return step == 1 || step % every_ == 0; }
-  // Around a step that is due: with the gradients there and the weights still old, then with the
-  // weights new.
-  void before_update();
-  void after_update(Index step, double rate, double loss);
-  // The record of a step that cannot be made.
-  void stopped(Index step, const std::string& why);
+  void gradients_ready(Index step) override;
+  void stepped(const StepReport& report) override;
+  void failed(Index step, const std::string& why) override;
 
  private:
   struct ModuleParts {
@@ -68,5 +68,9 @@ class StepRecorder {
   std::vector<ModuleParts> modules_;
   std::unique_ptr<JsonLines> lines_;
 };
+
+// The recorder of a run that has not begun, in OUT/recording.jsonl, if its options say so. It also keeps checkpoints to
+// return to, OUT/step-N.safetensors: 17 from the beginning to the end, fewer where they would take more than 1 GB.
+std::unique_ptr<TrainObserver> recorder_of(Trainer& trainer);
 
 }  // namespace glim

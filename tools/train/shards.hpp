@@ -1,31 +1,35 @@
-// The gradients of the parts of a batch, added up in one tree for any number of processes:
+// The parts of a batch, and the processes that have equal numbers of neighbouring parts: asked for the gradient of the
+// batch, they are one, and their number does not change a bit of it (processes.md). It is added up in one tree:
 //
 //   ((g_0 + g_1) + (g_2 + g_3)) + …         of a power of two of parts
 //
-// Processes have equal numbers of neighbouring parts; the levels above theirs are Processes::sum. A trained
-// parameter that a part leaves without a gradient has zeros there.
+// The levels above those of a process are Processes::sum. A trained parameter that a part leaves without a gradient
+// has zeros there.
 #pragma once
 
-#include <vector>
-
+#include "autograd/measures.hpp"
 #include "autograd/var.hpp"
+#include "tensor/function_ref.hpp"
 #include "tools/common/processes.hpp"
 
 namespace glim {
 
-class ShardGradients {
+class Shards {
  public:
-  explicit ShardGradients(NamedParameters parameters) : parameters_(std::move(parameters)) {}
-  // Takes the gradient of the next part out of the parameters.
-  void take();
-  // Replaces each by its sum over all processes.
-  void give(const Processes& processes);
+  // `count` parts, a multiple of the processes.
+  Shards(NamedParameters parameters, Index count, const Processes& of = {})
+      : processes(of), count_(count), parameters_(std::move(parameters)) {}
+
+  // Calls `backward` for each part of this process: it leaves the part's gradient in the parameters and returns what
+  // it measured. Afterwards they have the sum over all parts of all processes, and generator() goes on after the
+  // part that drew most. Returns the sum of all measures.
+  Measures sum(FunctionRef<Measures(Index part)> backward) const;
+
+  const Processes processes;
 
  private:
+  Index count_;
   NamedParameters parameters_;
-  Index taken_ = 0;
-  // Sums of 2^k parts that wait for the next 2^k, one for each digit 1 of `taken_` in binary.
-  std::vector<std::vector<Tensor>> waiting_;
 };
 
 }  // namespace glim

@@ -17,9 +17,7 @@ Measures training_loss(Learner& learner, Index shards) {
   const Index parts = learner.begin(Split::Train, 0) * shards;
   for (Index i = 0; i < parts && i < kBatches * shards; ++i) {
     if (learner.size(Split::Train, i).samples == 0) continue;
-    Measures batch;
-    learner.loss(Split::Train, i, 0, batch);
-    sums += batch;
+    sums += learner.loss(Split::Train, i, 0).sums;
   }
   return sums.per_target();
 }

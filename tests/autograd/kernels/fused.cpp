@@ -213,9 +213,9 @@ TEST_CASE("one node each, and errors that name the operands", "[fused]") {
 TEST_CASE("the loss's measures are those of the composition", "[fused]") {
   Var logits(random({6, 9}));
   Tensor target = from_vector(std::vector<Index>{1, 0, 8, 3, 0, 2}, {6});
-  LossSums fused = label_smoothing_loss(logits, target, 0.1, 0).sums;
+  Measures fused = label_smoothing_loss(logits, target, 0.1, 0).sums;
   UseForm use(OpForm::Explicit);
-  LossSums plain = label_smoothing_loss(logits, target, 0.1, 0).sums;
+  Measures plain = label_smoothing_loss(logits, target, 0.1, 0).sums;
   CHECK(fused.tokens == 4);
   CHECK(plain.tokens == 4);
   CHECK(fused.kl == Approx(plain.kl).epsilon(1e-12));

@@ -19,6 +19,7 @@
 #include "tests/small_transformer.hpp"
 #include "tools/inspect/debugger/debugger.hpp"
 #include "tools/kinds/kind.hpp"
+#include "tools/train/recorder.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace glim {
@@ -63,13 +64,12 @@ void train_and_translate(const Folder& folder) {
   o.record = true;
   o.out = folder.path.string();
   fs::create_directories(folder.path);
-  TrainObserver nobody;
   const std::atomic<bool> go_on{false};
   {
     auto learner = make_learner(o);
     Trainer trainer(o, *learner, o.to_toml());
-    trainer.record();
-    trainer.run(nobody, go_on);
+    const auto recorder = recorder_of(trainer);
+    trainer.run({recorder.get()}, go_on);
   }
   {
     const std::string last = (folder.path / "last.safetensors").string();
@@ -77,7 +77,7 @@ void train_and_translate(const Folder& folder) {
     o.max_steps = 16;
     auto learner = make_learner(o, &from);
     Trainer trainer(o, *learner, std::move(from));
-    trainer.run(nobody, go_on);
+    trainer.run({}, go_on);
   }
   Translator(o.out).translate({"3 4 5", "", "6 7 3 4"},
                               {.beam = 4, .n_best = 2, .alignments = true});

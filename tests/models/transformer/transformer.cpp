@@ -206,7 +206,7 @@ TEST_CASE("the first loss is near ln V", "[transformer]") {
   Tensor targets = random_integers({4 * 32}, 3, 400, {1, 1});
   Var logits =
       model(random_integers({4, 32}, 3, 11, {1, 2}), random_integers({4, 32}, 3, 400, {1, 3}));
-  LossSums sums = label_smoothing_loss(reshape(logits, {-1, 400}), targets, 0, 0).sums;
+  Measures sums = label_smoothing_loss(reshape(logits, {-1, 400}), targets, 0, 0).sums;
   CHECK(std::abs(sums.nll / 128 - std::log(400.0)) < 0.1);
 }
 

@@ -31,8 +31,7 @@ Seen read_all(Learner& learner, Split split, Index epoch) {
   learner.model().train(split == Split::Train);
   seen.batches = learner.begin(split, epoch);
   for (Index b = 0; b < seen.batches; ++b) {
-    Measures sums;
-    learner.loss(split, b, 0, sums);
+    const Measures sums = learner.loss(split, b, 0).sums;
     CHECK(sums.tokens == learner.size(split, b).targets);
     seen.targets += sums.tokens;
     seen.nll += sums.nll;
@@ -218,8 +217,7 @@ TEST_CASE("a batch's loss is the sum of its samples' losses", "[learners]") {
     learner->model().eval();
     const Index batches = learner->begin(Split::Train, 0);
     for (Index b = 0; b < batches; ++b) {
-      Measures sums;
-      const double whole = learner->loss(Split::Train, b, 0, sums).item();
+      const double whole = learner->loss(Split::Train, b, 0).item();
       const auto samples = learner->samples(b);
       REQUIRE(std::ssize(samples) == learner->size(Split::Train, b).samples);
       double parts = 0;
@@ -308,9 +306,7 @@ TEST_CASE("positions and shared projections reach the model of every kind", "[le
       learner->model().eval();
       generator().set_state(1, 50);
       learner->begin(Split::Train, 0);
-      Measures sums;
-      learner->loss(Split::Train, 0, 0, sums);
-      return Made{sums.nll, learner->model().parameter_count()};
+      return Made{learner->loss(Split::Train, 0, 0).sums.nll, learner->model().parameter_count()};
     };
     const Made usual = made("sinusoidal", 10000, false), other = made("sinusoidal", 50, false),
                none = made("none", 10000, false);

@@ -42,10 +42,10 @@ struct Stopping final : Learner {
   }
   Index probe_count(Split) const override { return kProbes; }
   TrainingSample sample(Index row) const override { return learner->samples(row).at(0); }
-  Var rows_loss(Split split, const Rows& rows, Index step, Measures& sums) override {
-    const Var y = learner->loss(split, rows.at(0), step, sums);
+  MeasuredLoss rows_loss(Split split, const Rows& rows, Index step) override {
+    const MeasuredLoss y = learner->loss(split, rows.at(0), step);
     if (Tape* tape = Tape::current(); tape && step + 1 == within)
-      hook.emplace(*tape, y, [this](const Var& g) {
+      hook.emplace(*tape, y.loss, [this](const Var& g) {
         *stop = true;
         return g;
       });
@@ -85,7 +85,7 @@ Stopped run(const TrainOptions& o, Stopping& learner, Trainer& trainer, Index wi
   observer.after = after;
   learner.within = within;
   learner.stop = &stop;
-  const bool done = trainer.run(observer, stop);
+  const bool done = trainer.run({&observer}, stop);
   CHECK(load_checkpoint(o.out + "/last.safetensors").state.step == trainer.state().step);
   return {done, trainer.state()};
 }

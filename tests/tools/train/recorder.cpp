@@ -134,8 +134,7 @@ TEST_CASE("the recorder writes ‖g‖ and ‖Δw‖/‖w‖ of each module", "[
   CHECK_FALSE(recorder.due(2));
   learner->begin(Split::Train, 0);
   Tape tape;
-  Measures sums;
-  tape.backward(learner->loss(Split::Train, 0, 0, sums));
+  tape.backward(learner->loss(Split::Train, 0, 0));
   NamedParameters wanted;
   for (auto& [name, p] : learner->model().named_parameters())
     if (name.starts_with("encoder.layers.1.linear1.")) wanted.emplace_back(name, p);
@@ -143,13 +142,18 @@ TEST_CASE("the recorder writes ‖g‖ and ‖Δw‖/‖w‖ of each module", "[
   double norm = gradient_norm(wanted);
   double size = std::sqrt(sum_of_squares(wanted[0].second.value()) +
                           sum_of_squares(wanted[1].second.value()));
-  recorder.before_update();
+  recorder.gradients_ready(20);
   SgdOptions o;
   o.momentum = 0;
   Sgd sgd(learner->model().named_parameters(), o);
   sgd.set_rate(0.01);
   sgd.step();
-  recorder.after_update(20, 0.01, 3.5);
+  recorder.gradients_ready(21);  // not due
+  StepReport report;
+  report.sums = {.kl = 7, .tokens = 2};
+  report.rate = 0.01;
+  report.step = 20;
+  recorder.stepped(report);
   auto lines = lines_of(file.path);
   REQUIRE(lines.size() == 2);
   CHECK(lines[0]["glim_recording"] == 1);

@@ -46,7 +46,7 @@ StateDict trained(TrainOptions o, Index shards, Index accumulate) {
   o.out = folder.path() + "-model";
   auto learner = make_learner(o);
   Trainer trainer(o, *learner, "");
-  for (Index step = 1; step <= o.max_steps; ++step) trainer.replay(step, [](Index, Index) {});
+  for (Index step = 1; step <= o.max_steps; ++step) trainer.replay(step, {});
   StateDict weights;
   for (const auto& [name, tensor] : learner->model().state_dict()) weights[name] = tensor.clone();
   return weights;

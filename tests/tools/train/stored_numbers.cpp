@@ -91,8 +91,7 @@ void resume(const std::string& folder) {
   check(o);
   auto learner = make_learner(o, &c);
   Trainer trainer(o, *learner, std::move(c));
-  TrainObserver nobody;
-  trainer.run(nobody, true);
+  trainer.run({}, true);
 }
 
 void use(const std::string& kind, const std::string& file) {
@@ -126,8 +125,7 @@ TEST_CASE("a number of a checkpoint that cannot be is refused, and indexes nothi
   {
     auto learner = make_learner(o);
     Trainer trainer(o, *learner, "");
-    TrainObserver nobody;
-    trainer.run(nobody, true);
+    trainer.run({}, true);
   }
   std::string file = folder.file("last.safetensors");
   const SafeTensors sound = read_safetensors(file);
@@ -167,8 +165,7 @@ TEST_CASE("a checkpoint's place in an epoch is within the epoch", "[checkpoint]"
   TrainOptions o = tiny("transformer", folder);
   auto learner = make_learner(o);
   Trainer trainer(o, *learner, "");
-  TrainObserver nobody;
-  trainer.run(nobody, true);
+  trainer.run({}, true);
   std::string file = folder.file("last.safetensors");
   Checkpoint c = load_checkpoint(file);
   Index batches = learner->begin(Split::Train, c.state.epoch);
@@ -226,8 +223,7 @@ TEST_CASE("a model larger than its file is refused before it is built", "[checkp
   {
     auto learner = make_learner(o);
     Trainer trainer(o, *learner, "");
-    TrainObserver nobody;
-    trainer.run(nobody, true);
+    trainer.run({}, true);
   }
   const std::string file = folder.file("last.safetensors");
   SafeTensors stored = read_safetensors(file);

@@ -25,6 +25,8 @@
 #include "tools/kinds/presets.hpp"
 #include "tools/train/json_lines.hpp"
 #include "tools/train/metrics.hpp"
+#include "tools/train/profile.hpp"
+#include "tools/train/recorder.hpp"
 #include "tools/train/same_run.hpp"
 #include "tools/train/start.hpp"
 #include "tools/train/trainer.hpp"
@@ -123,7 +125,7 @@ class ProgressPrinter final : public TrainObserver {
                               r.epoch, r.step, r.seconds, r.train.kl, r.train.nll, valid));
     if (r.trial) progress_.say(r.trial->text);
   }
-  void profiled(const Profile& profile) override {
+  void show(const Profile& profile) {
     progress_.end();
     std::string trace = (std::filesystem::path(o_.out) / "trace.json").string();
     profile.write_trace(trace);
@@ -257,15 +259,14 @@ void prepare_learner(Command& command, TrainArguments& a, Prepared& run) {
   if (!a.resume) fit_warmup(command, o, *run.learner, a.notes);
   if (world.first()) make_folder(o.out);
   // Checkpoints of an earlier run would be taken for this one's; they go when this one has a checkpoint.
-  // (Checkpoints to return to go with their recording, in Trainer::record.)
+  // (Checkpoints to return to go with their recording, in recorder_of.)
   if (world.first() && !a.resume)
     for (const fs::path& path : entries_of(o.out))
       if (path.extension() == ".safetensors" && !path.stem().string().starts_with("step-"))
         run.stale.push_back(path);
   if (from) from->config_toml = o.to_toml();
-  run.trainer = from ? std::make_unique<Trainer>(o, *run.learner, std::move(*from))
-                     : std::make_unique<Trainer>(o, *run.learner, o.to_toml());
-  run.trainer->share(world);
+  run.trainer = from ? std::make_unique<Trainer>(o, *run.learner, std::move(*from), world)
+                     : std::make_unique<Trainer>(o, *run.learner, o.to_toml(), world);
 }
 
 void run_train(Command& command, TrainArguments& a) {
@@ -306,16 +307,23 @@ void run_train(Command& command, TrainArguments& a) {
 
   Progress progress(quiet() ? ProgressMode::None : progress_mode(a.progress, STDERR_FILENO),
                     STDERR_FILENO);
-  TrainObserver nobody;
+  std::unique_ptr<TrainObserver> recorder;
   std::optional<JsonLines> metrics;
   std::optional<ProgressPrinter> console;
+  std::optional<Profile> profile;
+  TrainObservers observers;
   if (world.first()) {
-    trainer->record();  // first: what it refuses leaves an earlier run's metrics alone
+    recorder =
+        recorder_of(*trainer);  // first: what it refuses leaves an earlier run's metrics alone
     metrics.emplace((fs::path(o.out) / "metrics.jsonl").string(), trainer->state().step);
     console.emplace(o, *learner, trainer->total_steps(), *metrics, progress, stale);
-    trainer->profile(a.profile);
+    if (a.profile > 0)
+      observers.push_back(
+          &profile.emplace(a.profile, [&](const Profile& measured) { console->show(measured); }));
+    observers.push_back(&*console);
+    if (recorder) observers.push_back(recorder.get());
   }
-  bool done = trainer->run(console ? *console : nobody, interrupted);
+  bool done = trainer->run(observers, interrupted);
   progress.end();
   std::signal(SIGINT, SIG_DFL);  // everything is saved
   std::signal(SIGTERM, SIG_DFL);

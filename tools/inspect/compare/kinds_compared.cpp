@@ -16,6 +16,7 @@
 #include "tools/kinds/distil.hpp"
 #include "tools/kinds/kind.hpp"
 #include "tools/kinds/pairs.hpp"
+#include "tools/train/recorder.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace glim {
@@ -71,11 +72,13 @@ void train_for_comparison(const TrainOptions& o, const ParallelCorpus* test, Com
   if (test) dynamic_cast<TranslationLearner&>(*learner).require_fits(*test);
   make_folder(o.out);
   Trainer trainer(learner->options(), *learner, learner->options().to_toml());
-  trainer.record();
+  const std::unique_ptr<TrainObserver> recorder = recorder_of(trainer);
   Epochs observer(row.name, *learner);
   std::atomic<bool> never{false};
   double wall = seconds_now(), cpu = processor_seconds();
-  trainer.run(observer, never);
+  TrainObservers observers{&observer};
+  if (recorder) observers.push_back(recorder.get());
+  trainer.run(observers, never);
   row.train_seconds = seconds_now() - wall;
   row.processor_seconds = processor_seconds() - cpu;
 }

@@ -47,8 +47,7 @@ std::string untrained(TrainOptions o, const std::string& folder) {
   o.set("d_ff", 24);
   auto learner = make_learner(o);
   Trainer trainer(o, *learner, "");
-  TrainObserver nobody;
-  trainer.run(nobody, true);
+  trainer.run({}, true);
   return folder;
 }
 
