@@ -32,6 +32,7 @@ struct LayerNorm final : Norm {
             {Gamma, sum_to(dy * x_hat, {x.size(-1)})},
             {Beta, sum_to(dy, {x.size(-1)})}};
   }
+  // Training runs Norm::fast_gradient in its place: norm_rows_grad of autograd/kernels/simd/norms.hpp, row by row.
 
   Var sigma_of(const Var& centered) const { return sqrt(row_mean(centered * centered) + eps); }
 

@@ -43,10 +43,15 @@ struct Norm : Fused {
     Tensor y = empty(x.shape(), x.dtype()), inverse_sigma = empty({in.count}, x.dtype());
     Tensor mean = centered ? empty({in.count}, x.dtype()) : Tensor();
     each_rows(in, [&]<class T>(Index begin, Index end) {
-      dispatch<simd::norm_rows<T>>(end - begin, in.columns, in.at<T>(begin), in.ld,
-                                   data_or_null<T>(scale), data_or_null<T>(shift),
-                                   static_cast<T>(eps), y.data<T>() + begin * in.columns,
-                                   data_or_null<T>(mean, begin), inverse_sigma.data<T>() + begin);
+      dispatch<simd::norm_rows<T>>({.rows = end - begin,
+                                    .columns = in.columns,
+                                    .x = {in.at<T>(begin), in.ld},
+                                    .gamma = data_or_null<T>(scale),
+                                    .beta = data_or_null<T>(shift),
+                                    .eps = static_cast<T>(eps),
+                                    .y = y.data<T>() + begin * in.columns,
+                                    .mean = data_or_null<T>(mean, begin),
+                                    .inverse_sigma = inverse_sigma.data<T>() + begin});
     });
     keep(mean, inverse_sigma);
     return y;
@@ -58,11 +63,16 @@ struct Norm : Fused {
     Tensor dx = needs_grad(X) ? empty(dy.shape(), dy.dtype()) : Tensor();
     RowSums dgamma(in, needs_grad(Gamma)), dbeta(in, needs_grad(Beta));
     each_rows(in, [&]<class T>(Index begin, Index end) {
-      dispatch<simd::norm_rows_grad<T>>(end - begin, in.columns, in.at<T>(begin), in.ld,
-                                        data_or_null<T>(scale), data_or_null<T>(mean, begin),
-                                        inverse_sigma.data<T>() + begin, dy_rows.at<T>(begin),
-                                        dy_rows.ld, data_or_null<T>(dx, begin * in.columns),
-                                        dgamma.at<T>(begin), dbeta.at<T>(begin));
+      dispatch<simd::norm_rows_grad<T>>({.rows = end - begin,
+                                         .columns = in.columns,
+                                         .x = {in.at<T>(begin), in.ld},
+                                         .gamma = data_or_null<T>(scale),
+                                         .mean = data_or_null<T>(mean, begin),
+                                         .inverse_sigma = inverse_sigma.data<T>() + begin,
+                                         .dy = {dy_rows.at<T>(begin), dy_rows.ld},
+                                         .dx = data_or_null<T>(dx, begin * in.columns),
+                                         .dgamma = dgamma.at<T>(begin),
+                                         .dbeta = dbeta.at<T>(begin)});
     });
     return {{X, dx}, {Gamma, dgamma.total()}, {Beta, dbeta.total()}};
   }

@@ -54,16 +54,22 @@ const ModelKind& kind_of(const ModelFile& m) {
   throw FileError(m.file, "holds a model of the unknown kind '" + m.kind + "'; known are " + names);
 }
 
-const ModelKind& require_gives(const ModelFile& m, std::initializer_list<Gives> these,
-                               const std::string& lacks) {
-  std::string names;
+std::string names_of_kinds(std::initializer_list<Gives> these) {
+  std::string names, last;
   for (const ModelKind& kind : model_kinds()) {
     if (std::ranges::find(these, kind.gives) == these.end()) continue;
-    if (kind.name == m.kind) return kind;
-    names += (names.empty() ? "" : ", ") + kind.name;
+    names += (names.empty() ? "" : ", ") + last;
+    last = kind.name;
   }
+  return names + (names.empty() ? "" : " or ") + last;
+}
+
+const ModelKind& require_gives(const ModelFile& m, std::initializer_list<Gives> these,
+                               const std::string& lacks) {
+  const ModelKind& kind = kind_of(m);
+  if (std::ranges::find(these, kind.gives) != these.end()) return kind;
   throw FileError(m.file, "holds a model of kind '" + m.kind + "', which does not " + lacks +
-                              "; use one of kind " + names);
+                              "; use a model of kind " + names_of_kinds(these));
 }
 
 std::unique_ptr<SequenceModel> described_sequence_model(const ModelFile& m) {

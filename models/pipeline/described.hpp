@@ -43,6 +43,8 @@ struct ModelKind {
   std::unique_ptr<ImageModel> (*of_images)(const ModelFile& file) = nullptr;
 };
 const std::vector<ModelKind>& model_kinds();
+// The kinds that give one of these: "transformer, rnn or conv".
+std::string names_of_kinds(std::initializer_list<Gives> these);
 // FileError for a kind that there is not.
 const ModelKind& kind_of(const ModelFile& file);
 // The kind of a file's model, which gives one of these. FileError that says what it `lacks`, with the kinds that do.

@@ -51,7 +51,7 @@ learns "pkg-config" ./by_hand
 
 # The programs of the pages.
 block() { sed -n "/^\`\`\`cpp $1\$/,/^\`\`\`\$/{/^\`\`\`/d;p}" "$root/$2" >"$1.cpp"; }
-block first_layer README.md
+block first_layer nn/library.md
 block watched_attention models/ten_minutes.md
 for program in first_layer watched_attention; do
   report "$program, as its page has it" "$([ -s "$program.cpp" ] || echo "no such block"
@@ -69,9 +69,9 @@ if [ -x "$prefix/bin/glim" ]; then
   prints "the examples of the pipeline" "*holds a model of kind 'transformer', which does not classify sentences*" ./classify model x
   { "${CC:-cc}" -std=c99 -Wall -Wextra -Wpedantic -Werror -c "$examples/translate_c.c" -I"$prefix/include" -o c.o &&
     "$cxx" c.o "${flags[@]}" -o by_c; } >log 2>&1 || tail -n 5 log
-  block translate_lines README.md
+  block translate_lines models/pipeline/pipeline.md
   "$cxx" "${strict[@]}" translate_lines.cpp "${flags[@]}" -o translate_lines >log 2>&1
-  prints "translate_lines, as README has it" "$("$prefix/bin/glim" translate --model model <<<'3 4 5')" \
+  prints "translate_lines, as its page has it" "$("$prefix/bin/glim" translate --model model <<<'3 4 5')" \
     sh -c "echo 3 4 5 | ./translate_lines model"
   prints "a program in C" "3 4 5 -> $(echo 3 4 5 | "$prefix/bin/glim" translate --model model)" ./by_c model '3 4 5'
   prints "its missing model" "translate_c: nowhere: no such file or folder" ./by_c nowhere x

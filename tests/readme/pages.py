@@ -13,6 +13,7 @@ pages.py ROOT --links   looks at the links alone, in an installed tree
 - A command has a fenced block, where commands.py finds it. One that is run by hand has the date of its last run below.
 - Numbers of a paragraph before `<!-- as printed above -->` are in a block of the page.
 - A section with a measured number names the command, script or recipe that measures it, or says `<!-- by: ... -->`.
+- README.md has at most 120 lines.
 - A page in Chinese, NAME.zh.md, has the blocks, code, links and numbers of its English page (translations.py). --mend
   copies the blocks.
 """
@@ -32,6 +33,7 @@ FENCED = re.compile(r"^```.*?^```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
 HEADING = re.compile(r"^#+ (.*)$", re.M)
 BUILT = {"tools/glim"}
+README_LINES = 120
 LINE = re.compile(r"`([\w./-]+):(\d+)` \| `([^`]+)`")
 VERB = re.compile(r"(?:`|^(?: {4}|\$ )?(?:\S.*\| )?)glim ([a-z]+)", re.M)
 OPTION = re.compile(r"(?<![\w-])--([a-z][\w-]*)")
@@ -154,6 +156,8 @@ def wrong_in_page(root, page, options):
             yield f"there is no verb glim {verb}"
     yield from wrong_in_commands(text, options)
     yield from wrong_in_claims(text)
+    if page == root / "README.md" and text.count("\n") > README_LINES:
+        yield f"{text.count(chr(10))} lines, the limit is {README_LINES}: move some to the page of their subject"
     if page.name.endswith(".zh.md"):
         yield from wrong_in_translation(page)
     for path, names in NAMES.findall(prose):

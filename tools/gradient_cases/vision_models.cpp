@@ -1,6 +1,5 @@
-// The Vision Transformer, convolutions with attention, and quadratic attention: every parameter's gradient and x's.
+// The Vision Transformer, and convolutions for images and with attention: every parameter's gradient and x's.
 #include "models/cnn/cnn.hpp"
-#include "models/conv/attention.hpp"
 #include "models/conv/conv_seq2seq.hpp"
 #include "models/vit/vit.hpp"
 #include "nn/loss.hpp"
@@ -55,15 +54,6 @@ void append_vision_models(std::vector<Case>& cases) {
       add_module<ConvSeq2Seq>(
           cases, {.op = "conv_seq2seq", .name = name, .seed = 6, .x = {2, 4, 6}}, loss, c);
     }
-  for (Index out : {2, 4})
-    add_module<QuadraticAttention>(
-        cases,
-        {.op = "quadratic_attention",
-         .name = "3 to " + std::to_string(out) + " channels",
-         .seed = 6,
-         .x = {2, 3, 3, 4}},
-        [](QuadraticAttention& attention, const Var& x) { return attention(x); }, 3, out, 5, 2,
-        Extent2(1, 2));
 }
 
 }  // namespace glim

@@ -159,7 +159,8 @@ MeasuredLoss TranslationLearner::rows_loss(Split split, const Rows& rows, Index 
 Var TranslationLearner::guided(const TeacherForced& taught, const Batch& b) const {
   if (taught.attention.empty())
     throw ValueError("--guided-attention",
-                     "models of kind '" + options_.kind + "' have no attention to guide");
+                     "a model of kind " + options_.kind +
+                         " has no attention to guide here; leave the option out");
   auto targets = row_lengths(b.target_out, model_->pad()),
        sources = row_lengths(b.source, model_->pad());
   Var total;

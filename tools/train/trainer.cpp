@@ -45,7 +45,7 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Module& m
 class FiniteChecks final : public TrainObserver {
  public:
   void tape_begins(Tape& tape) override { check_.emplace(tape); }
-  void tape_ends(Tape& tape) override { tape.stop_observing(*check_); }
+  void tape_ends(Tape&) override { check_.reset(); }
 
  private:
   std::optional<FiniteCheck> check_;

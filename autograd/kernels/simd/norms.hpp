@@ -2,41 +2,46 @@
 // autograd/ops/layer_norm.cpp and rms_norm.cpp.
 #pragma once
 
+#include "autograd/kernels/simd/op_kernels.hpp"
 #include "tensor/simd/vec.hpp"
 
 namespace glim::GLIM_ISA {
 
 template <class T>
-void norm_rows(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* beta, T eps,
-               T* y, T* mean, T* inverse_sigma) {
-  for (Index r = 0; r < rows; ++r, x += ld, y += n) {
+void norm_rows(const NormRows<T>& norm) {
+  const Index n = norm.columns;
+  const T *x = norm.x.x, *gamma = norm.gamma, *beta = norm.beta;
+  T* y = norm.y;
+  for (Index r = 0; r < norm.rows; ++r, x += norm.x.ld, y += n) {
     T mu = 0;
-    if (mean) {
+    if (norm.mean) {
       Sum<T> sum;
       each<T>(x, n, T(0), [&](Index, Vec<T> v, int part) { sum.part[part] += v; });
-      mean[r] = mu = sum_lanes<T>(sum) / static_cast<T>(n);
+      norm.mean[r] = mu = sum_lanes<T>(sum) / static_cast<T>(n);
     }
     Sum<T> square;
     each<T>(x, n, mu, [&](Index, Vec<T> v, int part) {
       square.part[part] = multiply_add<T>(v - mu, v - mu, square.part[part]);
     });
     T variance = sum_lanes<T>(square) / static_cast<T>(n);
-    T s = T(1) / (sizeof(T) == 4 ? __builtin_sqrtf(static_cast<float>(variance + eps))
-                                 : static_cast<T>(__builtin_sqrt(variance + eps)));
+    T s = T(1) / (sizeof(T) == 4 ? __builtin_sqrtf(static_cast<float>(variance + norm.eps))
+                                 : static_cast<T>(__builtin_sqrt(variance + norm.eps)));
     each_to<T>(y, x, n, [&](Index i, Vec<T> v) {
       // x + -0 is x, whatever its sign.
       Vec<T> out = (v - mu) * s, shift = beta ? at<T>(beta, i, n) : splat<T>(T(-0.0));
       return gamma ? multiply_add<T>(out, at<T>(gamma, i, n), shift) : out + shift;
     });
-    inverse_sigma[r] = s;
+    norm.inverse_sigma[r] = s;
   }
 }
 
 template <class T>
-void norm_rows_grad(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* mean,
-                    const T* inverse_sigma, const T* dy, Index ld_dy, T* dx, T* dgamma, T* dbeta) {
-  for (Index r = 0; r < rows; ++r, x += ld, dy += ld_dy) {
-    T mu = mean ? mean[r] : T(0), s = inverse_sigma[r];
+void norm_rows_grad(const NormRowsGrad<T>& norm) {
+  const Index n = norm.columns;
+  const T *x = norm.x.x, *dy = norm.dy.x, *gamma = norm.gamma, *mean = norm.mean;
+  T *dx = norm.dx, *dgamma = norm.dgamma, *dbeta = norm.dbeta;
+  for (Index r = 0; r < norm.rows; ++r, x += norm.x.ld, dy += norm.dy.ld) {
+    T mu = mean ? mean[r] : T(0), s = norm.inverse_sigma[r];
     Sum<T> sum, dot;
     each_part<T>(
         n, [&](Index i, int part, bool) __attribute__((always_inline)) {

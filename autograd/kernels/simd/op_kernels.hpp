@@ -33,6 +33,27 @@ struct RowsAt {
   std::int64_t ld;
 };
 
+// Layer norm of `rows` rows of x, y = γ (x - μ)/σ + β with σ² = mean (x - μ)² + ε. RMS norm has μ = 0 and a null
+// mean. gamma and beta may be null; y is contiguous.
+template <class T>
+struct NormRows {
+  std::int64_t rows, columns;
+  RowsAt<T> x;
+  const T *gamma, *beta;
+  T eps;
+  T *y, *mean, *inverse_sigma;
+};
+// Its backward. The rows' sums are added to dgamma and dbeta. Each of gamma, mean, dx, dgamma and dbeta may be null.
+// dx is contiguous, and neither x nor dy.
+template <class T>
+struct NormRowsGrad {
+  std::int64_t rows, columns;
+  RowsAt<T> x;
+  const T *gamma, *mean, *inverse_sigma;
+  RowsAt<T> dy;
+  T *dx, *dgamma, *dbeta;
+};
+
 // One step of a recurrent cell for `rows` sequences of `n` hidden elements: `input` and `hidden`
 // are the two products (with their biases) that the gates are made of, `state` is what the step
 // starts from. Rows with valid = false (null: all valid) keep their state.
@@ -77,15 +98,10 @@ void draw_mask(const DropSpec& drop, Index first, Index n, T* p, T* y);
 template <class T>
 void apply_mask(Index n, T scale, const T* p, T* y);
 
-// y = γ (x - μ)/σ + β, σ² = mean (x - μ)² + ε; gamma, beta may be null. mean becomes μ; if it is null, μ is 0.
 template <class T>
-void norm_rows(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* beta, T eps,
-               T* y, T* mean, T* inverse_sigma);
-// dx, and the rows' sums of dγ and dβ; each of dx, dgamma, dbeta, gamma, mean may be null; dx is neither x
-// nor dy
+void norm_rows(const NormRows<T>& norm);
 template <class T>
-void norm_rows_grad(Index rows, Index n, const T* x, Index ld, const T* gamma, const T* mean,
-                    const T* inverse_sigma, const T* dy, Index ld_dy, T* dx, T* dgamma, T* dbeta);
+void norm_rows_grad(const NormRowsGrad<T>& norm);
 
 // cross[r] = -Σ q ln p, nll[r] = -ln p(target), stats[r] = {max, Σ_v q_v / Σ e^{x - max}}
 template <class T>

@@ -200,9 +200,16 @@ TEST_CASE("one element has a layer norm's gradient of exactly 0", "[kernels]") {
     auto size = static_cast<std::size_t>(rows);
     auto x = random<T>(size, 1), dy = random<T>(size, 2), gamma = random<T>(1, 3);
     std::vector<T> mean = x, inverse_sigma(size, T(316)), dx(size, T(1));
-    dispatch<simd::norm_rows_grad<T>>.on(isa)(rows, 1, x.data(), 1, gamma.data(), mean.data(),
-                                              inverse_sigma.data(), dy.data(), 1, dx.data(),
-                                              nullptr, nullptr);
+    dispatch<simd::norm_rows_grad<T>>.on(isa)({.rows = rows,
+                                               .columns = 1,
+                                               .x = {x.data(), 1},
+                                               .gamma = gamma.data(),
+                                               .mean = mean.data(),
+                                               .inverse_sigma = inverse_sigma.data(),
+                                               .dy = {dy.data(), 1},
+                                               .dx = dx.data(),
+                                               .dgamma = nullptr,
+                                               .dbeta = nullptr});
     CHECK(dx == std::vector<T>(size, T(0)));
   };
   for (Isa isa : supported_isas()) {

@@ -90,12 +90,25 @@ void check_norms(Index n) {
         std::vector<T> y = x, mean(size(kRows)), inverse = mean, dx = x, dgamma = gamma,
                        dbeta = beta;
         T* mu = centered ? mean.data() : nullptr;
-        dispatch<simd::norm_rows<T>>.on(isa)(kRows, n, x.data(), n, g,
-                                             affine ? beta.data() : nullptr, T(1e-5), y.data(), mu,
-                                             inverse.data());
-        dispatch<simd::norm_rows_grad<T>>.on(isa)(kRows, n, x.data(), n, g, mu, inverse.data(),
-                                                  dy.data(), n, dx.data(), dgamma.data(),
-                                                  dbeta.data());
+        dispatch<simd::norm_rows<T>>.on(isa)({.rows = kRows,
+                                              .columns = n,
+                                              .x = {x.data(), n},
+                                              .gamma = g,
+                                              .beta = affine ? beta.data() : nullptr,
+                                              .eps = T(1e-5),
+                                              .y = y.data(),
+                                              .mean = mu,
+                                              .inverse_sigma = inverse.data()});
+        dispatch<simd::norm_rows_grad<T>>.on(isa)({.rows = kRows,
+                                                   .columns = n,
+                                                   .x = {x.data(), n},
+                                                   .gamma = g,
+                                                   .mean = mu,
+                                                   .inverse_sigma = inverse.data(),
+                                                   .dy = {dy.data(), n},
+                                                   .dx = dx.data(),
+                                                   .dgamma = dgamma.data(),
+                                                   .dbeta = dbeta.data()});
         return joined({y, mean, inverse, dx, dgamma, dbeta});
       });
   }

@@ -1,12 +1,12 @@
 // A convolution as self-attention; and how many layers a signal needs from one end to the other.
-#include "models/conv/attention.hpp"
-
 #include <cmath>
 
+#include "autograd/gradcheck/gradcheck.hpp"
 #include "nn/attention/multihead.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
+#include "tests/models/conv/quadratic_attention.hpp"
 #include "tests/reference.hpp"
 
 namespace test_attention {
@@ -105,9 +105,23 @@ TEST_CASE("convolutions that no attention equals are refused", "[conv_attention]
   refused(3, {}, "the padding must be 1, not 0");
   refused(3, {.padding = 1, .groups = 2}, "a convolution in groups");
   CHECK_THROWS_AS(attention_from(Conv2d(2, 2, 3, {.padding = 1}), 0), ValueError);
-  CHECK_THROWS_AS(QuadraticAttention(2, 2, 0, 1, 1), ValueError);
-  CHECK_THROWS_AS(QuadraticAttention(2, 2, 1, 1, -1)(Var(zeros({1, 2, 3, 3}))), ValueError);
-  CHECK_THROWS_AS(QuadraticAttention(2, 2, 1, 1, 1)(Var(zeros({1, 3, 3, 3}))), ShapeError);
+}
+
+TEST_CASE("quadratic attention has the gradients of its differences", "[conv_attention]") {
+  for (Index out : {2, 4})
+    for (OpForm form : {OpForm::Fused, OpForm::Explicit}) {
+      seed(6);
+      QuadraticAttention attention(3, out, 5, 2, Extent2(1, 2));
+      attention.to(DType::Float64);
+      Var x = Var::leaf(draw({2, 3, 3, 4}, 5));
+      NamedParameters leaves = attention.named_parameters();
+      leaves.emplace_back("x", x);
+      UseForm use(form);
+      GradcheckOptions options;
+      options.mode = GradcheckOptions::Mode::Projection;
+      options.second_order = form == OpForm::Fused;
+      CHECK(gradcheck([&] { return attention(x); }, leaves, options));
+    }
 }
 
 TEST_CASE("path lengths: layers until the last position depends on the first", "[conv_attention]") {

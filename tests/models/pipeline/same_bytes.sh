@@ -92,12 +92,12 @@ says() {  # NAME PATTERN ARGUMENTS...
 says "a missing folder" '^nowhere: no such file or folder$' translate nowhere 1 1 0
 mkdir empty
 says "an empty folder" '^empty: the folder holds no model' translate empty 1 1 0
-says "another kind" "^gpt-char/.*: holds a model of kind 'gpt', which does not translate; use one of kind transformer, rnn" \
+says "another kind" "^gpt-char/.*: holds a model of kind 'gpt', which does not translate; use a model of kind transformer, rnn, conv or non-autoregressive" \
   translate gpt-char 1 1 0
-says "a text of a translator" "holds a model of kind 'rnn', which does not continue text; use one of kind gpt" generate rnn-word the 1 0
-says "sentences for a vit" "which does not classify sentences; use one of kind classifier" classify vit 0
-says "images for a classifier" "which does not classify images; use one of kind vit" images classifier images.idx 0
-says "a score by a classifier" "which does not give a text a probability; use one of kind transformer" score classifier 0
+says "a text of a translator" "holds a model of kind 'rnn', which does not continue text; use a model of kind gpt" generate rnn-word the 1 0
+says "sentences for a vit" "which does not classify sentences; use a model of kind classifier" classify vit 0
+says "images for a classifier" "which does not classify images; use a model of kind vit" images classifier images.idx 0
+says "a score by a classifier" "which does not give a text a probability; use a model of kind transformer" score classifier 0
 says "a beam of none" 'beam' translate transformer-word 0 1 0
 printf '\xff\n' >lines
 says "no UTF-8" '^sentence 1: invalid UTF-8 at byte 1' translate transformer-word 1 1 0
@@ -135,7 +135,7 @@ write("choice", with_size("norm", "sideways"))
 write("precision", lambda m: m.update(options='{"precision": 64}'))
 END
 says "another format" "^format: has checkpoint format '2'" translate format 1 1 0
-says "an unknown kind" "^kind: holds a model of kind 'oracle'" translate kind 1 1 0
+says "an unknown kind" "^kind: holds a model of the unknown kind 'oracle'; known are transformer, rnn" translate kind 1 1 0
 says "no tokenizer" "^no-tokenizer: .*source_tokenizer" translate no-tokenizer 1 1 0
 for hostile in nested huge other-vocabulary negative choice precision; do
   says "a hostile file: $hostile" "^$hostile: " translate "$hostile" 1 1 0

@@ -31,7 +31,7 @@ awk 'BEGIN {
   }
 }'
 
-# --- the README's own command ---
+# --- the command of the README and of own_data.md ---
 run translator --source mine.en --target mine.de
 says translator 'held out to validate on: 25 of 250 pairs, drawn with --seed \(lines [0-9]+, [0-9]+, [0-9]+, …\)'
 says translator '^on held-out data: KL'

@@ -18,16 +18,13 @@ namespace {
 
 void run_classify(const ClassifyArguments& a) {
   const ModelFile model = read_model(a.model);
-  const Gives gives = kind_named(model.kind).gives();
+  const Gives gives =
+      require_gives(model, {Gives::Class, Gives::TokenClasses, Gives::ImageClass}, "classify")
+          .gives;
   if (gives == Gives::ImageClass) return classify_images(a, model);
-  if (gives != Gives::Class && gives != Gives::TokenClasses)
-    throw FileError(
-        model.file,
-        "holds a model of kind '" + model.kind + "', which does not classify; use one of " +
-            names_of(kinds_that_give({Gives::Class, Gives::TokenClasses, Gives::ImageClass})));
   if (!(a.images.empty() && a.labels.empty() && a.image_folder.empty() && a.files.empty()))
-    throw ValueError("classify",
-                     "images are for models of kind 'vit' or 'cnn'; this one reads sentences");
+    throw ValueError("classify", "this model reads sentences; for images use a model of kind " +
+                                     names_of_kinds({Gives::ImageClass}));
   gives == Gives::TokenClasses ? classify_tokens(a, model) : classify_sentences(a, model);
 }
 

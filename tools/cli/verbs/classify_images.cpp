@@ -57,7 +57,7 @@ void classify_images(const ClassifyArguments& a, const ModelFile& model) {
     throw ValueError(a.truncate           ? "--truncate"
                      : a.labelled.empty() ? "--columns"
                                           : "--labelled",
-                     "is for models of sentences; this one classifies images");
+                     "is for sentences, and this model classifies images; leave the option out");
   int sources = !a.images.empty() + !a.image_folder.empty() + !a.files.empty();
   if (sources > 1)
     throw ValueError("classify", "takes only one of PNG files, --images and --image-folder");

@@ -45,8 +45,10 @@ void measure_labelled(const ClassifyArguments& a, const Tagger& tagger) {
 
 void classify_tokens(const ClassifyArguments& a, const ModelFile& model) {
   if (!a.columns.empty())
-    throw ValueError("--columns",
-                     "is for models of kind 'classifier'; a tagger reads the first and the last");
+    throw ValueError("--columns", "a model of kind " + model.kind +
+                                      " reads the first and the last column; leave "
+                                      "the option out, or use a model of kind " +
+                                      names_of_kinds({Gives::Class}));
   const Tagger tagger(model);
   if (!a.labelled.empty()) return measure_labelled(a, tagger);
   std::string line;

@@ -37,14 +37,13 @@ namespace glim {
 
 class QuadraticAttention : public Layer {
  public:
-  // ValueError for sizes below 1 and negative margins.
   QuadraticAttention(Index in, Index out, Index heads, Index head_width, Extent2 margin);
 
   Param centers, width_parameter;  // at first N(0, 1), and 1
   Child<Linear> value_proj, out_proj;
 
  private:
-  Var forward(const Var& x) override;  // ShapeError unless x is (B, D_in, H, W)
+  Var forward(const Var& x) override;
   Index in_, heads_, head_width_;
   Extent2 margin_;
 };

@@ -1,4 +1,4 @@
-#include "models/conv/attention.hpp"
+#include "tests/models/conv/quadratic_attention.hpp"
 
 #include <algorithm>
 
@@ -25,19 +25,11 @@ Tensor relative_encoding(Index height, Index width, Extent2 margin, DType dtype)
   return r.to(dtype);
 }
 
-Tensor center_table(Index in, Index out, Index heads, Index head_width, Extent2 margin) {
-  if (in < 1 || out < 1 || heads < 1 || head_width < 1)
-    throw ValueError("quadratic_attention", "channels, heads and their width must be 1 or more");
-  if (margin.rows < 0 || margin.columns < 0)
-    throw ValueError("quadratic_attention", "the margin is negative");
-  return empty({heads, 2});
-}
-
 }  // namespace
 
 QuadraticAttention::QuadraticAttention(Index in, Index out, Index heads, Index head_width,
                                        Extent2 margin)
-    : GLIM_NAMED(centers, center_table(in, out, heads, head_width, margin)),
+    : GLIM_NAMED(centers, empty({heads, 2})),
       GLIM_NAMED(width_parameter, ones({heads})),
       GLIM_NAMED(value_proj, in, heads * head_width, false),
       GLIM_NAMED(out_proj, heads * head_width, out),
@@ -49,9 +41,6 @@ QuadraticAttention::QuadraticAttention(Index in, Index out, Index heads, Index h
 }
 
 Var QuadraticAttention::forward(const Var& x) {
-  if (x.rank() != 4 || x.size(1) != in_)
-    throw ShapeError("quadratic_attention", "x must be (B, " + std::to_string(in_) + ", H, W)",
-                     {{"x", x}});
   Index b = x.size(0), height = x.size(2), width = x.size(3), t = height * width;
   Index h = height + 2 * margin_.rows, w = width + 2 * margin_.columns, s = h * w;
   // Zeros around the image, then pixels as rows: (B, C, H, W) -> (B, h, w, C) -> (B, S, C)
