@@ -15,8 +15,6 @@ class Embedding : public Callable<Embedding> {
 
   Param weight;
 
- private:
-  friend Callable;
   Var forward(const Tensor& ids);  // (...) -> (..., D)
 };
 

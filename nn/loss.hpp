@@ -48,9 +48,9 @@ class LabelSmoothing : public Callable<LabelSmoothing> {
  public:
   explicit LabelSmoothing(double smoothing = 0.1, Index pad = 0);
 
- private:
-  friend Callable;
   MeasuredLoss forward(const Var& logits, const Tensor& target, Index tokens = 0);
+
+ private:
   double smoothing_;
   Index pad_;
 };

@@ -3,10 +3,9 @@
 //   struct FeedForward : Layer {
 //     FeedForward(Index d, Index d_ff)
 //         : GLIM_NAMED(linear1, d, d_ff), GLIM_NAMED(linear2, d_ff, d) {}
-//     Child<Linear> linear1, linear2;
-//
-//    private:
 //     Var forward(const Var& x) override { return linear2(relu(linear1(x))); }
+//
+//     Child<Linear> linear1, linear2;
 //   };
 //
 // GLIM_NAMED(linear1, d, d_ff) is linear1{*this, "linear1", d, d_ff}: C++20 cannot turn a member's name into text.
@@ -14,8 +13,8 @@
 // the order of their declarations. Paths on the tape, state_dict() and messages have the dotted names
 // ("decoder.layers.1.linear1.weight").
 //
-// A module is called as a function: operator() enters its name and calls forward, which is private,
-// so that no call can leave the name out. Registration keeps addresses: modules neither copy nor move.
+// A module is called as a function: operator() enters its name and calls forward. Registration keeps addresses:
+// modules neither copy nor move.
 //
 // Errors: StateError naming the module for a name that is empty, has a dot or is taken, and for the use of an absent
 // child; ShapeError where a value of another shape is assigned to a parameter.
@@ -163,16 +162,9 @@ class Buffer : public Tensor {
   }
 };
 
-// True if code outside M could call forward, without entering M's name.
-template <class M, class... Args>
-inline constexpr bool kPublicForward = requires(M& m, Args&&... args) {
-  m.forward(std::forward<Args>(args)...);
-};
-
 // operator() for a module M whose forward has any signature, defaults and overloads:
 //
-//   class Gate : public Callable<Gate> {
-//     friend Callable;
+//   struct Gate : Callable<Gate> {
 //     Var forward(const Var& x, const Var& h);
 //   };
 template <class M, class Base = Module>
@@ -181,8 +173,6 @@ class Callable : public Base {
   using Base::Base;
   template <class... Args>
   decltype(auto) operator()(Args&&... args) {
-    static_assert(!kPublicForward<M, Args...>,
-                  "make forward private: a call of the module itself enters its name");
     return this->in_scope([&]() -> decltype(auto) {
       return static_cast<M&>(*this).forward(std::forward<Args>(args)...);
     });
@@ -190,8 +180,7 @@ class Callable : public Base {
 };
 
 // A module that maps one Var to one Var, as Sequential chains them.
-class Layer : public Callable<Layer> {
-  friend Callable;
+struct Layer : Callable<Layer> {
   virtual Var forward(const Var& x) = 0;
 };
 
@@ -201,8 +190,6 @@ class Child : public M {
  public:
   template <class... Args>
   Child(Module& parent, std::string_view name, Args&&... args) : M(std::forward<Args>(args)...) {
-    static_assert(!kPublicForward<M, const Var&>,
-                  "make forward private: a call of the module itself enters its name");
     parent.register_child(name, *this);
   }
 };
@@ -211,10 +198,10 @@ class Child : public M {
 
 // A child that may be absent, or of a type derived from M.
 template <class M>
-class ChildPtr {
+class Child<std::unique_ptr<M>> {
  public:
-  ChildPtr() = default;
-  ChildPtr(Module& parent, std::string_view name, std::unique_ptr<M> module)
+  Child() = default;
+  Child(Module& parent, std::string_view name, std::unique_ptr<M> module)
       : module_(std::move(module)) {
     if (module_) parent.register_child(name, *module_);
   }

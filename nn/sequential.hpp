@@ -18,7 +18,6 @@ class Sequential : public Layer {
  public:
   template <class L, class... Args>
   L& append(Args&&... args) {
-    static_assert(!kPublicForward<L, const Var&>, "make forward private");
     auto layer = std::make_unique<L>(std::forward<Args>(args)...);
     L& appended = *layer;
     layers_.emplace_back(*this, std::to_string(size()), std::move(layer));
@@ -27,13 +26,14 @@ class Sequential : public Layer {
   std::size_t size() const { return layers_.size(); }
   Layer& operator[](std::size_t i) const { return *layers_[i]; }
 
- private:
   Var forward(const Var& x) override {
     Var y = x;
-    for (const ChildPtr<Layer>& layer : layers_) y = layer(y);
+    for (const auto& layer : layers_) y = layer(y);
     return y;
   }
-  std::vector<ChildPtr<Layer>> layers_;
+
+ private:
+  std::vector<Child<std::unique_ptr<Layer>>> layers_;
 };
 
 }  // namespace glim

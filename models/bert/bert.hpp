@@ -64,8 +64,6 @@ class Bert : public Callable<Bert> {
   Child<Dropout> dropout;
   Child<Encoder> encoder;
 
- private:
-  friend Callable;
   Var forward(const Tensor& ids);  // (B, S) -> (B, S, D)
 };
 
@@ -78,8 +76,6 @@ class MaskedLanguageModel : public Callable<MaskedLanguageModel> {
   Child<LayerNorm> norm;
   Child<Linear> generator;  // its weight is bert.embed's
 
- private:
-  friend Callable;
   // Logits (M, V) of the positions `chosen` (M,) among the B·S of ids, row by row.
   Var forward(const Tensor& ids, const Tensor& chosen);
 };
@@ -93,8 +89,6 @@ class TokenClassifier : public Callable<TokenClassifier> {
   Child<Dropout> dropout;
   Child<Linear> classifier;
 
- private:
-  friend Callable;
   Var forward(const Tensor& ids);  // (B, S) -> logits (B, S, C)
 };
 
@@ -104,12 +98,10 @@ class SequenceClassifier : public Callable<SequenceClassifier> {
   SequenceClassifier(const BertConfig& config, Index classes, Pooling pooling);
 
   Child<Bert> bert;
-  ChildPtr<Linear> pooler;  // with Pooling::First
+  Child<std::unique_ptr<Linear>> pooler;  // with Pooling::First
   Child<Dropout> dropout;
   Child<Linear> classifier;
 
- private:
-  friend Callable;
   Var forward(const Tensor& ids);  // (B, S) -> logits (B, C)
 };
 

@@ -66,7 +66,7 @@ class GatedConvolution : public Layer {
 
   Child<Conv1d> conv;
   Child<Dropout> dropout;
-  ChildPtr<Linear> query;  // W_l, b_l
+  Child<std::unique_ptr<Linear>> query;  // W_l, b_l
 
  private:
   Var forward(const Var& x) override;
@@ -77,8 +77,6 @@ class ConvEncoder : public Callable<ConvEncoder> {
   explicit ConvEncoder(const ConvSeq2SeqConfig& config);
   Child<ModuleList<GatedConvolution>> layers;
 
- private:
-  friend Callable;
   Var forward(const Var& e, const Tensor& keep);  // e (B, S, D), keep (B, S): h_L (B, S, D)
 };
 
@@ -99,8 +97,6 @@ class ConvDecoder : public Callable<ConvDecoder> {
   explicit ConvDecoder(const ConvSeq2SeqConfig& config);
   Child<ModuleList<GatedConvolution>> layers;
 
- private:
-  friend Callable;
   // With windows, one position g (B, 1, D): they hold each layer's last k inputs (B, k, D) and go on;
   // at first they are zeros.
   ConvOutput forward(const Var& g, const ConvMemory& memory, bool need_attention,

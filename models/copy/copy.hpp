@@ -36,8 +36,6 @@ class PointerGenerator : public Callable<PointerGenerator> {
 
   Child<Linear> p_gen;  // weight (1, M + D + X)
 
- private:
-  friend Callable;
   // y as above, of all positions (B, T, ·) or of one (B, ·). The source has copy_ids and extra.
   Var forward(const Var& logits, const Var& attention, const Var& context, const Var& state,
               const Var& input, const SourceBatch& source);

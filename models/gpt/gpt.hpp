@@ -69,10 +69,10 @@ class Gpt : public Callable<Gpt> {
   Child<Encoder> transformer;
   Child<Linear> lm_head;
 
- private:
-  friend Callable;
-  friend class GptDecoder;
   Var forward(const Tensor& ids);  // (B, T) -> (B, T, V)
+
+ private:
+  friend class GptDecoder;
   Var logits(const Var& hidden);
 };
 

@@ -79,7 +79,7 @@ class NonAutoregressive : public SequenceModel {
                                        config_.dropout, config_.max_len, config_.position_base);
   Child<PositionalEncoding> GLIM_NAMED(tgt_positions, config_.positions, config_.d_model,
                                        config_.dropout, config_.max_len, config_.position_base);
-  ChildPtr<Linear> length_predictor;  // with Predict
+  Child<std::unique_ptr<Linear>> length_predictor;  // with Predict
 
  private:
   // There is none: StateError.

@@ -97,11 +97,11 @@ class Seq2SeqRnn : public SequenceModel {
   Child<Embedding> src_embed, tgt_embed;
   Child<Recurrent> encoder;
   Child<ModuleList<Linear>> bridge;     // for each decoder layer: h, and an LSTM's c
-  ChildPtr<ScoredAttention> attention;  // unless config.attention is None
+  Child<std::unique_ptr<ScoredAttention>> attention;  // unless config.attention is None
   Child<Recurrent> decoder;
   Child<Linear> generator;
   Child<Dropout> dropout;
-  ChildPtr<PointerGenerator> copy;  // with config.copy
+  Child<std::unique_ptr<PointerGenerator>> copy;  // with config.copy
 
  private:
   std::unique_ptr<StepDecoder> new_decoder(const SourceBatch& source) override;

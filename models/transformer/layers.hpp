@@ -56,8 +56,6 @@ class EncoderLayer : public Callable<EncoderLayer> {
   Child<Dropout> GLIM_NAMED(dropout1, sizes_.dropout);
   Child<Dropout> GLIM_NAMED(dropout2, sizes_.dropout);
 
- private:
-  friend Callable;
   Var forward(const Var& x, const AttentionRequest& request = {}, KeyValueCache* cache = nullptr);
 };
 
@@ -92,8 +90,6 @@ class DecoderLayer : public Callable<DecoderLayer> {
   Child<Dropout> GLIM_NAMED(dropout2, sizes_.dropout);
   Child<Dropout> GLIM_NAMED(dropout3, sizes_.dropout);
 
- private:
-  friend Callable;
   AttentionOutput forward(const Var& x, const Var& memory, const AttentionRequest& self_request,
                           const AttentionRequest& memory_request,
                           DecoderLayerCache* cache = nullptr);
@@ -109,7 +105,7 @@ class LayerStack : public Module {
     norm = {*this, "norm", std::make_unique<LayerNorm>(s.d_model, s.norm_eps, true, s.bias)};
   }
   Child<ModuleList<L>> GLIM_NAMED(layers);
-  ChildPtr<LayerNorm> norm;
+  Child<std::unique_ptr<LayerNorm>> norm;
 
  protected:
   Var normed(const Var& x) const { return norm ? norm(x) : x; }
@@ -117,7 +113,7 @@ class LayerStack : public Module {
 };
 
 class Encoder : public Callable<Encoder, LayerStack<EncoderLayer>> {
-  friend Callable;
+ public:
   using Callable::Callable;
   // One cache a layer.
   Var forward(Var x, const AttentionRequest& request = {},
@@ -131,7 +127,7 @@ struct DecoderOutput {
 };
 
 class Decoder : public Callable<Decoder, LayerStack<DecoderLayer>> {
-  friend Callable;
+ public:
   using Callable::Callable;
   DecoderOutput forward(Var x, const Var& memory, const AttentionRequest& self_request,
                         AttentionRequest memory_request,

@@ -92,11 +92,11 @@ class Transformer : public Callable<Transformer, SequenceModel> {
                             config_.recompute == Recompute::All);
   Child<Linear> GLIM_NAMED(generator, config_.d_model, config_.tgt_vocab);
 
+  Var forward(const Tensor& src, const Tensor& tgt_in);  // (B, T, V)
+
  private:
-  friend Callable;
   std::unique_ptr<StepDecoder> new_decoder(const SourceBatch& source) override;
   friend class CachedTransformerDecoder;
-  Var forward(const Tensor& src, const Tensor& tgt_in);  // (B, T, V)
   Var embed(Embedding& table, PositionalEncoding& positions, const Tensor& ids, Index offset = 0);
   DecoderOutput decode_embedded(const Var& x, const Tensor& tgt_in, const Var& memory,
                                 const Tensor& src, bool need_attention);
@@ -110,7 +110,7 @@ class Transformer : public Callable<Transformer, SequenceModel> {
                                        config_.dropout, config_.max_len, config_.position_base);
   Child<PositionalEncoding> GLIM_NAMED(tgt_positions, config_.positions, config_.d_model,
                                        config_.dropout, config_.max_len, config_.position_base);
-  ChildPtr<PointerGenerator> copy;  // with config.copy
+  Child<std::unique_ptr<PointerGenerator>> copy;  // with config.copy
 };
 
 }  // namespace glim

@@ -70,8 +70,6 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
   AttentionOutput attend(const Var& x, const KeyValueCache& memory,
                          const AttentionRequest& request = {});
 
- private:
-  friend Callable;
   AttentionOutput forward(const Var& query, const Var& key, const Var& value,
                           const AttentionRequest& request = {});
   // With a cache, as when decoding: keys and values of x (B, n, D) join it, and x attends to the whole of it.
@@ -79,6 +77,7 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
                           KeyValueCache* cache = nullptr);
   AttentionOutput forward(const Var& x, const Var& memory, const AttentionRequest& request = {});
 
+ private:
   enum Part { Query, Key, Value };
   // Where a part's D rows begin in in_proj_weight and in_proj_bias, and its columns in their product.
   Index begin(Part part) const { return d_ * (options_.share_qk ? part / Value : part); }
@@ -101,7 +100,7 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
                                const AttentionRequest& request, Index offset = 0);
   AttentionOutput project_out(const AttentionResult& a, const AttentionRequest& request);
 
-  ChildPtr<RotaryPositions> rotary_;
+  Child<std::unique_ptr<RotaryPositions>> rotary_;
   Param q_proj_weight_, k_proj_weight_, v_proj_weight_, in_proj_bias_, bias_k_, bias_v_;
 };
 

@@ -64,9 +64,9 @@ class PositionalEncoding : public Callable<PositionalEncoding> {
   Child<Dropout> dropout;
   Param weight;  // of learned positions (max_len, D)
 
- private:
-  friend Callable;
   Var forward(const Var& x, Index offset = 0);
+
+ private:
   Positions kind_;
   Index d_model_;
   double base_;

@@ -24,9 +24,9 @@ class RotaryPositions : public Callable<RotaryPositions> {
  public:
   explicit RotaryPositions(Index width, double base = 10000);
 
- private:
-  friend Callable;
   Var forward(const Var& x, Index offset = 0);
+
+ private:
   Index width_;
   SinusoidalTable table_;
 };

@@ -15,7 +15,7 @@ ScoredAttention::ScoredAttention(AttentionScore score, Index query_size, Index k
   if (score == AttentionScore::None) throw ValueError("attention", "'none' is no score");
   if (score == AttentionScore::Dot) return;
   auto linear = [&](std::string_view name, Index in, Index out, bool bias = false) {
-    return ChildPtr<Linear>(*this, name, std::make_unique<Linear>(in, out, bias));
+    return Child<std::unique_ptr<Linear>>(*this, name, std::make_unique<Linear>(in, out, bias));
   };
   const bool general = score == AttentionScore::General;
   if (width == 0 || general) width = query_size;

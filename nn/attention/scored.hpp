@@ -40,7 +40,7 @@ class ScoredAttention : public Module {
   // width: A; 0 means Q.
   ScoredAttention(AttentionScore score, Index query_size, Index key_size, Index width = 0);
 
-  ChildPtr<Linear> query, key, v;  // the ones that the score uses
+  Child<std::unique_ptr<Linear>> query, key, v;  // the ones that the score uses
 
   // keys (B, S, K) -> what attend() reads.
   Var project(const Var& keys);

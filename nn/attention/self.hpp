@@ -19,11 +19,11 @@ class SelfAttention : public Callable<SelfAttention, Layer> {
 
   Child<Linear> query, key, value;
 
- private:
-  friend Callable;
   Var forward(const Var& x) override;
   // With a mask (keep: true = may attend), and the probabilities if asked for.
   AttentionResult forward(const Var& x, const AttentionMask& mask, bool need_probs = false);
+
+ private:
   double dropout_p_;
 };
 

@@ -46,10 +46,10 @@ class Recurrent : public Callable<Recurrent> {
   // Dropout between layers, as forward applies it.
   Var between_layers(const Var& y) const;
 
- private:
-  friend Callable;
   // Without an initial state it starts from zeros; without lengths all T steps are real.
   RecurrentOutput forward(const Var& x, const Var& initial = {}, const Tensor& lengths = {});
+
+ private:
   struct Lengths;
   void check(const Var& x, const Var& initial) const;
   // The final state; its steps' outputs (B, 1, H) go beside those of the other direction.

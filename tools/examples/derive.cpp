@@ -25,8 +25,6 @@ struct Gated : Layer {
   Gated(Index d, Index d_ff)
       : GLIM_NAMED(gate, d, d_ff), GLIM_NAMED(up, d, d_ff), GLIM_NAMED(down, d_ff, d) {}
   Child<Linear> gate, up, down;
-
- private:
   Var forward(const Var& x) override {
     const Var opened = named(apply(Cube{}, gate(x)), "opened");
     return down(opened * up(x));

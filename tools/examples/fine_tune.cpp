@@ -23,8 +23,6 @@ struct Net : Layer {
   }
   Child<Sequential> GLIM_NAMED(body);
   Child<Linear> head;
-
- private:
   Var forward(const Var& x) override { return head(body(x)); }
 };
 

@@ -27,7 +27,7 @@ std::string beginning(const std::string& path, const F& f) {
 
 const Module* address(const Module& m) { return &m; }
 template <class M>
-const Module* address(const ChildPtr<M>& m) {
+const Module* address(const Child<std::unique_ptr<M>>& m) {
   return m ? &*m : nullptr;
 }
 

@@ -206,8 +206,8 @@ class Norm : public Layer {
 
  private:
   Var forward(const Var& x) override;
-  ChildPtr<LayerNorm> layer_;
-  ChildPtr<BatchNorm> batch_;
+  Child<std::unique_ptr<LayerNorm>> layer_;
+  Child<std::unique_ptr<BatchNorm>> batch_;
 };
 // How far the numbers of a sentence move in training when the other sentence of its batch is replaced, and when
 // both are padded to twice their length.
