@@ -9,6 +9,7 @@
 
 #include "autograd/apply.hpp"
 #include "autograd/measures.hpp"
+#include "autograd/ops/functions.hpp"
 #include "autograd/tape.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/windows.hpp"
@@ -50,19 +51,11 @@ inline Var operator/(const Operand& x, double c) { return div(x, c); }
 inline Var operator/(double c, const Operand& x) { return div(c, x); }
 inline Var operator-(const Operand& x) { return neg(x); }
 
-// ---- functions (ops/functions.cpp) ----
-Var exp(const Operand& x);      // e^x
-Var expm1(const Operand& x);    // e^x - 1, accurate near 0
-Var log(const Operand& x);      // ln x
-Var sqrt(const Operand& x);     // √x
-Var sin(const Operand& x);      // sin x
-Var cos(const Operand& x);      // cos x
-Var abs(const Operand& x);      // |x|
-Var tanh(const Operand& x);     // tanh x
-Var sigmoid(const Operand& x);  // 1/(1 + e^-x)
-Var erf(const Operand& x);      // 2/√π ∫₀ˣ e^-t² dt
-Var relu(const Operand& x);     // max(0, x)
-Var silu(const Operand& x);     // x sigmoid(x)
+// ---- functions of each element (ops/functions.cpp) ----
+#define GLIM_DECLARE(name, ...) Var name(const Operand& x);
+GLIM_FUNCTIONS(GLIM_DECLARE)  // exp, log, tanh ...: a row of functions.hpp each
+#undef GLIM_DECLARE
+Var silu(const Operand& x);  // x sigmoid(x)
 Var clamp(const Operand& x, double low, double high);
 // x Φ(x), Φ the normal distribution; or its tanh approximation (Hendrycks & Gimpel 2016)
 Var gelu(const Operand& x, GeluForm form = GeluForm::Erf);

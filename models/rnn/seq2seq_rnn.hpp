@@ -96,7 +96,7 @@ class Seq2SeqRnn : public SequenceModel {
 
   Child<Embedding> src_embed, tgt_embed;
   Child<Recurrent> encoder;
-  Child<ModuleList<Linear>> bridge;     // for each decoder layer: h, and an LSTM's c
+  Child<ModuleList<Linear>> bridge;                   // for each decoder layer: h, and an LSTM's c
   Child<std::unique_ptr<ScoredAttention>> attention;  // unless config.attention is None
   Child<Recurrent> decoder;
   Child<Linear> generator;

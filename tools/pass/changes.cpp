@@ -94,8 +94,7 @@ void require_all_used(const std::vector<C>& changes, const std::vector<std::stri
 
 // ---- forward ----
 
-ChangedForward::ChangedForward(const Changes& changes)
-    : scale_(changes.scale) {
+ChangedForward::ChangedForward(const Changes& changes) : scale_(changes.scale) {
   for (const std::string& text : changes.remove_heads) {
     heads_.push_back(parsed("--remove-head", text));
     if (heads_.back().part.empty())

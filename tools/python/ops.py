@@ -1,7 +1,8 @@
-"""Prints the bindings of all ops, read from autograd/ops.hpp: a function of the module and a method of Var for each
-declaration, with the names and defaults of its arguments, and its line of mathematics as the documentation.
+"""Prints the bindings of all ops, read from autograd/ops.hpp and the rows of ops/functions.hpp: a function of the module
+and a method of Var for each declaration, with the names and defaults of its arguments, and its line of mathematics as the
+documentation.
 
-    ops.py autograd/ops.hpp >ops.inc
+    ops.py autograd/ops.hpp autograd/ops/functions.hpp >ops.inc
 """
 import re
 import sys
@@ -92,7 +93,10 @@ def documentation(text, start, beside):
 
 
 def main():
-    text = open(sys.argv[1], encoding="utf-8").read()
+    text, rows = (open(path, encoding="utf-8").read() for path in sys.argv[1:])
+    for name, equation in re.findall(r'^  F\((\w+), [xy], "y = ([^"]*)"', rows, re.M):
+        for line in Op(name, "const Operand& x", equation).bindings():
+            print(line)
     for match in re.finditer(r"^(?:Var|Tensor|std::vector<Var>|OrderedVar|AttentionResult|MeasuredLoss) (\w+)\(([^;]*?)\);(.*)$",
                              text, re.M):
         name, parameters, beside = match.groups()

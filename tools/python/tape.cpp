@@ -296,8 +296,8 @@ void bind_tape(nb::module_& m) {
           "replacement or None. Returns a number for remove_hook.")
       .def(
           "hook",
-          [](PyTape& t, const Arg& v, nb::callable f) { return t.hook(v("v"), hook_of(f)); },
-          "v"_a, "f"_a)
+          [](PyTape& t, const Arg& v, nb::callable f) { return t.hook(v("v"), hook_of(f)); }, "v"_a,
+          "f"_a)
       .def(
           "remove_hook", [](PyTape& t, int id) { t.remove_hook(id); }, "id"_a)
       .def(

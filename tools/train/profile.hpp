@@ -49,8 +49,8 @@ class Profile final : public TrainObserver {
   Index wanted_;
   std::function<void(const Profile&)> done_;
   std::optional<OpTimes> times_;  // of the tape under way
-  double start_ = 0;                  // of that tape, then of the optimizer
-  Index seen_ = 0, updates_ = 0;      // updates, measured ones
+  double start_ = 0;              // of that tape, then of the optimizer
+  Index seen_ = 0, updates_ = 0;  // updates, measured ones
   std::map<std::string, Times> ops_, modules_;
   std::vector<Event> trace_;  // of the step under way
   std::vector<Event> last_;

@@ -1,9 +1,9 @@
 // A tape is written out: own ops and modules, sums and equal layers. Some tapes cannot be written.
-#include "autograd/observe/hook.hpp"
 #include "tools/derive/derive.hpp"
 
 #include <sstream>
 
+#include "autograd/observe/hook.hpp"
 #include "autograd/ops.hpp"
 #include "nn/layer_norm.hpp"
 #include "nn/linear.hpp"
@@ -61,7 +61,8 @@ std::string program(const F& loss) {
   Tape tape({.replay = true});
   tape.observe(names);
   const Var y = loss();
-  return numpy_program(Listing(trace_of(tape, y, names.names)), {}, {"own", "glim derive", "data.npz"});
+  return numpy_program(Listing(trace_of(tape, y, names.names)), {},
+                       {"own", "glim derive", "data.npz"});
 }
 
 template <class F>

@@ -1,7 +1,7 @@
 // An allocation that fails in the middle: a run has all of its options, or none.
-#include "autograd/observe/watch.hpp"
 #include "tests/no_memory.hpp"
 
+#include "autograd/observe/watch.hpp"
 #include "autograd/tape.hpp"
 #include "tests/catch.hpp"
 #include "tools/kinds/presets.hpp"
