@@ -25,14 +25,14 @@ Var expected(const Var& log_probs, const Var& q) {
 }
 
 // x (..., V) and target (...): a row of x for each target.
-void require_rows(std::string_view op, const Var& x, const Tensor& target) {
+void require_rows(const Var& x, const Tensor& target) {
   bool fit = x.rank() == target.rank() + 1;
   for (int i = 0; fit && i < target.rank(); ++i) fit = x.shape()[i] == target.shape()[i];
   if (!fit)
-    throw ShapeError(op, "x must be (..., V), with one target for each row",
+    throw ShapeError("cross_entropy", "x must be (..., V), with one target for each row",
                      {{"x", x}, {"target", target}});
   if (target.dtype() != DType::Int64)
-    throw DTypeError(op, "targets must be int64", {{"target", target}});
+    throw DTypeError("cross_entropy", "targets must be int64", {{"target", target}});
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ Var cross_entropy(const Var& logits, const Var& target, const CrossEntropyOption
   Scope scope("cross_entropy");
   const Var& weight = options.weight;
   const bool distribution = target.shape() == logits.shape() && is_floating(target.dtype());
-  if (!distribution) require_rows("cross_entropy", logits, target.value());
+  if (!distribution) require_rows(logits, target.value());
   const Index classes = logits.size(-1);
   if (weight.defined() && weight.shape() != Shape{classes})
     throw ShapeError(
@@ -94,20 +94,6 @@ Var mse_loss(const Var& x, const Var& y, Reduction reduction) {
     throw ShapeError("mse_loss", "both must have one shape", {{"x", x}, {"y", y}});
   Var difference = x - y;
   return reduce(difference * difference, reduction, static_cast<double>(x.numel()));
-}
-
-LabelSmoothing::LabelSmoothing(double smoothing, Index pad) : smoothing_(smoothing), pad_(pad) {
-  if (!(smoothing >= 0 && smoothing < 1))
-    throw ValueError("label_smoothing",
-                     "smoothing " + number_text(smoothing) + " is outside [0, 1)");
-}
-
-MeasuredLoss LabelSmoothing::forward(const Var& logits, const Tensor& target, Index tokens) {
-  require_rows("label_smoothing", logits, target);
-  Var rows = reshape(logits, {target.numel(), logits.size(-1)});  // (..., V) -> (N, V)
-  auto [loss, sums] = label_smoothing_loss(rows, reshape(target, {-1}), smoothing_, pad_);
-  Index divisor = tokens > 0 ? tokens : sums.tokens;
-  return {divisor > 0 ? loss / static_cast<double>(divisor) : loss, sums};
 }
 
 }  // namespace glim

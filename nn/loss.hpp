@@ -4,7 +4,8 @@
 //                   ℓ_n = -Σ_v w[v] ((1-ε) q[n, v] + ε/V) ln p[n, v]
 //   mse_loss        ℓ_i = (x_i - y_i)²
 //
-// cross_entropy smooths as torch does: every class gets ε/V. LabelSmoothing below is the Transformer's.
+// cross_entropy smooths as torch does: every class gets ε/V. label_smoothing_loss (autograd/ops.hpp) is the
+// Transformer's.
 // The weights w are 1 unless given. The mean of the first form divides by Σ w[t_n]. In the second the
 // target is a distribution q over the classes, and the mean divides by the number of rows. 0 ln 0 is 0.
 // It has gradients for logits, q and w.
@@ -35,24 +36,5 @@ struct CrossEntropyOptions {
 
 Var cross_entropy(const Var& logits, const Var& target, const CrossEntropyOptions& options = {});
 Var mse_loss(const Var& x, const Var& y, Reduction reduction = Reduction::Mean);
-
-// KL(q ‖ p) per token, q = 1-ε for the target, 0 for pad, ε/(V-2) for the rest, rows of padding
-// left out (autograd/ops/label_smoothing.cpp):
-//
-//   loss = Σ_{n: t_n ≠ pad} Σ_v q_v (ln q_v - ln p_v) / tokens
-//
-// logits (..., V), target (...) int64. `tokens` is the divisor; 0 counts the targets that are not
-// pad. For a part of a larger batch, give the number of the whole batch: the gradients of the parts
-// then add up to its gradient. Its measures are sums over this call's tokens.
-class LabelSmoothing : public Callable<LabelSmoothing> {
- public:
-  explicit LabelSmoothing(double smoothing = 0.1, Index pad = 0);
-
-  MeasuredLoss forward(const Var& logits, const Tensor& target, Index tokens = 0);
-
- private:
-  double smoothing_;
-  Index pad_;
-};
 
 }  // namespace glim

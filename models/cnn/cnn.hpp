@@ -16,7 +16,7 @@
 // be halved that often.
 #pragma once
 
-#include "models/vit/image_model.hpp"
+#include "models/image_model.hpp"
 #include "nn/dropout.hpp"
 #include "nn/linear.hpp"
 #include "nn/vision/batch_norm.hpp"

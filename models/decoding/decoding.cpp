@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "tensor/error.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tensor/parallel.hpp"
 #include "tensor/portable.hpp"
-#include "tensor/simd/kernels.hpp"
 
 namespace glim {
 namespace {
@@ -121,13 +121,11 @@ class Search {
   double log_total(const T* row, std::vector<T>& tops) const {
     tops.clear();
     for (std::size_t begin = 0; begin < never_.size(); begin += kStretch)
-      tops.push_back(dispatch<simd::largest<T>>(
-          static_cast<Index>(std::min(kStretch, never_.size() - begin)), row + begin));
-    T top = dispatch<simd::largest<T>>(static_cast<Index>(tops.size()), tops.data());
+      tops.push_back(
+          largest_of(row + begin, static_cast<Index>(std::min(kStretch, never_.size() - begin))));
+    T top = largest_of(tops.data(), static_cast<Index>(tops.size()));
     if (top == static_cast<T>(kNever)) top = 0;  // for a row of -∞ alone
-    T sum = dispatch<simd::sum_of_exponentials<T>>(static_cast<Index>(never_.size()), top, row,
-                                                   nullptr);
-    return static_cast<double>(top) + portable::log(static_cast<double>(sum));
+    return log_total_of(row, static_cast<Index>(never_.size()), top);
   }
 
   // The best continuations of a prefix, token v having base + row[v]: tokens come in order, so of

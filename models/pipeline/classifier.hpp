@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "models/bert/bert.hpp"
+#include "models/image_model.hpp"
 #include "models/pipeline/labels.hpp"
 #include "models/pipeline/model_file.hpp"
 #include "models/tokenizers/tokenizer.hpp"
-#include "models/vit/image_model.hpp"
 
 namespace glim {
 

@@ -1,4 +1,4 @@
-// Numbers for the words of a sentence that a model may copy to its output (models/copy/copy.hpp).
+// Numbers for the words of a sentence that a model may copy to its output (nn/attention/pointer_generator.hpp).
 //
 //   output column   0 … V-1   tokens of the target vocabulary
 //                   V …       tokens of this sentence that are not in the vocabulary, in order of first

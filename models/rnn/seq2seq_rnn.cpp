@@ -242,7 +242,8 @@ Var Seq2SeqRnn::generate(const Readout& r) { return generator(joined(r)); }
 
 Var Seq2SeqRnn::answer(const Readout& r, const SourceBatch& source) {
   if (!copy) return generate(r);
-  return copy(generate(r), r.attention, r.context, r.hidden, r.embedded, source);
+  return copy(generate(r), r.attention, r.context, r.hidden, r.embedded, source.copy_ids,
+              source.extra);
 }
 
 TeacherForced Seq2SeqRnn::teach(const SourceBatch& source, const Tensor& tgt_in,

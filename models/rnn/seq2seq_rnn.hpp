@@ -22,7 +22,7 @@
 // the gates, the generator, and with Luong's scores the attention.
 //
 // With `copy` the output is a mixture with the source's words, log-probabilities of V + extra, p_gen
-// from context, state and embedding (models/copy/copy.hpp); a copied word is read back as `unk`.
+// from context, state and embedding (nn/attention/pointer_generator.hpp); a copied word is read back as `unk`.
 //
 // Scheduled sampling (Bengio et al. 2015, arXiv 1506.03099): with TeachOptions::sampling p each
 // token of tgt_in but the first is replaced, with probability p, by the model's own likeliest token
@@ -34,9 +34,9 @@
 
 #include <memory>
 
-#include "models/copy/copy.hpp"
 #include "models/decoding/sequence_model.hpp"
 #include "models/row.hpp"
+#include "nn/attention/pointer_generator.hpp"
 #include "nn/attention/scored.hpp"
 #include "nn/dropout.hpp"
 #include "nn/embedding.hpp"

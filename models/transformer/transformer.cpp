@@ -134,7 +134,7 @@ TeacherForced Transformer::answer(const Tensor& tgt_in, const Var& memory,
   if (copy) {
     Var last = mean(seen.back(), {1});                     // (B, H, T, S) -> (B, T, S)
     Var context = named(matmul(last, memory), "context");  // (B, T, S) (B, S, D) -> (B, T, D)
-    out.logits = copy(out.logits, last, context, hidden, x, source);
+    out.logits = copy(out.logits, last, context, hidden, x, source.copy_ids, source.extra);
   }
   if (options.need_attention) out.attention = std::move(seen);
   return out;
@@ -171,7 +171,8 @@ class CachedTransformerDecoder final : public StepDecoder {
     if (wants_attention_) attention_ = (weights = seen.back()).value();
     Var logits = model_.generate(hidden);  // (rows, 1, V)
     if (model_.copy)
-      logits = model_.copy(logits, weights, matmul(weights, Var(memory_)), hidden, x, source_);
+      logits = model_.copy(logits, weights, matmul(weights, Var(memory_)), hidden, x,
+                           source_.copy_ids, source_.extra);
     return select(logits.value(), 1, 0);
   }
 

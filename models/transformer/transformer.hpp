@@ -13,7 +13,7 @@
 // Every matrix starts Xavier-uniform (Glorot & Bengio 2010), biases of attention at 0.
 //
 // With `copy` the output is a mixture with the source's words, log-probabilities of V + extra
-// (models/copy/copy.hpp): its attention is the last layer's to the memory, averaged over heads, its state
+// (nn/attention/pointer_generator.hpp): its attention is the last layer's to the memory, averaged over heads, its state
 // the hidden state, its input the embedding with its position.
 //
 // Errors: ValueError for sizes that make no model (heads that do not divide D, vocabularies that
@@ -22,10 +22,10 @@
 
 #include <memory>
 
-#include "models/copy/copy.hpp"
 #include "models/decoding/sequence_model.hpp"
 #include "models/row.hpp"
 #include "models/transformer/layers.hpp"
+#include "nn/attention/pointer_generator.hpp"
 #include "nn/attention/positions.hpp"
 #include "nn/embedding.hpp"
 

@@ -13,11 +13,11 @@
 // Matrices start Xavier-uniform, positions N(0, 0.02), the class token 0. Layers have the names of
 // torch.nn.TransformerEncoder.
 //
-// Errors: those of models/vit/image_model.hpp; ValueError for patches that do not tile the image.
+// Errors: those of models/image_model.hpp; ValueError for patches that do not tile the image.
 #pragma once
 
+#include "models/image_model.hpp"
 #include "models/transformer/layers.hpp"
-#include "models/vit/image_model.hpp"
 #include "nn/attention/positions.hpp"
 #include "nn/vision/conv.hpp"
 

@@ -39,5 +39,10 @@ Tensor softmax(const Tensor& x, Index axis = -1);
 // x - max - log Σ e^{x - max}; rows that are all -inf stay -inf, the logarithm of those zeros.
 Tensor log_softmax(const Tensor& x, Index axis = -1);
 Tensor logsumexp(const Tensor& x, Index axis = -1, bool keepdim = false);
+// Of one contiguous row, for a search in it: its largest element (NaN counts for nothing), and from that ln Σ eˣ.
+template <class T>
+T largest_of(const T* row, Index n);
+template <class T>
+double log_total_of(const T* row, Index n, T largest);
 
 }  // namespace glim

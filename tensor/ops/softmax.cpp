@@ -16,7 +16,7 @@ constexpr T kMinusInfinity = -std::numeric_limits<T>::infinity();
 // Where that is not finite, NaN if there is one.
 template <class T>
 T max_of(const T* row, Index n) {
-  T m = dispatch<simd::largest<T>>(n, row);
+  T m = largest_of(row, n);
   if (std::isfinite(m)) return m;
   for (Index i = 0; i < n; ++i)
     if (row[i] != row[i]) return row[i];
@@ -80,5 +80,19 @@ Tensor logsumexp(const Tensor& x, Index axis, bool keepdim) {
   return over_floats(x, "logsumexp",
                      [&]<class T>() { return reduce_rows<T, T>(p, x.dtype(), logsumexp_row<T>); });
 }
+
+template <class T>
+T largest_of(const T* row, Index n) {
+  return dispatch<simd::largest<T>>(n, row);
+}
+template <class T>
+double log_total_of(const T* row, Index n, T largest) {
+  const T sum = sum_of_exponentials<T>(row, largest, n, nullptr);
+  return static_cast<double>(largest) + portable::log(static_cast<double>(sum));
+}
+template float largest_of(const float*, Index);
+template double largest_of(const double*, Index);
+template double log_total_of(const float*, Index, float);
+template double log_total_of(const double*, Index, double);
 
 }  // namespace glim

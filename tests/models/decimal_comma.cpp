@@ -69,7 +69,7 @@ std::vector<std::string> texts() {
   NamedParameters w{{"w", Var::leaf(ones({400}))}};
   refused([] { Dropout(1.5); });
   refused([] { layer_norm(ones({2}), {}, {}, -0.25); });
-  refused([] { LabelSmoothing(1.5); });
+  refused([] { label_smoothing_loss(Var(ones({1, 3})), tensor({1}, DType::Int64), 1.5, 0); });
   refused([] {
     cross_entropy(Var(ones({2, 3})), tensor({0, 1}, DType::Int64), {.label_smoothing = 1.5});
   });

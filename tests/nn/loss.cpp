@@ -49,6 +49,13 @@ int check_losses(const std::string& prefix, double wider,
   return cases;
 }
 
+// KL to the smoothed target by token, where id 0 is padding: of this batch's tokens, or of `tokens`.
+MeasuredLoss by_token(const Var& logits, const Tensor& target, double smoothing, Index tokens = 0) {
+  auto [loss, sums] = label_smoothing_loss(reshape(logits, {target.numel(), logits.size(-1)}),
+                                           reshape(target, {-1}), smoothing, 0);
+  return {loss / static_cast<double>(tokens > 0 ? tokens : sums.tokens), sums};
+}
+
 // The distribution that the smoothed loss aims at, from its gradient p - q.
 Tensor smoothed_target(const Tensor& target, Index classes, double smoothing, Index pad) {
   Var logits = Var::leaf(normal({target.numel(), classes}, 0, 1, {9, 1}, kDouble));
@@ -135,8 +142,7 @@ TEST_CASE("a mean over nothing is zero, with zero gradient", "[loss]") {
   Tape tape;
   Var loss = cross_entropy(logits, target, {.ignore_index = 0, .label_smoothing = 0.1});
   CHECK(loss.item() == 0);
-  LabelSmoothing smooth(0.1, 0);
-  Var smoothed = smooth(logits, target);
+  Var smoothed = label_smoothing_loss(logits, target, 0.1, 0);
   CHECK(smoothed.item() == 0);
   tape.backward(add(loss, smoothed));
   CHECK(same_bits(abs(logits.grad()), zeros({2, 5})));
@@ -152,7 +158,7 @@ TEST_CASE("a mean over nothing is zero, with zero gradient", "[loss]") {
     again.backward(of_zero_weights);
     CHECK(same_bits(abs(x.grad()), zeros({2, 5})));
   }
-  CHECK(smooth(empty_logits, zeros({0}, DType::Int64)).item() == 0);
+  CHECK(label_smoothing_loss(empty_logits, zeros({0}, DType::Int64), 0.1, 0).item() == 0);
 }
 
 TEST_CASE("the fused projection and loss of no rows has zero gradients", "[loss]") {
@@ -217,8 +223,7 @@ TEST_CASE("the smallest vocabularies", "[loss][smoothing]") {
 TEST_CASE("without smoothing the loss is plain cross-entropy", "[loss][smoothing]") {
   Var logits = Var(normal({6, 7}, 0, 2, {4, 1}, kDouble));
   Tensor target = from_vector<Index>({3, 0, 1, 6, 0, 2}, {6});
-  LabelSmoothing none(0, 0);
-  auto [loss_var, sums] = none(logits, target);
+  auto [loss_var, sums] = by_token(logits, target, 0);
   double loss = loss_var.item();
   CHECK(loss == Approx(cross_entropy(logits, target, {.ignore_index = 0}).item()).epsilon(1e-14));
   CHECK(sums.tokens == 4);
@@ -227,21 +232,20 @@ TEST_CASE("without smoothing the loss is plain cross-entropy", "[loss][smoothing
 }
 
 TEST_CASE("the divisor counts real tokens alone", "[loss][smoothing]") {
-  LabelSmoothing smooth(0.1, 0);
   Tensor values = normal({2, 3, 6}, 0, 1, {4, 2}, kDouble);
   Tensor target = from_vector<Index>({2, 3, 0, 5, 0, 0}, {2, 3});  // (B, T)
-  auto [loss_var, sums] = smooth(Var(values), target);
+  auto [loss_var, sums] = by_token(Var(values), target, 0.1);
   double loss = loss_var.item();
   CHECK(sums.tokens == 3);
   CHECK(loss == Approx(sums.kl / 3).epsilon(1e-14));
-  auto [one, its] = smooth(Var(narrow(values, 1, 0, 1)), from_vector<Index>({2, 0}, {2, 1}));
+  auto [one, its] = by_token(Var(narrow(values, 1, 0, 1)), from_vector<Index>({2, 0}, {2, 1}), 0.1);
   CHECK(its.tokens == 1);
   CHECK(one.item() == Approx(its.kl).epsilon(1e-14));
   CHECK(one.item() > 0.1);
   // More padding, whatever its logits, changes neither loss nor measures.
   Tensor padded = concatenate(std::vector<Tensor>{values, full({2, 4, 6}, 50, kDouble)}, 1);
   Tensor padded_target = concatenate(std::vector<Tensor>{target, zeros({2, 4}, DType::Int64)}, 1);
-  auto [padded_loss, more] = smooth(Var(padded), padded_target);
+  auto [padded_loss, more] = by_token(Var(padded), padded_target, 0.1);
   CHECK(padded_loss.item() == Approx(loss).epsilon(1e-13));
   CHECK(more.tokens == 3);
   CHECK(more.nll == Approx(sums.nll).epsilon(1e-13));
@@ -254,19 +258,18 @@ TEST_CASE("parts of a batch give the joined batch's gradient", "[loss][smoothing
   // Two parts of unequal numbers of tokens, each divided by the number of both.
   Linear generator_layer(4, 6);
   generator_layer.to(kDouble);
-  LabelSmoothing smooth(0.1, 0);
   Tensor x = normal({2, 3, 4}, 0, 1, {4, 3}, kDouble);
   Tensor target = from_vector<Index>({2, 3, 1, 5, 0, 0}, {2, 3});
   {
     Tape tape;
-    tape.backward(smooth(generator_layer(Var(x)), target));
+    tape.backward(by_token(generator_layer(Var(x)), target, 0.1));
   }
   Tensor joined = generator_layer.weight.grad().clone();
   generator_layer.zero_grad();
   for (Index part : {0, 1}) {
     Tape tape;
     tape.backward(
-        smooth(generator_layer(Var(narrow(x, 0, part, 1))), narrow(target, 0, part, 1), 4));
+        by_token(generator_layer(Var(narrow(x, 0, part, 1))), narrow(target, 0, part, 1), 0.1, 4));
   }
   CHECK(close(generator_layer.weight.grad(), joined, 1e-14));
 }
@@ -276,9 +279,8 @@ TEST_CASE("the smoothed loss of the Transformer's reference", "[loss][smoothing]
       read_safetensors(std::string(GLIM_REFERENCE) + "/transformer_post_tied.safetensors");
   auto& t = file.tensors;
   Var logits = Var::leaf(t.at("logits"));
-  LabelSmoothing smooth(0.1, 0);
   Tape tape;
-  auto [loss, sums] = smooth(logits, t.at("tgt_out"));
+  auto [loss, sums] = by_token(logits, t.at("tgt_out"), 0.1);
   CHECK(loss.item() == Approx(t.at("loss").item()).epsilon(1e-12));
   tape.backward(loss);
   CHECK(close(logits.grad(), t.at("dlogits"), 1e-13));
@@ -325,11 +327,12 @@ TEST_CASE("what losses refuse, and where", "[loss]") {
   CHECK_NOTHROW(fused(zeros({5})));
   for (const Tensor& bias : {zeros({4}), zeros({5}, kDouble)})
     CHECK(contains(error_of<ShapeError>([&] { fused(bias); }), "bias (V,) of one dtype"));
-  CHECK_THROWS_AS(LabelSmoothing(1), ValueError);
-  CHECK_THROWS_AS(LabelSmoothing(-0.1), ValueError);
-  LabelSmoothing smooth(0.1, 0);
-  CHECK_THROWS_AS(smooth(logits, from_vector<Index>({1, 2, 5}, {3})), IndexError);
-  CHECK_THROWS_AS(smooth(logits, narrow(target, 0, 0, 2)), ShapeError);
+  auto smoothed = [&](double smoothing, const Tensor& classes) {
+    return label_smoothing_loss(logits, classes, smoothing, 0);
+  };
+  for (double smoothing : {1.0, -0.1}) CHECK_THROWS_AS(smoothed(smoothing, target), ValueError);
+  CHECK_THROWS_AS(smoothed(0.1, from_vector<Index>({1, 2, 5}, {3})), IndexError);
+  CHECK_THROWS_AS(smoothed(0.1, narrow(target, 0, 0, 2)), ShapeError);
 }
 
 }  // namespace test_loss

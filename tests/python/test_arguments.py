@@ -151,7 +151,7 @@ def test_integers_of_any_width(dtype):
     assert glim.Embedding(3, 2)(ids).shape == (2, 2)
     assert glim.cross_entropy(x[:2], ids).item() == glim.cross_entropy(x[:2], ids.astype(np.int64)).item()
     assert (glim.index_add((3, 4), 0, ids, x[:2]).numpy()[2] == x[1]).all() and (glim.Var(x)[ids].numpy() == x[[0, 2]]).all()
-    assert glim.LabelSmoothing()(x[:2], ids)[1]["tokens"] == 1
+    assert glim.label_smoothing_loss(x[:2], ids, 0.1, 0)[1]["tokens"] == 1
     glim.Gpt(vocab=9, context=8, layers=1, **SMALL)(ids[None])
     glim.Transformer(src_vocab=9, tgt_vocab=8, encoder_layers=1, decoder_layers=1, **SMALL)(ids[None] + dtype_one(dtype), ids[None])
     assert glim.tensor(ids).dtype == "int64"
@@ -216,7 +216,7 @@ def test_a_var_is_a_key():
 
 @pytest.mark.parametrize("call, error, words", [
     (lambda: glim.cross_entropy(np.ones((2, 3)), np.array([0, 9])), IndexError, "cross_entropy: target 9 at position 1"),
-    (lambda: glim.LabelSmoothing()(np.ones((2, 3)), np.array([0, -1])), IndexError, "target -1 at position 1"),
+    (lambda: glim.label_smoothing_loss(np.ones((2, 3)), np.array([0, -1]), 0.1, 0), IndexError, "target -1 at position 1"),
     (lambda: glim.Embedding(3, 2)(np.array([9])), IndexError, "embedding: id 9"),
     (lambda: glim.SGD(glim.Var.leaf(np.ones(3))), TypeError, r"a Var alone.*\[w\]"),
     (lambda: glim.Adam([glim.Var.leaf(np.ones(3)), 1.0]), TypeError, r"parameters\[1\] is a float"),

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "autograd/tape.hpp"
+#include "autograd/scope.hpp"
 #include "tensor/error.hpp"
 
 namespace glim {

@@ -1,9 +1,9 @@
 // Copying, guided attention, and the non-autoregressive model: inputs and every parameter, fused and
 // explicit, and the gradient of the gradient.
-#include "models/copy/copy.hpp"
 #include "models/non_autoregressive/non_autoregressive.hpp"
 #include "models/rnn/seq2seq_rnn.hpp"
 #include "nn/attention/guided.hpp"
+#include "nn/attention/pointer_generator.hpp"
 #include "tensor/print.hpp"
 #include "tools/gradient_cases/module_cases.hpp"
 #include "tools/gradient_cases/spec.hpp"
@@ -46,12 +46,10 @@ void add_parts(std::vector<Case>& cases) {
     }
   append_cases(parts, DType::Float64, cases);
 
-  SourceBatch source(ids({4, 5, 6, 7, 8, 9}, {2, 3}));
-  source.copy_ids = ids({5, 0, 5, 1, 6, 2}, {2, 3});
-  source.extra = 2;
+  const Tensor copy_ids = ids({5, 0, 5, 1, 6, 2}, {2, 3});
   auto copied = [=](PointerGenerator& copy, const Var& x) {
     const auto in = split(0.4 * x + 0.5, 2, {5, 3, 3, 4, 2});  // from 0.1 to 0.9
-    return copy(in[0], in[1], in[2], in[3], in[4], source);
+    return copy(in[0], in[1], in[2], in[3], in[4], copy_ids, 2);
   };
   add_module<PointerGenerator>(cases,
                                {.op = "PointerGenerator",

@@ -225,16 +225,6 @@ void bind_others(nb::module_& m) {
   layer<BatchNorm>(m, "BatchNorm", "Every channel normalised over the batch      x (B, C, ...)")
       .def(nb::init<Index, double, double, bool>(), "num_features"_a, "eps"_a = 1e-5,
            "momentum"_a = 0.1, "affine"_a = true);
-  module<LabelSmoothing>(
-      m, "LabelSmoothing",
-      "KL(q ‖ p) per token, q = 1-ε for the target, 0 for pad, ε/(V-2) for the rest")
-      .def(nb::init<double, Index>(), "smoothing"_a = 0.1, "pad"_a = 0)
-      .def(
-          "__call__",
-          [](LabelSmoothing& l, const Arg& logits, const Arg& target, Index tokens) {
-            return result_of(l(logits("logits"), target.constant("target"), tokens));
-          },
-          "logits"_a, "target"_a, "tokens"_a = 0, "(loss, sums)");
   m.def(
       "cross_entropy",
       [](const Arg& logits, const Arg& target, const Arg& weight, Index ignore_index,

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/vit/image_model.hpp"
+#include "models/image_model.hpp"
 
 namespace glim {
 

@@ -1,4 +1,4 @@
-#include "models/vit/image_model.hpp"
+#include "models/image_model.hpp"
 
 #include "tensor/error.hpp"
 

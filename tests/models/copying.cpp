@@ -1,15 +1,14 @@
 // Copying words of the source: the mixture against PyTorch, a Transformer that copies, and facts.
-#include "models/copy/copy.hpp"
-
 #include <cmath>
 
 #include "models/rnn/seq2seq_rnn.hpp"
 #include "models/transformer/transformer.hpp"
+#include "nn/attention/pointer_generator.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tests/models/common.hpp"
 
-namespace test_copy {
+namespace test_copying {
 
 using namespace glim;
 
@@ -208,4 +207,4 @@ TEST_CASE("what copying refuses", "[copy]") {
         std::vector<Index>{0, 12, 3, 3});
 }
 
-}  // namespace test_copy
+}  // namespace test_copying

@@ -1,4 +1,4 @@
-#include "models/copy/copy.hpp"
+#include "nn/attention/pointer_generator.hpp"
 
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -40,14 +40,16 @@ PointerGenerator::PointerGenerator(Index context, Index state, Index input)
     : GLIM_NAMED(p_gen, context + state + input, 1) {}
 
 Var PointerGenerator::forward(const Var& logits, const Var& attention, const Var& context,
-                              const Var& state, const Var& input, const SourceBatch& source) {
+                              const Var& state, const Var& input, const Tensor& copy_ids,
+                              Index extra) {
   if (logits.rank() == 2) {  // one position: (B, ·) -> (B, 1, ·)
     auto one = [](const Var& v) { return unsqueeze(v, 1); };
     return squeeze(
-        forward(one(logits), one(attention), one(context), one(state), one(input), source), 1);
+        forward(one(logits), one(attention), one(context), one(state), one(input), copy_ids, extra),
+        1);
   }
   Var gate = sigmoid(p_gen(concatenate({context, state, input}, -1)));
-  return copy_mixture(logits, gate, attention, source.copy_ids, source.extra);
+  return copy_mixture(logits, gate, attention, copy_ids, extra);
 }
 
 Tensor embeddable(const Tensor& ids, Index vocabulary, Index unknown) {

@@ -20,7 +20,6 @@
 // where there are no copy_ids.
 #pragma once
 
-#include "models/decoding/sequence_model.hpp"
 #include "nn/linear.hpp"
 
 namespace glim {
@@ -36,9 +35,9 @@ class PointerGenerator : public Callable<PointerGenerator> {
 
   Child<Linear> p_gen;  // weight (1, M + D + X)
 
-  // y as above, of all positions (B, T, ·) or of one (B, ·). The source has copy_ids and extra.
+  // y as above, of all positions (B, T, ·) or of one (B, ·).
   Var forward(const Var& logits, const Var& attention, const Var& context, const Var& state,
-              const Var& input, const SourceBatch& source);
+              const Var& input, const Tensor& copy_ids, Index extra);
 };
 
 // Tokens as the target embedding knows them: those from V on become `unknown`.
