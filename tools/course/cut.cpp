@@ -73,7 +73,7 @@ std::string function_text(const ExerciseFunction& f, bool cpp, std::string& help
   if (B > 0) letters.of[B * T] = "B * T";
   if (D > 0) letters.of[2 * D] = "2 * D";
   const derive::FunctionText lines =
-      derive::function_text(derive::Listing(derive::trace_of(tape, y, dy, r.names)), letters,
+      derive::function_text(derive::Listing(derive::trace_of(Pass(tape, y, dy), r.names)), letters,
                             cpp ? derive::kCpp : derive::kNumpy);
   const std::string indent = cpp ? "  " : "    ", mark = cpp ? "// " : "# ";
   auto head = [&](const std::string& code) {

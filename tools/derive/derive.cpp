@@ -11,18 +11,14 @@ void print_backward(Tape& tape, std::ostream& out, const BackwardLines& lines) {
   if (last < 0 || tape.nodes()[static_cast<std::size_t>(last)].leaf)
     throw StateError("derive", "no op is on the tape");
   const bool rules = !lines.primitives;
-  const Var loss = tape.value(last);
-  Changes changes;
-  tape.observe(changes);
-  Trace trace = rules ? forward_of(tape, last) : trace_of(tape, loss);
-  if (rules && !loss.is_leaf())
-    tape.grad(loss, leaves_of(tape), ones(loss.shape(), loss.dtype()), {.retain = true});
-  changes.stop();
+  Pass pass(tape, tape.value(last));
+  while (pass.current() >= 0) pass.step();
+  Trace trace = rules ? forward_of(pass) : trace_of(pass);
   Sheet sheet = sheet_of(Listing(std::move(trace), rules), {}, lines.module, rules);
   sheet.title = "backward of " + tape.path(last);
-  for (int node : changes.nodes)
+  for (int node : changed_nodes(pass))
     sheet.notes.push_back(
-        "A hook changes the gradient of " + tape.path(node) +
+        "A hook changes the gradient of " + pass[node].path +
         (rules ? ": the equations are those without it." : ": it is part of the lines."));
   out << text_of(sheet);
 }

@@ -59,7 +59,7 @@ struct FunctionText {
   std::string backward;  // gives each input x its "dx"
   std::string helpers;   // NumPy: functions that the lines call
 };
-// Sizes that are in the lines have the letters' names. `trace_of` with a `dy` makes such a listing.
+// Sizes that are in the lines have the letters' names. The trace of a pass with a `dy` makes such a listing.
 FunctionText function_text(const Listing& listing, const Letters& letters, Language language);
 // Includes, and functions that the lines in C++ call.
 std::string cpp_helpers();

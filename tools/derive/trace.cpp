@@ -24,22 +24,25 @@ bool uniform(const Tensor& x) {
 // Reads what the engine does: whose rule runs, what it sends, where a sum is complete.
 class Builder final : public Observer {
  public:
-  Builder(const Tape& tape, const NamedConstants& names) : tape_(tape), names_(names) {}
+  Builder(const Pass& pass, const NamedConstants& names) : pass_(pass), names_(names) {}
 
-  Trace forward(int loss) {
-    const int nodes = static_cast<int>(tape_.nodes().size());
-    for (int i = 0; i < nodes; ++i) take(i);
-    trace_.loss = value_of_node(loss);
+  Trace forward() {
+    for (const PassNode& n : pass_.nodes()) take(n);
+    trace_.loss = value_of_node(pass_.loss());
     trace_.of_node = values_;
     return std::move(trace_);
   }
 
   // Without `dy` the gradient of the loss is 1.
-  Trace both(Tape& tape, const Var& loss, const Tensor& dy = {}) {
-    const int nodes = static_cast<int>(tape.nodes().size());
-    trace_ = forward(tape.node_of(loss));
-    const std::vector<Var> leaves = leaves_of(tape);
-    forward_ = nodes;
+  Trace both() {
+    trace_ = forward();
+    Tape& tape = pass_.tape();
+    const Var loss = tape.value(pass_.loss());
+    const Tensor& dy = pass_.dy();
+    std::vector<Var> leaves;
+    for (const PassNode& n : pass_.nodes())
+      if (n.is_leaf()) leaves.push_back(tape.value(n.number));
+    forward_ = pass_.size();
     // A leaf of value 1 above the loss: whatever backward computes depends on it, and is recorded.
     const Var one = Var::leaf(dy.defined() ? dy : ones(loss.shape(), loss.dtype()));
     const Var top = loss * one;
@@ -50,9 +53,9 @@ class Builder final : public Observer {
       upstream.value = dy;
       dy_ = add(std::move(upstream));
     }
-    one_ = tape_.node_of(one);
-    top_ = tape_.node_of(top);
-    values_.resize(tape_.nodes().size(), -1);
+    one_ = tape.node_of(one);
+    top_ = tape.node_of(top);
+    values_.resize(tape.nodes().size(), -1);
     tape.observe(*this);
     tape.grad(top, leaves, ones(top.shape(), top.dtype()), {.create_graph = true});
     return std::move(trace_);
@@ -67,7 +70,10 @@ class Builder final : public Observer {
   void arrived(int node, const Var& dy) override {
     settle();
     if (node >= forward_) return;
-    const int g = node_or_constant(dy, node, "dy"), of = value_of_node(node);
+    const int g = dy.defined() ? node_or_constant(pass_.tape().node_of(dy), dy.value(),
+                                                  pass_[node].path, "dy")
+                               : -1;
+    const int of = value_of_node(node);
     trace_.gradients[of] = g;
     if (g >= 0) trace_.values[static_cast<std::size_t>(g)].batch = trace_[of].batch;
   }
@@ -81,7 +87,7 @@ class Builder final : public Observer {
     const std::vector<Pending> all = std::exchange(pending_, {});
     for (const Pending& p : all) {
       const int of = p.rule >= 0 ? p.rule : p.target;
-      take(p.node, of, p.last_rule);
+      take(read_node(pass_.tape(), p.node), of, p.last_rule);
     }
   }
 
@@ -103,16 +109,18 @@ class Builder final : public Observer {
     return static_cast<int>(trace_.values.size()) - 1;
   }
 
-  int node_or_constant(const Var& v, int reader, std::string_view role, int of = -1) {
-    if (!v.defined()) return -1;
-    const int node = tape_.node_of(v);
-    if (node == one_ && one_ >= 0) return dy_ >= 0 ? dy_ : constant(v.value(), reader, role, of);
-    return node >= 0 ? value_of_node(node) : constant(v.value(), reader, role, of);
+  // The value of a node, or of the constant x (-1) that the op at `reader` reads.
+  int node_or_constant(int node, const Tensor& x, const std::string& reader, std::string_view role,
+                       int of = -1) {
+    if (!x.defined()) return -1;
+    if (node == one_ && one_ >= 0) return dy_ >= 0 ? dy_ : constant(x, reader, role, of);
+    return node >= 0 ? value_of_node(node) : constant(x, reader, role, of);
   }
 
   // A tensor computed from values, not Vars: y > 0 is an op of its own here, of a constant, of what a rule reads, or
   // of another operand, as x in where(x > 0, x, y).
-  int recognised(const Tensor& x, int reader, int of, const std::vector<int>& operands) {
+  int recognised(const Tensor& x, const std::string& reader, int of,
+                 const std::vector<int>& operands) {
     std::vector<int> candidates = constants_;
     candidates.insert(candidates.end(), operands.begin(), operands.end());
     const int y = of < 0 ? -1 : value_of_node(of);
@@ -135,7 +143,7 @@ class Builder final : public Observer {
         if (is.dtype() == x.dtype() && same_bits(is.contiguous(), x.contiguous())) {
           Value r;
           r.op = op;
-          r.path = (y < 0 ? tape_.path(reader) : trace_[y].path) + "." + op;
+          r.path = (y < 0 ? reader : trace_[y].path) + "." + op;
           r.inputs = {c};
           r.value = x;
           r.backward = y >= 0;
@@ -146,7 +154,7 @@ class Builder final : public Observer {
     return -1;
   }
 
-  int constant(const Tensor& x, int reader, std::string_view role, int of = -1,
+  int constant(const Tensor& x, const std::string& reader, std::string_view role, int of = -1,
                const std::vector<int>& operands = {}) {
     if (!x.defined()) return -1;
     const auto name = std::ranges::find_if(
@@ -165,9 +173,8 @@ class Builder final : public Observer {
     if (!named)
       if (const int known = recognised(x, reader, of, operands); known >= 0) return known;
     v.op = "constant";
-    const std::string path = tape_.path(reader);
-    const std::size_t dot = path.rfind('.');
-    v.path = (dot == std::string::npos ? "" : path.substr(0, dot + 1)) + std::string(role);
+    const std::size_t dot = reader.rfind('.');
+    v.path = (dot == std::string::npos ? "" : reader.substr(0, dot + 1)) + std::string(role);
     if (named) v.path = name->second;
     for (std::size_t at; (at = v.path.find("d(")) != std::string::npos;) v.path.erase(at, 2);
     std::erase(v.path, ')');
@@ -176,62 +183,51 @@ class Builder final : public Observer {
     return constants_.back();
   }
 
-  // Node `i` as a value; `rule` and `last` are nodes.
-  void take(int i, int rule = -1, int last = -1) {
-    if (static_cast<std::size_t>(i) >= values_.size())
-      values_.resize(static_cast<std::size_t>(i) + 1, -1);
-    const Node& node = tape_.nodes()[static_cast<std::size_t>(i)];
+  // A node as a value; `rule` and `last` are nodes.
+  void take(const PassNode& n, int rule = -1, int last = -1) {
+    const auto i = static_cast<std::size_t>(n.number);
+    if (i >= values_.size()) values_.resize(i + 1, -1);
     Value v;
-    v.op = node.name;
-    v.node = i;
-    v.path = tape_.path(i);
-    v.label = node.label;
-    v.where = node.where;
-    v.formula = node.formula;
-    if (node.leaf) {
-      v.value = node.leaf->value;
-      values_[static_cast<std::size_t>(i)] = add(std::move(v));
-      trace_.parameters.emplace_back(tape_.path(i), value_of_node(i));
+    static_cast<Computed&>(v) = n;
+    v.inputs.clear();
+    v.arguments.clear();
+    v.node = n.number;
+    if (n.is_leaf()) {
+      values_[i] = add(std::move(v));
+      trace_.parameters.emplace_back(n.path, values_[i]);
       return;
     }
-    const Replay& replay = tape_.replay(i);
-    if (!node.op)
-      throw StateError("derive",
-                       tape_.path(i) +
-                           " was used up by a backward: write the pass out before, or give that "
-                           "backward {.retain = true}");
-    v.value = replay.value;
     v.backward = forward_ >= 0;
     const int of = rule >= 0 && rule != top_ ? rule : -1;
     if (of >= 0) v.of = value_of_node(of);
     if (last >= 0 && last != top_) v.during = value_of_node(last);
-    for (std::size_t k = 0; k < replay.operands.size(); ++k)
-      v.inputs.push_back(node_or_constant(replay.operands[k], i, node.formula->input_name(k),
-                                          v.backward ? of : -1));
+    const int reads = v.backward ? of : -1;
+    for (std::size_t k = 0; k < n.operands.size(); ++k)
+      v.inputs.push_back(
+          node_or_constant(n.inputs[k], n.operands[k], n.path, n.formula->input_name(k), reads));
     if (rule == top_ && dy_ >= 0) {
-      values_[static_cast<std::size_t>(i)] = dy_;
+      values_[i] = dy_;
       return;
     }
     if (rule == top_ && top_ >= 0) {  // 1, the gradient of the loss
       Value one;
       one.op = "number";
-      one.value = replay.value;
-      values_[static_cast<std::size_t>(i)] = add(std::move(one));
+      one.value = n.value;
+      values_[i] = add(std::move(one));
       return;
     }
-    for (Argument& a : node.op->arguments()) {
+    for (const Argument& a : n.arguments) {
       if (a.tensor.defined())
-        v.tensors.emplace_back(a.name,
-                               constant(a.tensor, i, a.name, v.backward ? of : -1, v.inputs));
+        v.tensors.emplace_back(a.name, constant(a.tensor, n.path, a.name, reads, v.inputs));
       else
-        v.arguments.push_back(std::move(a));
+        v.arguments.push_back(a);
     }
-    if (node.name == "dropout") {
+    if (n.op == "dropout") {
       const NoGrad outside;
       const Var x = ones(v.shape(), v.value.dtype());
-      v.tensors.emplace_back("mask", constant(replay.run({x}).value(), i, "mask"));
+      v.tensors.emplace_back("mask", constant(n.run({x}).value(), n.path, "mask"));
     }
-    values_[static_cast<std::size_t>(i)] = simplified(std::move(v));
+    values_[i] = simplified(std::move(v));
   }
 
   // The value itself where the op changes nothing; or the value as a new one.
@@ -255,7 +251,7 @@ class Builder final : public Observer {
     return add(std::move(v));
   }
 
-  const Tape& tape_;
+  const Pass& pass_;
   const NamedConstants& names_;
   Trace trace_;
   std::vector<int> values_;  // by node
@@ -270,21 +266,6 @@ class Builder final : public Observer {
 Var ConstantNames::on_value(std::string_view path, Var v) {
   if (v.defined()) names.emplace_back(v.value(), path);
   return v;
-}
-
-void Changes::flow(const Flow& f) {
-  Tensor& sum = sums_[f.node];
-  sum = sum.defined() ? add(sum, f.gradient) : f.gradient;
-}
-
-void Changes::arrived(int node, const Var& dy) {
-  const auto found = sums_.find(node);
-  if (found == sums_.end() || same_bits(dy.value().contiguous(), found->second.contiguous()))
-    return;
-  // A kernel that adds to a sum in place rounds it otherwise.
-  const Tensor& sum = found->second;
-  if (!(max(abs(sub(dy.value(), sum))).item() <= 1e-4 * max(abs(sum)).item()))
-    nodes.push_back(node);
 }
 
 double Value::number() const {
@@ -306,23 +287,12 @@ std::vector<bool> Trace::live() const {
   return reached;
 }
 
-std::vector<Var> leaves_of(const Tape& tape) {
-  std::vector<Var> leaves;
-  for (int i = 0; i < static_cast<int>(tape.nodes().size()); ++i)
-    if (tape.nodes()[static_cast<std::size_t>(i)].leaf) leaves.push_back(tape.value(i));
-  return leaves;
+Trace trace_of(const Pass& pass, const NamedConstants& names) {
+  return Builder(pass, names).both();
 }
 
-Trace trace_of(Tape& tape, const Var& loss, const NamedConstants& names) {
-  return Builder(tape, names).both(tape, loss);
-}
-
-Trace trace_of(Tape& tape, const Var& y, const Tensor& dy, const NamedConstants& names) {
-  return Builder(tape, names).both(tape, y, dy);
-}
-
-Trace forward_of(const Tape& tape, int loss, const NamedConstants& names) {
-  return Builder(tape, names).forward(loss);
+Trace forward_of(const Pass& pass, const NamedConstants& names) {
+  return Builder(pass, names).forward();
 }
 
 }  // namespace glim::derive

@@ -3,8 +3,9 @@
 //   ConstantNames names;              // on_value names masks and the like
 //   Tape tape({.replay = true});
 //   tape.observe(names);
-//   Trace trace = trace_of(tape, example.loss(), names.names);
+//   Trace trace = trace_of(Pass(tape, example.loss()), names.names);
 //
+// Its values are those of a recorded pass (tools/pass/pass.hpp), with constants among them, and what backward computes.
 // Backward is recorded by its rules, so that it is made of the same ops as forward. The engine's sums are values too.
 // A reshape to the same shape, and the like, is the value that it was made from.
 #pragma once
@@ -13,20 +14,14 @@
 #include <string>
 #include <vector>
 
-#include "autograd/tape.hpp"
+#include "tools/pass/pass.hpp"
 
 namespace glim::derive {
 
-struct Value {
-  std::string op;    // "leaf", "constant", "number", "zero" (where a sum begins), or an op's name
-  std::string path;  // on the tape; of a constant the one of the op that reads it first
-  std::string label;
-  std::vector<int> inputs;                                // values; -1: not given
-  Arguments arguments;                                    // without those that are values:
+// Its op may also be "constant", "number", or "zero" (where a sum begins). The path of a constant is that of the op that
+// reads it first; inputs are values; arguments are without those that are values.
+struct Value : Computed {
   std::vector<std::pair<std::string_view, int>> tensors;  // "index", 12
-  Tensor value;
-  Where where;
-  const Formula* formula = nullptr;
   bool backward = false;
   bool batch = false;  // of the batch: a first axis of extent 1 is its sentences
   int node = -1;       // on the tape
@@ -60,22 +55,9 @@ struct ConstantNames final : Observer {
   NamedConstants names;
 };
 
-// Nodes whose gradient a hook or another observer changes: it is not the sum of what arrived.
-struct Changes final : Observer {
-  void flow(const Flow& f) override;
-  void arrived(int node, const Var& dy) override;
-  std::vector<int> nodes;
-
- private:
-  std::map<int, Tensor> sums_;
-};
-
-std::vector<Var> leaves_of(const Tape& tape);
-// StateError for a tape without replay, or after a backward that did not retain.
-Trace trace_of(Tape& tape, const Var& loss, const NamedConstants& names = {});
-// The trace of a function's output, whose upstream gradient is a leaf of its own: "dy".
-Trace trace_of(Tape& tape, const Var& y, const Tensor& dy, const NamedConstants& names = {});
+// Backward is recorded on the pass's tape. The upstream gradient of a pass that was given one is a leaf of its own: "dy".
+Trace trace_of(const Pass& pass, const NamedConstants& names = {});
 // The forward pass alone: what a listing by the ops' equations reads.
-Trace forward_of(const Tape& tape, int loss, const NamedConstants& names = {});
+Trace forward_of(const Pass& pass, const NamedConstants& names = {});
 
 }  // namespace glim::derive

@@ -33,23 +33,23 @@ Tensor as_heads(const std::vector<Tensor>& parts) {
 
 // The attentions among the nodes of one path: each node one, for all its queries; or all of them
 // one, a query each (a recurrent decoder's).
-std::vector<std::vector<int>> attentions(const Capture& c, const std::vector<int>& nodes) {
+std::vector<std::vector<int>> attentions(const Pass& pass, const std::vector<int>& nodes) {
   std::vector<std::vector<int>> list;
-  const Shape& shape = c[nodes[0]].value.shape();
+  const Shape& shape = pass[nodes[0]].value.shape();
   bool one_query = true;
   for (int n : nodes)
-    one_query = one_query && c[n].value.shape() == shape && c[n].value.numel() == shape.back();
+    one_query =
+        one_query && pass[n].value.shape() == shape && pass[n].value.numel() == shape.back();
   if (one_query && nodes.size() > 1) return {nodes};
   for (int n : nodes)
-    if (c[n].value.rank() >= 3 && c[n].value.size(0) == 1) list.push_back({n});
+    if (pass[n].value.rank() >= 3 && pass[n].value.size(0) == 1) list.push_back({n});
   return list;
 }
 
-AttentionSide side_of(const Capture& c, const AttentionView& v, const Example& example) {
-  auto s = static_cast<Index>(example.source.size()),
-       t = static_cast<Index>(example.target_in.size());
-  if (c.roles.within(v.module, Role::Encoder) || t == 0) return AttentionSide::EncoderSelf;
-  if (c.roles.within(v.module, Role::SelfAttention)) return AttentionSide::DecoderSelf;
+AttentionSide side_of(const Pass& pass, const AttentionView& v, const ExampleText& text) {
+  auto s = static_cast<Index>(text.source.size()), t = static_cast<Index>(text.target_in.size());
+  if (pass.roles().within(v.module, Role::Encoder) || t == 0) return AttentionSide::EncoderSelf;
+  if (pass.roles().within(v.module, Role::SelfAttention)) return AttentionSide::DecoderSelf;
   bool self = v.a.size(1) == v.a.size(2) && s != t && v.a.size(2) == t;
   return self ? AttentionSide::DecoderSelf : AttentionSide::Cross;
 }
@@ -72,79 +72,79 @@ std::vector<std::string> by_head(std::size_t heads, const std::vector<std::strin
 }
 
 // ‖gradient‖ of head h at the node of this name in the module, (1, H, ., Dh); NaN when there is none.
-double head_norm(const Capture& c, const std::string& path, Index h, Index heads) {
-  int node = c.find(path);
-  if (node < 0 || c[node].value.rank() != 4 || c[node].value.size(1) != heads)
+double head_norm(const Pass& pass, const std::string& path, Index h, Index heads) {
+  int node = pass.find(path);
+  if (node < 0 || pass[node].value.rank() != 4 || pass[node].value.size(1) != heads)
     return std::numeric_limits<double>::quiet_NaN();
-  if (!c[node].gradient.defined()) return 0;
-  Tensor g = select(select(c[node].gradient, 0, 0), 0, h);
+  if (!pass[node].gradient.defined()) return 0;
+  Tensor g = select(select(pass[node].gradient, 0, 0), 0, h);
   return norm(g);
 }
 
-HeadView view_of_head(const Capture& c, const AttentionView& v, Index h) {
+HeadView view_of_head(const Pass& pass, const AttentionView& v, Index h) {
   HeadView head;
   static_cast<HeadStatistics&>(head) = head_statistics(select(v.a, 0, h), v.keep);
   head.scores_gradient = norm(select(v.ds, 0, h));
   head.probs_gradient = norm(where(v.keep, select(v.da, 0, h), zeros({}, v.da.dtype())));
   head.passed = head.scores_gradient / head.probs_gradient;
   Index heads = v.a.size(0);
-  head.query_norm = head_norm(c, v.module + ".query", h, heads);
-  head.key_norm = head_norm(c, v.module + ".key", h, heads);
-  head.value_norm = head_norm(c, v.module + ".value", h, heads);
+  head.query_norm = head_norm(pass, v.module + ".query", h, heads);
+  head.key_norm = head_norm(pass, v.module + ".key", h, heads);
+  head.value_norm = head_norm(pass, v.module + ".value", h, heads);
   double value = head.value_norm * head.value_norm;
   double all = value + head.query_norm * head.query_norm + head.key_norm * head.key_norm;
   head.value_share = value / all;
   return head;
 }
 
-AttentionView view_of(const Capture& c, const std::string& module, const std::vector<int>& nodes,
-                      const Example& example) {
+AttentionView view_of(const Pass& pass, const std::string& module, const std::vector<int>& nodes,
+                      const ExampleText& text) {
   AttentionView v;
   v.module = module;
-  v.layer = layer_number(c.roles.layer(module));
+  v.layer = layer_number(pass.roles().layer(module));
   v.probs = nodes;
   std::vector<Tensor> a, da, s, ds, keep;
   for (int n : nodes) {
-    int scores = c[n].inputs[0];
+    int scores = pass[n].inputs[0];
     v.scores.push_back(scores);
     auto or_zeros = [](const Tensor& g, const Tensor& like) {
       return g.defined() ? g : zeros(like.shape(), like.dtype());
     };
-    a.push_back(c[n].value);
-    da.push_back(or_zeros(c[n].gradient, c[n].value));
-    s.push_back(c[scores].value);
-    ds.push_back(or_zeros(c[scores].gradient, c[scores].value));
-    keep.push_back(c[n].keep);
+    a.push_back(pass[n].value);
+    da.push_back(or_zeros(pass[n].gradient, pass[n].value));
+    s.push_back(pass[scores].value);
+    ds.push_back(or_zeros(pass[scores].gradient, pass[scores].value));
+    keep.push_back(keep_of(pass[n].value, pass[n].run));
   }
   v.a = as_heads(a);
   v.da = as_heads(da);
   v.s = as_heads(s);
   v.ds = as_heads(ds);
   v.keep = concatenate(keep, 0);
-  v.side = side_of(c, v, example);
-  const auto &source = example.source, &target = example.target_in;
+  v.side = side_of(pass, v, text);
+  const auto &source = text.source, &target = text.target_in;
   v.queries = tokens_for(v.side == AttentionSide::EncoderSelf ? source : target, v.a.size(1));
   v.keys = tokens_for(v.side == AttentionSide::DecoderSelf ? target : source, v.a.size(2));
-  for (Index h = 0; h < v.a.size(0); ++h) v.heads.push_back(view_of_head(c, v, h));
+  for (Index h = 0; h < v.a.size(0); ++h) v.heads.push_back(view_of_head(pass, v, h));
   return v;
 }
 
 }  // namespace
 
-std::vector<AttentionView> attention_views(const Capture& c, const Example& example) {
+std::vector<AttentionView> attention_views(const Pass& pass, const ExampleText& text) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<int>> groups;
-  for (const CapturedNode& n : c.nodes) {
-    if (!n.keep.defined()) continue;
+  for (const PassNode& n : pass.nodes()) {
+    if (!is_attention(n.op, n.label)) continue;
     std::string module = without_step(n.scope);
     if (!groups.count(module)) order.push_back(module);
     groups[module].push_back(n.number);
   }
   std::vector<AttentionView> views;
   for (const std::string& module : order) {
-    auto list = attentions(c, groups[module]);
+    auto list = attentions(pass, groups[module]);
     for (std::size_t i = 0; i < list.size(); ++i) {
-      views.push_back(view_of(c, module, list[i], example));
+      views.push_back(view_of(pass, module, list[i], text));
       if (list.size() > 1) {
         views.back().layer = static_cast<int>(i);
         views.back().module += "#" + std::to_string(i);
@@ -154,7 +154,7 @@ std::vector<AttentionView> attention_views(const Capture& c, const Example& exam
   return views;
 }
 
-AxisNames axis_names(const std::vector<AttentionView>& views, const CapturedNode& node) {
+AxisNames axis_names(const std::vector<AttentionView>& views, const PassNode& node) {
   const Shape& shape = node.value.shape();
   for (const AttentionView& v : views) {
     for (const std::vector<int>* maps : {&v.probs, &v.scores}) {

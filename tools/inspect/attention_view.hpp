@@ -1,4 +1,4 @@
-// Each attention of a captured pass, head by head: A = softmax(S), with masked entries 0, and the gradients
+// Each attention of a pass, head by head: A = softmax(S), with masked entries 0, and the gradients
 // of both.
 //
 //   ∂L/∂S = A ∘ (∂L/∂A - Σ_s A ∂L/∂A)      rows of ∂L/∂S add up to 0, masked entries are 0
@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/inspect/capture.hpp"
+#include "tools/kinds/example.hpp"
 #include "tools/measure/attention_statistics.hpp"
 
 namespace glim {
@@ -47,14 +47,15 @@ struct AttentionView {
   std::vector<HeadView> heads;
 };
 
-// All attentions of a pass, in the order of first use of their modules. Empty for a model without.
-std::vector<AttentionView> attention_views(const Capture& capture, const Example& example);
+// All attentions of a pass, in the order of first use of their modules. Empty for a model without. Tokens are not in a
+// pass: they are the text's, or numbers where it has none.
+std::vector<AttentionView> attention_views(const Pass& pass, const ExampleText& text);
 
 // Labels of the rows (all axes but the last) and columns of an attention's node: "head 0 My",
 // and the key's token where its last axis is that of the keys. Empty for what has no such names.
 struct AxisNames {
   std::vector<std::string> rows, columns;
 };
-AxisNames axis_names(const std::vector<AttentionView>& views, const CapturedNode& node);
+AxisNames axis_names(const std::vector<AttentionView>& views, const PassNode& node);
 
 }  // namespace glim

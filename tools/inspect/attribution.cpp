@@ -19,9 +19,10 @@ void collect(const Module& module, std::vector<Embedding*>& list) {
   }
 }
 
-// A pass of the example, and the parts of it that are asked about.
-struct Pass {
-  explicit Pass(Example& example) : tape({.replay = true}) {
+// One run of the model, and the parts of its tape that are asked about. A recorded Pass has the model at one point;
+// the integral needs it at others.
+struct Run {
+  explicit Run(Example& example) : tape({.replay = true}) {
     example.loss();
     const auto s = std::ssize(example.source), t = std::ssize(example.target_in);
     for (std::size_t i = 0; i < tape.nodes().size(); ++i) {
@@ -74,20 +75,20 @@ Attribution attribute(Example& example, int steps) {
   };
   std::vector<Side> sides;
   {
-    Pass pass(example);
-    if (!pass.whole) return a;
+    Run run(example);
+    if (!run.whole) return a;
     a.steps = steps;
-    a.log_prob = log_prob(pass.log_probs);
-    if (pass.source.defined())
-      sides.push_back({pass.source.value(), &a.to_source, &a.integrated_source});
-    if (pass.target.defined())
-      sides.push_back({pass.target.value(), &a.to_target, &a.integrated_target});
+    a.log_prob = log_prob(run.log_probs);
+    if (run.source.defined())
+      sides.push_back({run.source.value(), &a.to_source, &a.integrated_source});
+    if (run.target.defined())
+      sides.push_back({run.target.value(), &a.to_target, &a.integrated_target});
     for (Side& side : sides) {
       *side.products = empty({t_count, side.x.size(1)}, DType::Float64);
       side.integrated->assign(static_cast<std::size_t>(side.x.size(1)), 0);
     }
     for (Index t = 0; t < t_count; ++t) {
-      auto d = pass.tape.grad(pass.log_probs, pass.read, pick(pass.log_probs, t), {.retain = true});
+      auto d = run.tape.grad(run.log_probs, run.read, pick(run.log_probs, t), {.retain = true});
       for (std::size_t i = 0; i < sides.size(); ++i)
         select(*sides[i].products, 0, t)
             .copy_(from_vector(by_token(sides[i].x, d[i].value()), {sides[i].x.size(1)}));
@@ -112,15 +113,15 @@ Attribution attribute(Example& example, int steps) {
   };
   for (int k = 0; k < steps; ++k) {
     scaled((k + 0.5) / steps);
-    Pass pass(example);
-    auto d = pass.tape.grad(pass.log_probs, pass.read, pick(pass.log_probs, -1));
+    Run run(example);
+    auto d = run.tape.grad(run.log_probs, run.read, pick(run.log_probs, -1));
     for (std::size_t i = 0; i < sides.size(); ++i) {
       auto one = by_token(sides[i].x, d[i].value());
       for (std::size_t j = 0; j < one.size(); ++j) (*sides[i].integrated)[j] += one[j] / steps;
     }
   }
   scaled(0);
-  a.baseline = log_prob(Pass(example).log_probs);
+  a.baseline = log_prob(Run(example).log_probs);
   a.gap = -(a.log_prob - a.baseline);
   for (const Side& side : sides)
     for (double g : *side.integrated) a.gap += g;

@@ -10,16 +10,16 @@ namespace glim {
 namespace {
 
 // The box that a scope is in; an empty module for what is in none.
-Block block_of(const Capture& c, const std::string& scope) {
+Block block_of(const Pass& pass, const std::string& scope) {
   Block b;
   if (scope.empty()) return b;
   b.side = "encoder";
   for (Role role : {Role::Target, Role::TargetPositions, Role::Decoder, Role::Output, Role::Copy})
-    if (c.roles.within(scope, role)) b.side = "decoder";
-  if (const std::string layer = c.roles.layer(scope); !layer.empty()) {
+    if (pass.roles().within(scope, role)) b.side = "decoder";
+  if (const std::string layer = pass.roles().layer(scope); !layer.empty()) {
     if (layer == scope) return b;  // between the parts of a layer: residual additions
     b.layer = layer_number(layer);
-    b.part = c.roles.part(layer, scope);
+    b.part = pass.roles().part(layer, scope);
     b.module = layer + "." + b.part;
     return b;
   }
@@ -28,41 +28,45 @@ Block block_of(const Capture& c, const std::string& scope) {
   return b;
 }
 
+double gradient_norm(const PassNode& n) {
+  return n.gradient.defined() ? statistics(n.gradient).norm : 0;
+}
+
 // Where the parameters of a module that was not entered are used (the generator, whose product may
 // belong to the loss): the last node that is two ops away from them, W -> Wᵀ -> x Wᵀ, b -> + b.
-int user_of(const Capture& c, const std::string& module) {
+int user_of(const Pass& pass, const std::string& module) {
   int last = -1;
-  for (const CapturedNode& n : c.nodes) {
+  for (const PassNode& n : pass.nodes()) {
     if (n.op != "leaf" || n.scope != module) continue;
-    for (int first : c.consumers[static_cast<std::size_t>(n.number)])
-      for (int second : c.consumers[static_cast<std::size_t>(first)]) last = std::max(last, second);
+    for (int first : pass.consumers(n.number))
+      for (int second : pass.consumers(first)) last = std::max(last, second);
   }
   return last;
 }
 
 }  // namespace
 
-std::vector<Block> blocks_of(const Capture& c) {
+std::vector<Block> blocks_of(const Pass& pass) {
   std::vector<Block> list;
   std::map<std::string, std::size_t> found;
-  for (const CapturedNode& n : c.nodes) {
-    Block b = block_of(c, n.scope);
+  for (const PassNode& n : pass.nodes()) {
+    Block b = block_of(pass, n.scope);
     if (b.module.empty()) continue;
     auto [at, added] = found.try_emplace(b.module, list.size());
     if (added) list.push_back(b);
     Block& block = list[at->second];
     if (n.op == "leaf") {
-      block.parameter_gradient_norm = std::hypot(block.parameter_gradient_norm, n.gradient_norm);
+      block.parameter_gradient_norm = std::hypot(block.parameter_gradient_norm, gradient_norm(n));
     } else {
       block.node = n.number;
     }
   }
   std::vector<Block> boxes;
   for (Block& b : list) {
-    if (b.node < 0) b.node = user_of(c, b.module);
+    if (b.node < 0) b.node = user_of(pass, b.module);
     if (b.node < 0) continue;
-    b.gradient_norm = c[b.node].gradient_norm;
-    b.value_norm = statistics(c[b.node].value).norm;
+    b.gradient_norm = gradient_norm(pass[b.node]);
+    b.value_norm = statistics(pass[b.node].value).norm;
     boxes.push_back(std::move(b));
   }
   return boxes;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/inspect/capture.hpp"
+#include "tools/pass/pass.hpp"
 
 namespace glim {
 
@@ -22,6 +22,6 @@ struct Block {
 };
 
 // In the order of their first nodes.
-std::vector<Block> blocks_of(const Capture& capture);
+std::vector<Block> blocks_of(const Pass& pass);
 
 }  // namespace glim

@@ -54,7 +54,7 @@ Json to_json(const AttentionView& v, TensorWriter write) {
           {"dS", write(v.ds)}};
 }
 
-Json node_statistics(const CapturedNode& n) {
+Json node_statistics(const PassNode& n) {
   Json flows = Json::array();
   for (const Flow& f : n.flows)
     flows.push_back(
@@ -64,15 +64,15 @@ Json node_statistics(const CapturedNode& n) {
           {"flows", std::move(flows)}};
 }
 
-Json to_json(const CapturedNode& n, bool with_statistics) {
+Json to_json(const PassNode& n, bool with_statistics) {
   Json j{{"number", n.number}, {"name", n.name},   {"path", n.path},
-         {"scope", n.scope},   {"op", n.op},       {"where", n.where},
+         {"scope", n.scope},   {"op", n.op},       {"where", n.is_leaf() ? "" : to_string(n.where)},
          {"inputs", n.inputs}, {"saved", n.saved}, {"shape", n.value.shape().vec()},
          {"turn", n.turn}};
   if (with_statistics)
     j.update(node_statistics(n));
   else
-    j["gradient"] = n.gradient.defined() ? Json{{"norm", n.gradient_norm}} : Json();
+    j["gradient"] = n.gradient.defined() ? Json{{"norm", statistics(n.gradient).norm}} : Json();
   return j;
 }
 
@@ -93,7 +93,7 @@ Json lines_of(const derive::Sheet& lines) {
 
 Json formulas_of(const Inspection& inspection) {
   Json list = Json::object();
-  for (const CapturedNode& n : inspection.capture.nodes) {
+  for (const PassNode& n : inspection.pass.nodes()) {
     if (list.contains(n.op)) continue;
     const Formula* f = formula(n.op);
     if (!f) continue;
@@ -158,14 +158,14 @@ Json findings(const Inspection& inspection, TensorWriter write, bool with_statis
   Json j = static_cast<const ExampleText&>(inspection);
   j.update({{"format", "glim inspect"},
             {"version", 1},
-            {"loss", inspection.capture.loss},
-            {"walk", inspection.capture.walk},
+            {"loss", inspection.pass.loss_value()},
+            {"walk", inspection.pass.order()},
             {"blocks", inspection.blocks},
             {"junctions", inspection.junctions},
             {"memory", inspection.memory},
             {"lens", inspection.lens},
             {"remarks", inspection.remarks},
-            {"lines", lines_of(inspection.capture.lines)},
+            {"lines", lines_of(inspection.lines)},
             {"attention", Json::array()},
             {"nodes", Json::array()}});
   for (const AttentionView& v : inspection.attention) j["attention"].push_back(to_json(v, write));
@@ -176,14 +176,14 @@ Json findings(const Inspection& inspection, TensorWriter write, bool with_statis
                               {"table", write(p.table)},
                               {"products", write(p.products)},
                               {"wavelengths", p.wavelengths}});
-  for (const CapturedNode& n : inspection.capture.nodes)
+  for (const PassNode& n : inspection.pass.nodes())
     j["nodes"].push_back(to_json(n, with_statistics));
   j["formulas"] = formulas_of(inspection);
   j["attribution"] = to_json(inspection.attribution, write);
-  const int image = inspection.capture.find("image");
-  if (image >= 0 && inspection.capture[image].gradient.defined())  // (C, H, W)
-    j["image"] = {{"pixels", write(select(inspection.capture[image].value, 0, 0))},
-                  {"gradient", write(select(inspection.capture[image].gradient, 0, 0))}};
+  const int image = inspection.pass.find("image");
+  if (image >= 0 && inspection.pass[image].gradient.defined())  // (C, H, W)
+    j["image"] = {{"pixels", write(select(inspection.pass[image].value, 0, 0))},
+                  {"gradient", write(select(inspection.pass[image].gradient, 0, 0))}};
   if (inspection.rollout.encoder.defined())
     j["rollout"] = {{"encoder", write(inspection.rollout.encoder)},
                     {"source", write(inspection.rollout.source)},
@@ -199,7 +199,7 @@ void write_inspection_json(const Inspection& inspection, const std::string& path
     text += ",\"tensors\":{";
     bool first = true;
     for (const auto& [name, tensor] :
-         tensors_of(inspection.capture, false)) {  // parameters are in the model
+         tensors_of(inspection.pass, false)) {  // parameters are in the model
       if (!first) text += ",\n";
       first = false;
       text += in_json(Json(name)) + ":{\"shape\":" + Json(tensor.shape().vec()).dump() +
@@ -217,7 +217,7 @@ void write_inspection_json(const Inspection& inspection, const std::string& path
 
 void write_inspection_tensors(const Inspection& inspection, const std::string& path,
                               const DocumentOptions& o) {
-  auto tensors = tensors_of(inspection.capture);
+  auto tensors = tensors_of(inspection.pass);
   double bytes = 0;
   for (const auto& [name, x] : tensors)
     bytes += static_cast<double>(x.numel()) * static_cast<double>(size_of(x.dtype()));
@@ -232,7 +232,7 @@ Json lens_data(const std::vector<LensMatrix>& lens) { return lens; }
 
 namespace {
 
-Json node_pictures(const Inspection& inspection, const CapturedNode& n) {
+Json node_pictures(const Inspection& inspection, const PassNode& n) {
   Json node = Json::object();
   AxisNames names = axis_names(inspection.attention, n);
   bool named = !names.rows.empty() && std::ssize(names.rows) <= kNamedRows;
@@ -248,7 +248,7 @@ Json node_pictures(const Inspection& inspection, const CapturedNode& n) {
 }  // namespace
 
 Json node_details(const Inspection& inspection, int number) {
-  const CapturedNode& n = inspection.capture[number];
+  const PassNode& n = inspection.pass[number];
   Json node = node_statistics(n);
   node.update(node_pictures(inspection, n));
   return node;
@@ -257,7 +257,7 @@ Json node_details(const Inspection& inspection, int number) {
 Json page_data(const Inspection& inspection, const DocumentOptions& o) {
   Json data = findings(inspection, packed, o.statistics);
   if (!o.tensors) return data;
-  for (const CapturedNode& n : inspection.capture.nodes)
+  for (const PassNode& n : inspection.pass.nodes())
     data["nodes"][static_cast<std::size_t>(n.number)].update(node_pictures(inspection, n));
   return data;
 }

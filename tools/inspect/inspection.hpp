@@ -1,10 +1,10 @@
 // All results of inspecting one example, for pages, files and pictures.
 #pragma once
 
+#include "tools/derive/sheet.hpp"
 #include "tools/inspect/attention_view.hpp"
 #include "tools/inspect/attribution.hpp"
 #include "tools/inspect/blocks.hpp"
-#include "tools/inspect/capture.hpp"
 #include "tools/inspect/junctions.hpp"
 #include "tools/inspect/lens.hpp"
 #include "tools/inspect/positions_view.hpp"
@@ -18,7 +18,8 @@ struct Remark {
 };
 
 struct Inspection : ExampleText {
-  Capture capture;
+  Pass pass;
+  derive::Sheet lines;  // the pass written out
   std::vector<Block> blocks;
   std::vector<Junction> junctions;
   Junction memory;
@@ -35,6 +36,8 @@ struct InspectionOptions {
   bool lens = true;
 };
 Inspection inspect(Example& example, const InspectionOptions& options = {});
+// The whole pass of an example, with its changes. It is over, and its tape has ended.
+Pass pass_of(Example& example);
 
 // Remarks for the reader (remarks.cpp has the thresholds).
 std::vector<Remark> remarks_on(const Inspection& inspection);

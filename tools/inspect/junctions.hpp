@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/inspect/capture.hpp"
+#include "tools/pass/pass.hpp"
 
 namespace glim {
 
@@ -30,9 +30,9 @@ struct Junction {
 };
 
 // Every residual connection of a pass: an addition x + f, f computed from x.
-std::vector<Junction> residual_junctions(const Capture& capture);
+std::vector<Junction> residual_junctions(const Pass& pass);
 
 // The memory, its gradient by decoder layer; x is -1 when nothing of a decoder reads an encoder.
-Junction memory_junction(const Capture& capture);
+Junction memory_junction(const Pass& pass);
 
 }  // namespace glim

@@ -19,9 +19,9 @@ struct TokenRows {
 };
 
 // The matrix of the module with this role. It is undefined if no module has the role.
-Tensor matrix_of(const Capture& c, Role role) {
-  for (const CapturedNode& n : c.nodes)
-    if (n.op == "leaf" && n.value.rank() == 2 && c.roles.of(n.scope) == role)
+Tensor matrix_of(const Pass& pass, Role role) {
+  for (const PassNode& n : pass.nodes())
+    if (n.op == "leaf" && n.value.rank() == 2 && pass.roles().of(n.scope) == role)
       return n.value.to(DType::Float64);
   return {};
 }
@@ -39,13 +39,13 @@ std::vector<LensToken> largest(const Tensor& products, const Tokenizer& tokenize
 }
 
 struct Lens {
-  const Capture& capture;
+  const Pass& pass;
   const Example& example;
   TokenRows source, target;
   std::vector<LensMatrix> found;
 
   const TokenRows& of(const std::string& module) const {
-    return capture.roles.within(module, Role::Encoder) ? source : target;
+    return pass.roles().within(module, Role::Encoder) ? source : target;
   }
 
   // y = x Wᵀ, of whose `out` columns those of one matrix; x (T, in), delta (T, out), g (out, in).
@@ -89,42 +89,42 @@ Tensor rows_of(const Tensor& x) { return reshape(x, {-1, x.size(-1)}).to(DType::
 
 }  // namespace
 
-std::vector<LensMatrix> backward_lens(const Capture& c, const Example& example) {
+std::vector<LensMatrix> backward_lens(const Pass& pass, const Example& example) {
   const TokenizerPair& both = example.tokenizers;
-  Lens lens{c,
+  Lens lens{pass,
             example,
-            {matrix_of(c, Role::Source), both.source.get()},
-            {matrix_of(c, Role::Output), both.target.get()},
+            {matrix_of(pass, Role::Source), both.source.get()},
+            {matrix_of(pass, Role::Output), both.target.get()},
             {}};
   for (Role role : {Role::Target, Role::Source})
-    if (!lens.target.rows.defined()) lens.target.rows = matrix_of(c, role);
+    if (!lens.target.rows.defined()) lens.target.rows = matrix_of(pass, role);
   if (!lens.source.rows.defined()) lens.source.rows = lens.target.rows;
   if (!lens.target.rows.defined() || !lens.source.rows.defined()) return {};
   const Index width = lens.target.rows.size(1);
-  for (const CapturedNode& n : c.nodes) {
+  for (const PassNode& n : pass.nodes()) {
     // x Wᵀ: a matmul whose second factor is a transposed matrix, whole or rows of a larger one.
     if (n.op != "matmul" || n.inputs.size() != 2 || n.inputs[0] < 0 || n.inputs[1] < 0) continue;
-    if (!n.gradient.defined() || c[n.inputs[1]].op != "permute") continue;
-    const CapturedNode& matrix = c[c[n.inputs[1]].inputs.at(0)];
+    if (!n.gradient.defined() || pass[n.inputs[1]].op != "permute") continue;
+    const PassNode& matrix = pass[pass[n.inputs[1]].inputs.at(0)];
     int leaf = matrix.number;
-    while (c[leaf].op == "slice") leaf = c[leaf].inputs.at(0);
-    if (c[leaf].op != "leaf" || matrix.value.rank() != 2) continue;
-    const Tensor flow = c.flow(n.inputs[1], matrix.number);  // a tied matrix has others, too
+    while (pass[leaf].op == "slice") leaf = pass[leaf].inputs.at(0);
+    if (pass[leaf].op != "leaf" || matrix.value.rank() != 2) continue;
+    const Tensor flow = pass.flow(n.inputs[1], matrix.number);  // a tied matrix has others, too
     if (!flow.defined()) continue;
-    const std::string& name = c[leaf].name;
-    Tensor x = rows_of(c[n.inputs[0]].value), delta = rows_of(n.gradient), g = rows_of(flow);
+    const std::string& name = pass[leaf].name;
+    Tensor x = rows_of(pass[n.inputs[0]].value), delta = rows_of(n.gradient), g = rows_of(flow);
     if (x.size(0) != delta.size(0)) continue;
-    const Role role = c.roles.of(c[leaf].scope);
+    const Role role = pass.roles().of(pass[leaf].scope);
     const bool generator = delta.size(1) == lens.target.rows.size(0) &&
-                           !c.roles.within(name, Role::Encoder) &&
-                           !c.roles.within(name, Role::Decoder);
+                           !pass.roles().within(name, Role::Encoder) &&
+                           !pass.roles().within(name, Role::Decoder);
     if (generator) {
       lens.read(name, x, delta, g, x.size(1) == width ? &lens.target : nullptr, &lens.target, true);
       continue;
     }
     // The encoder's output, read by the decoder's cross-attention, is of the source.
     const bool memory =
-        role == Role::CrossAttention && c.roles.within(c[n.inputs[0]].scope, Role::Encoder);
+        role == Role::CrossAttention && pass.roles().within(pass[n.inputs[0]].scope, Role::Encoder);
     const TokenRows* of_x = x.size(1) == width ? (memory ? &lens.source : &lens.of(name)) : nullptr;
     if (role == Role::SelfAttention || role == Role::CrossAttention) {
       // Queries, keys and values, or those of them that this x has.

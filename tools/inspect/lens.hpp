@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/inspect/capture.hpp"
+#include "tools/kinds/example.hpp"
 
 namespace glim {
 
@@ -38,7 +38,8 @@ struct LensMatrix {
   std::vector<LensTerm> terms;  // the largest share first
 };
 
-// The matrices by which a pass multiplied the positions of a sentence, in the order of the pass.
-std::vector<LensMatrix> backward_lens(const Capture& capture, const Example& example);
+// The matrices by which a pass multiplied the positions of a sentence, in the order of the pass. The tokenizers that
+// name the rows of the embeddings are not in a pass: they are the example's.
+std::vector<LensMatrix> backward_lens(const Pass& pass, const Example& example);
 
 }  // namespace glim

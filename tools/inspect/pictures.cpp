@@ -173,7 +173,7 @@ std::vector<Picture> pictures(const Inspection& inspection) {
     all.push_back({"tokens", [&] { return tokens_svg(inspection); }});
   if (inspection.rollout.source.defined())
     all.push_back({"rollout", [&] { return rollout_svg(inspection); }});
-  for (const CapturedNode& n : inspection.capture.nodes) {
+  for (const PassNode& n : inspection.pass.nodes()) {
     auto add = [&](const std::string& name, const Tensor& x) {
       all.push_back({name, [&inspection, &n, &x, name] {
                        return tensor_svg(name, x, axis_names(inspection.attention, n));

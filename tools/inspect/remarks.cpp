@@ -96,9 +96,8 @@ void about_junctions(const Inspection& inspection, std::vector<Remark>& all) {
   add_strongest(all, skips, fmt::format("skip share above {}", kOneWay), "model");
   add_strongest(all, against, fmt::format("sublayer share below {}", kAgainst), "model");
   const auto& b = inspection.memory.branches;
-  const bool by_layer = std::ranges::all_of(b, [&](const Branch& branch) {
-    return !inspection.capture.roles.layer(branch.name).empty();
-  });
+  const bool by_layer = std::ranges::all_of(
+      b, [&](const Branch& branch) { return !inspection.pass.roles().layer(branch.name).empty(); });
   if (b.size() > 1 && by_layer) {
     auto most = std::max_element(
         b.begin(), b.end(), [](const Branch& x, const Branch& y) { return x.share < y.share; });
@@ -133,7 +132,7 @@ void about_depth(const Inspection& inspection, std::vector<Remark>& all) {
 
 void about_units(const Inspection& inspection, std::vector<Remark>& all) {
   std::vector<Ranked> silent;
-  for (const CapturedNode& n : inspection.capture.nodes) {
+  for (const PassNode& n : inspection.pass.nodes()) {
     if (n.op != "relu") continue;
     double zeros = statistics(n.value).zeros;
     if (zeros > kSilent)

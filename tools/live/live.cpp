@@ -25,7 +25,7 @@ nlohmann::json answer(nlohmann::json request) {
     example.reset();  // it may be of the run's weights
     return {{"data", train_in_page(request)}};
   }
-  if (request.contains("lens")) return {{"data", lens_data(backward_lens(last.capture, *example))}};
+  if (request.contains("lens")) return {{"data", lens_data(backward_lens(last.pass, *example))}};
   if (request.contains("node"))
     return {{"data", node_details(last, request.at("node").get<int>())}};
   DocumentOptions document;

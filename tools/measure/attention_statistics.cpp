@@ -44,13 +44,12 @@ HeadStatistics head_statistics(const Tensor& probs, const Tensor& keep) {
   return out;
 }
 
-bool is_attention(const Node& node) {
-  return node.label == "probs" && (node.name == "softmax" || node.name == "masked_softmax");
+bool is_attention(std::string_view op, std::string_view label) {
+  return label == "probs" && (op == "softmax" || op == "masked_softmax");
 }
 
-Tensor keep_of(const Tape& tape, int node) {
-  const Tensor probs = tape.value(node).value();
-  const Tensor even = tape.replay(node).run({zeros(probs.shape(), probs.dtype())}).value();
+Tensor keep_of(const Tensor& probs, const RunAgain& run) {
+  const Tensor even = run({zeros(probs.shape(), probs.dtype())}).value();
   return not_equal(select(reshape(even, {-1, even.size(-2), even.size(-1)}), 0, 0), 0).contiguous();
 }
 

@@ -37,10 +37,10 @@ struct HeadStatistics {
 HeadStatistics head_statistics(const Tensor& probs, const Tensor& keep = {});
 
 // True if the node is an attention's softmax: its module calls it "probs".
-bool is_attention(const Node& node);
-// Which keys each query of such a node may attend to, (T, S) bool. Equal scores give the others a probability of 0. The
-// tape has TapeOptions::replay.
-Tensor keep_of(const Tape& tape, int node);
+bool is_attention(std::string_view op, std::string_view label);
+// Which keys each query of such a node may attend to, (T, S) bool. `run` applies the op to other scores (Replay::run).
+// Equal scores give the others a probability of 0.
+Tensor keep_of(const Tensor& probs, const RunAgain& run);
 // Recurrent models name their steps: "encoder.l0.t3" is a step of "encoder.l0", "t3.attention" of
 // "attention". The scope itself if it names none.
 std::string without_step(const std::string& scope);

@@ -161,8 +161,7 @@ void ChangedForward::require_used() const {
 
 // ---- backward ----
 
-void walk_changed(step::Session& session, const Changes& changes,
-                  const std::function<void(const WalkStep&)>& take) {
+void run_changed(Pass& pass, const Changes& changes) {
   std::vector<NodeChange> all;
   for (const std::string& text : changes.zero) all.push_back(parsed("--zero", text));
   for (const std::string& text : changes.freeze) {
@@ -180,22 +179,20 @@ void walk_changed(step::Session& session, const Changes& changes,
     all.push_back(parsed("--scale-gradient", text.substr(0, equals)));
     all.back().factor = factor;
   }
-  using step::GradientState;
   std::vector<std::vector<int>> nodes;  // of each change
   for (const NodeChange& c : all) {
-    nodes.push_back(
-        of_option(c.option, c.text, "", [&] { return nodes_named(session.tape(), c.pattern); }));
+    nodes.push_back(of_option(c.option, c.text, "", [&] { return nodes_named(pass, c.pattern); }));
     // The loss last: once it is frozen the pass is over.
     for (auto i = nodes.back().rbegin(); i != nodes.back().rend(); ++i) {
-      scaled(c, session.tape().path(*i), session.tape().value(*i).value());
-      if (GradientState t = session.turn(*i); t == GradientState::ToCome || t == GradientState::Now)
-        session.set(*i, c);
+      scaled(c, pass[*i].path, pass[*i].value);
+      if (GradientState s = pass.state(*i); s == GradientState::ToCome || s == GradientState::Now)
+        pass.change(*i, c);
     }
   }
-  while (session.current() >= 0) take(session.advance());
+  while (pass.current() >= 0) pass.step();
   for (std::size_t k = 0; k < all.size(); ++k)
     if (std::ranges::none_of(nodes[k], [&](int i) {
-          return session.turn(i) == (all[k].factor ? GradientState::Taken : GradientState::Frozen);
+          return pass.state(i) == (all[k].factor ? GradientState::Taken : GradientState::Frozen);
         }))
       throw ValueError(all[k].option, "'" + all[k].text + "': no gradient reaches it");
 }

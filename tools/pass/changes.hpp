@@ -23,13 +23,12 @@
 // of the pass has.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "models/row.hpp"
-#include "tools/pass/session.hpp"
+#include "tools/pass/node_names.hpp"
 
 namespace glim {
 
@@ -83,8 +82,7 @@ class ChangedForward : public Observer {
   Shape scores_;                                 // the same
 };
 
-// Sets the changes of gradients on a pass at its beginning, then runs it to its end. take(step) sees each step.
-void walk_changed(step::Session& session, const Changes& changes,
-                  const std::function<void(const WalkStep&)>& take);
+// Sets the changes of gradients on a pass at its beginning, then runs it to its end.
+void run_changed(Pass& pass, const Changes& changes);
 
 }  // namespace glim

@@ -86,14 +86,14 @@ void train_and_translate(const Folder& folder) {
 void debug() {
   SmallTransformer example(Tie::Decoder, 0);
   example.model->eval();
-  step::Session session([&] {
+  Pass pass([&] {
     UseForm use(OpForm::Explicit);
     Var logits =
         reshape((*example.model)(ids({3, 4, 5, 6}, {1, 4}), ids({1, 3, 3}, {1, 3})), {3, 11});
     return mul(label_smoothing_loss(logits, ids({3, 3, 2}, {3}), 0.1, 0), 1.0 / 3);
   });
   std::size_t said = 0;
-  step::Debugger debugger(session, [&](const std::string& text) { said += text.size(); });
+  step::Debugger debugger(pass, [&](const std::string& text) { said += text.size(); });
   for (const char* line : {"next 20", "print d", "why", "back 5", "stats", "list", "next",
                            "break if norm > 1", "continue", "reverse-continue", "info breakpoints",
                            "delete", "diff . 2", "set . scale 2", "next 10", "run", "continue"})

@@ -37,7 +37,7 @@ nlohmann::json files_of(const std::vector<std::string>& texts) {
   page.title = all;
   page.data = data.dump(-1, ' ', false, Handler::replace);
   const std::string dot = to_dot(tape);
-  const derive::Listing listing(derive::trace_of(tape, loss));
+  const derive::Listing listing(derive::trace_of(Pass(tape, loss)));
   derive::Sheet sheet;
   sheet.title = all;
   sheet.notes = texts;

@@ -51,7 +51,8 @@ std::string written(const F& loss, bool equations = true) {
   Tape tape({.replay = true});
   tape.observe(names);
   const Var y = loss();
-  return text_of(sheet_of(Listing(trace_of(tape, y, names.names), equations), {}, "", equations));
+  return text_of(
+      sheet_of(Listing(trace_of(Pass(tape, y), names.names), equations), {}, "", equations));
 }
 
 template <class F>
@@ -61,7 +62,7 @@ std::string program(const F& loss) {
   Tape tape({.replay = true});
   tape.observe(names);
   const Var y = loss();
-  return numpy_program(Listing(trace_of(tape, y, names.names)), {},
+  return numpy_program(Listing(trace_of(Pass(tape, y), names.names)), {},
                        {"own", "glim derive", "data.npz"});
 }
 
@@ -121,7 +122,7 @@ TEST_CASE("A module outside the tree is written out, and an unknown one has its 
     Scope scope("encoder");
     y = sum(linear(x));
   }
-  const Listing listing(trace_of(tape, y), true);
+  const Listing listing(trace_of(Pass(tape, y)), true);
   CHECK(contains(text_of(sheet_of(listing, {}, "encoder", true)), "dweight"));
   CHECK(contains(error_of([&] { sheet_of(listing, {}, "encodr", true); }),
                  "no module 'encodr' (nearest: encoder)"));

@@ -63,16 +63,16 @@ TEST_CASE("statistics are those of the elements") {
   CHECK(s.low == 0);
 }
 
-TEST_CASE("a capture has the gradients of an ordinary backward, bit for bit") {
+TEST_CASE("a pass has the gradients of an ordinary backward, bit for bit") {
   for (const char* norm : {"pre", "post"}) {
     const auto made = make_example(two_layers(norm));
     Example& example = *made;
-    Capture c = capture(example);
+    Pass c = pass_of(example);
     example.model().zero_grad();
     Tape tape;
     tape.backward(example.loss());
     int compared = 0;
-    for (const CapturedNode& n : c.nodes) {
+    for (const PassNode& n : c.nodes()) {
       if (n.op != "leaf") continue;
       for (auto& [name, p] : example.model().named_parameters())
         if (name == n.path) {
@@ -87,10 +87,10 @@ TEST_CASE("a capture has the gradients of an ordinary backward, bit for bit") {
 TEST_CASE("the flows into a node add up to its gradient") {
   const auto made = make_example(two_layers());
   Example& example = *made;
-  Capture c = capture(example);
+  Pass c = pass_of(example);
   int several = 0;
-  for (const CapturedNode& n : c.nodes) {
-    const auto& readers = c.consumers[static_cast<std::size_t>(n.number)];
+  for (const PassNode& n : c.nodes()) {
+    const auto readers = c.consumers(n.number);
     if (!n.gradient.defined() || readers.empty()) continue;
     Tensor total;
     for (int reader : readers) {
@@ -176,7 +176,7 @@ TEST_CASE("the value path's share is that of the squared gradients of q, k and v
   for (const AttentionView& v : inspection.attention) {
     auto gradient = [&](const char* name, Index h) {
       const Tensor& g =
-          inspection.capture[inspection.capture.find(v.module + name)].gradient;  // (1, H, ., Dh)
+          inspection.pass[inspection.pass.find(v.module + name)].gradient;  // (1, H, ., Dh)
       return norm(narrow(g, 1, h, 1));
     };
     for (std::size_t h = 0; h < v.heads.size(); ++h) {
@@ -205,7 +205,7 @@ TEST_CASE("shares of a junction add up to 1, and its branches to the gradient") 
       for (const Branch& b : j.branches) shares += b.share;
       CHECK(shares == Approx(1).epsilon(1e-5));
       // The skip's flow is the gradient at the sum.
-      const Tensor& dy = inspection.capture[j.sum].gradient;
+      const Tensor& dy = inspection.pass[j.sum].gradient;
       CHECK(j.branches[0].name == "skip");
       CHECK(j.branches[0].norm == Approx(std::sqrt(dot(dy, dy))).epsilon(1e-6));
     }
@@ -376,8 +376,8 @@ TEST_CASE("an attention's nodes name heads and tokens") {
     Inspection inspection = inspect(example, {.attribution_steps = 0});
     for (const AttentionView& v : inspection.attention)
       for (int n : v.probs) {
-        const Tensor& a = inspection.capture[n].value;
-        AxisNames names = axis_names(inspection.attention, inspection.capture[n]);
+        const Tensor& a = inspection.pass[n].value;
+        AxisNames names = axis_names(inspection.attention, inspection.pass[n]);
         CHECK(names.columns == v.keys);
         CHECK(std::ssize(names.rows) == a.numel() / a.size(-1));
       }
@@ -386,7 +386,7 @@ TEST_CASE("an attention's nodes name heads and tokens") {
   Example& example = *made;
   Inspection inspection = inspect(example, {.attribution_steps = 0});
   auto rows = [&](const std::string& path) {
-    const Capture& c = inspection.capture;
+    const Pass& c = inspection.pass;
     return axis_names(inspection.attention, c[c.find(path)]).rows;
   };
   const auto &source = example.source, &target = example.target_in;

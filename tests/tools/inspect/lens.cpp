@@ -12,7 +12,7 @@ using namespace glim;
 namespace {
 
 std::vector<LensMatrix> lens_of(Example& example) {
-  return backward_lens(capture(example), example);
+  return backward_lens(pass_of(example), example);
 }
 
 const LensMatrix& named(const std::vector<LensMatrix>& lens, const std::string& name) {

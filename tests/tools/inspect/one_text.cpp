@@ -34,12 +34,12 @@ TEST_CASE("a language model is looked at with one text") {
 
   Inspection look = inspect(example);
   // The loss is the mean of -ln p of each next token.
-  const Tensor log_probs = look.capture[look.capture.find("log_probs")].value;
+  const Tensor log_probs = look.pass[look.pass.find("log_probs")].value;
   double nll = 0;
   for (Index t = 0; t < T; ++t)
     nll -= select(select(log_probs, 0, t), 0, example.target_out_ids[static_cast<std::size_t>(t)])
                .item();
-  CHECK(look.capture.loss == Approx(nll / static_cast<double>(T)).epsilon(1e-12));
+  CHECK(look.pass.loss_value() == Approx(nll / static_cast<double>(T)).epsilon(1e-12));
   REQUIRE(look.attention.size() == 2);
   for (const AttentionView& v : look.attention) {
     CHECK(v.side == AttentionSide::DecoderSelf);
@@ -56,7 +56,7 @@ TEST_CASE("a language model is looked at with one text") {
   // An analytic gradient of the loss against a difference, by one weight.
   auto parameters = example.model().named_parameters();
   Var weight = parameters.at(0).second;
-  const Tensor g = look.capture[look.capture.find(parameters.at(0).first)].gradient;
+  const Tensor g = look.pass[look.pass.find(parameters.at(0).first)].gradient;
   Tensor flat = reshape(weight.value(), {-1});
   const Index at = example.target_out_ids[0] * 16 + 3;
   const double was = select(flat, 0, at).item(), h = 1e-5;
@@ -108,13 +108,13 @@ TEST_CASE("a bert is looked at with a sentence of which some tokens are hidden")
 
   Inspection look = inspect(example);
   // The loss is the mean of -ln p of the hidden tokens.
-  const Tensor log_probs = look.capture[look.capture.find("log_probs")].value;
+  const Tensor log_probs = look.pass[look.pass.find("log_probs")].value;
   REQUIRE(log_probs.size(0) == 2);
   double nll = 0;
   for (Index m = 0; m < 2; ++m)
     nll -= select(select(log_probs, 0, m), 0, example.target_out_ids[static_cast<std::size_t>(m)])
                .item();
-  CHECK(look.capture.loss == Approx(nll / 2).epsilon(1e-12));
+  CHECK(look.pass.loss_value() == Approx(nll / 2).epsilon(1e-12));
   REQUIRE(look.attention.size() == 2);
   for (const AttentionView& v : look.attention) {
     CHECK(v.side == AttentionSide::EncoderSelf);

@@ -9,7 +9,7 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tests/tools/inspect/common.hpp"
-#include "tools/inspect/capture.hpp"
+#include "tools/inspect/inspection.hpp"
 #include "tools/inspect/junctions.hpp"
 #include "tools/inspect/request.hpp"
 
@@ -19,16 +19,16 @@ using namespace glim;
 
 namespace {
 
-Capture changed(const std::function<void(Changes&)>& change, bool float64 = true) {
+Pass changed(const std::function<void(Changes&)>& change, bool float64 = true) {
   ExampleOptions o = small_options();
   o.float64 = float64;
   change(o.changes);
   const auto made = make_example(o);
   Example& example = *made;
-  return capture(example);
+  return pass_of(example);
 }
 
-Tensor gradient(const Capture& c, const std::string& path) {
+Tensor gradient(const Pass& c, const std::string& path) {
   int node = c.find(path);
   INFO(path);
   REQUIRE(node >= 0);
@@ -44,21 +44,21 @@ const std::string kSelf = "encoder.layers.0.self_attn", kCross = "decoder.layers
 }  // namespace
 
 TEST_CASE("a factor of 1/√Dk is the pass as it is; another is another pass") {
-  Capture plain = changed([](Changes&) {});
-  Capture same = changed([](Changes& c) { c.scale = 1 / std::sqrt(8.0); });  // Dk = 16/2
-  CHECK(std::abs(same.loss - plain.loss) < 1e-14);
+  Pass plain = changed([](Changes&) {});
+  Pass same = changed([](Changes& c) { c.scale = 1 / std::sqrt(8.0); });  // Dk = 16/2
+  CHECK(std::abs(same.loss_value() - plain.loss_value()) < 1e-14);
   for (const char* name : {".scores", ".probs", ".value"})
     CHECK(difference(gradient(same, kSelf + name), gradient(plain, kSelf + name)) < 1e-14);
-  Capture one = changed([](Changes& c) { c.scale = 1; });
+  Pass one = changed([](Changes& c) { c.scale = 1; });
   const Tensor was = plain[plain.find(kSelf + ".scores")].value,
                is = one[one.find(kSelf + ".scores")].value;
   CHECK(difference(is, mul(was, std::sqrt(8.0))) < 1e-12);
-  CHECK(one.loss != plain.loss);
+  CHECK(one.loss_value() != plain.loss_value());
   CHECK(largest(sum(gradient(one, kSelf + ".scores"), {-1})) < 1e-14);
 }
 
 TEST_CASE("without differences in the scores attention is even and ∂L/∂Q is 0") {
-  Capture none = changed([](Changes& c) { c.scale = 0; });
+  Pass none = changed([](Changes& c) { c.scale = 0; });
   Tensor a = none[none.find(kCross + ".probs")].value;
   CHECK(difference(a, mul(ones(a.shape(), a.dtype()), 1.0 / static_cast<double>(a.size(-1)))) <
         1e-15);
@@ -66,15 +66,15 @@ TEST_CASE("without differences in the scores attention is even and ∂L/∂Q is 
 }
 
 TEST_CASE("a head that is removed gives nothing and learns nothing; the others do") {
-  Capture c = changed([](Changes& o) { o.remove_heads = {kCross + ":1"}; });
+  Pass c = changed([](Changes& o) { o.remove_heads = {kCross + ":1"}; });
   for (const char* name : {".probs", ".scores", ".value"}) {
     Tensor g = gradient(c, kCross + name);
     CHECK(largest(select(g, 1, 1)) == 0);
     CHECK(largest(select(g, 1, 0)) > 0);
   }
-  Capture plain = changed([](Changes&) {});
-  CHECK(c.loss != plain.loss);
-  Capture all = changed([](Changes& o) { o.remove_heads = {"*attn:0", "*attn:1"}; });
+  Pass plain = changed([](Changes&) {});
+  CHECK(c.loss_value() != plain.loss_value());
+  Pass all = changed([](Changes& o) { o.remove_heads = {"*attn:0", "*attn:1"}; });
   CHECK(largest(gradient(all, kSelf + ".probs")) == 0);
 }
 
@@ -87,23 +87,23 @@ TEST_CASE("a layer, a norm, a sublayer and a skip can be removed") {
     if (!name.empty()) o.changes.remove = {name};
     const auto made = make_example(o);
     Example& example = *made;
-    return capture(example);
+    return pass_of(example);
   };
   for (const char* norm : {"pre", "post"}) {
     INFO(norm);
-    Capture plain = without("", norm);
+    Pass plain = without("", norm);
     for (const char* part : {".norm1", ".norm2", ".sublayer1", ".sublayer2", ".skip1", ".skip2"}) {
       INFO(part);
-      Capture c = without(layer + part, norm);
-      CHECK(c.loss != plain.loss);
-      CHECK(std::isfinite(c.loss));
+      Pass c = without(layer + part, norm);
+      CHECK(c.loss_value() != plain.loss_value());
+      CHECK(std::isfinite(c.loss_value()));
     }
     // Without a norm nothing reaches its weight, without a sublayer its matrices get a gradient of 0.
     CHECK_FALSE(gradient(without(layer + ".norm1", norm), layer + ".norm1.weight").defined());
     CHECK(largest(gradient(without(layer + ".sublayer2", norm), layer + ".linear2.weight")) == 0);
     CHECK(largest(gradient(without(layer + ".sublayer1", norm), kSelf + ".in_proj_weight")) == 0);
     // A layer that gives what it was given: the gradients at its ends are the same.
-    Capture c = without(layer, norm);
+    Pass c = without(layer, norm);
     std::vector<Junction> junctions = residual_junctions(c);
     CHECK(junctions.size() >= 2);
     Tensor entering = gradient(c, "src_positions.add");
@@ -114,26 +114,26 @@ TEST_CASE("a layer, a norm, a sublayer and a skip can be removed") {
 }
 
 TEST_CASE("zero, freeze and scale change what flows below a node") {
-  Capture plain = changed([](Changes&) {});
-  Capture zero = changed([](Changes& c) { c.zero = {kSelf + ".scores:1"}; });
-  CHECK(zero.loss == plain.loss);
+  Pass plain = changed([](Changes&) {});
+  Pass zero = changed([](Changes& c) { c.zero = {kSelf + ".scores:1"}; });
+  CHECK(zero.loss_value() == plain.loss_value());
   CHECK(largest(select(gradient(zero, kSelf + ".query"), 1, 1)) == 0);
   CHECK(difference(select(gradient(zero, kSelf + ".query"), 1, 0),
                    select(gradient(plain, kSelf + ".query"), 1, 0)) == 0);
   CHECK(difference(gradient(zero, kSelf + ".value"), gradient(plain, kSelf + ".value")) == 0);
 
-  Capture frozen = changed([](Changes& c) { c.freeze = {kSelf + ".scores"}; });
+  Pass frozen = changed([](Changes& c) { c.freeze = {kSelf + ".scores"}; });
   CHECK(!gradient(frozen, kSelf + ".scores").defined());
   CHECK(!gradient(frozen, kSelf + ".query").defined());
   CHECK(difference(gradient(frozen, kSelf + ".value"), gradient(plain, kSelf + ".value")) == 0);
 
-  Capture twice = changed([](Changes& c) { c.scale_gradient = {kSelf + ".scores=-2"}; });
+  Pass twice = changed([](Changes& c) { c.scale_gradient = {kSelf + ".scores=-2"}; });
   CHECK(difference(gradient(twice, kSelf + ".query"),
                    mul(gradient(plain, kSelf + ".query"), -2.0)) < 1e-14);
 }
 
 TEST_CASE("a part of a gradient is changed, under the names that the debugger takes") {
-  Capture plain = changed([](Changes&) {});
+  Pass plain = changed([](Changes&) {});
   const Tensor dq = gradient(plain, kSelf + ".query");
   const std::string number = "#" + std::to_string(plain.find(kSelf + ".scores"));
   for (const std::string& name : {kSelf + ".scores[0,1]", number + ":1", number + "[0,-1]"}) {
@@ -142,24 +142,24 @@ TEST_CASE("a part of a gradient is changed, under the names that the debugger ta
     CHECK(largest(select(g, 1, 1)) == 0);
     CHECK(difference(select(g, 1, 0), select(dq, 1, 0)) == 0);
   }
-  Capture row = changed([](Changes& c) { c.zero = {"encoder.layers.0.self_attn.scores[:,:,2]"}; });
+  Pass row = changed([](Changes& c) { c.zero = {"encoder.layers.0.self_attn.scores[:,:,2]"}; });
   CHECK(largest(select(gradient(row, kSelf + ".query"), 2, 2)) == 0);
-  Capture twice = changed([](Changes& c) { c.scale_gradient = {kCross + ".scores[0,0]=2"}; });
+  Pass twice = changed([](Changes& c) { c.scale_gradient = {kCross + ".scores[0,0]=2"}; });
   CHECK(difference(select(gradient(twice, kCross + ".query"), 1, 0),
                    mul(select(gradient(plain, kCross + ".query"), 1, 0), 2.0)) < 1e-14);
 }
 
 TEST_CASE("a residual connection whose x is frozen has no shares") {
-  const Capture plain = changed([](Changes&) {});
+  const Pass plain = changed([](Changes&) {});
   const std::vector<Junction> all = residual_junctions(plain);
   REQUIRE(!all.empty());
   const std::string x = plain[all.back().x].path;
-  const Capture frozen = changed([&](Changes& c) { c.freeze = {x}; });
+  const Pass frozen = changed([&](Changes& c) { c.freeze = {x}; });
   CHECK(residual_junctions(frozen).size() < all.size());
 }
 
 TEST_CASE("a masked cell is exactly 0 in A and in its gradients; a query without keys gets zeros") {
-  Capture c = changed([](Changes& o) { o.mask = {kCross + ":1,0", kCross + ":2,*"}; });
+  Pass c = changed([](Changes& o) { o.mask = {kCross + ":1,0", kCross + ":2,*"}; });
   for (const char* name : {".probs", ".scores"}) {
     Tensor a = c[c.find(kCross + name)].value, g = gradient(c, kCross + name);
     for (Index h = 0; h < 2; ++h) {
@@ -171,28 +171,28 @@ TEST_CASE("a masked cell is exactly 0 in A and in its gradients; a query without
   CHECK(largest(select(a, 2, 2)) == 0);
   CHECK(largest(select(c[c.find(kCross + ".context")].value, 2, 2)) == 0);
   CHECK(std::abs(sum(select(select(a, 2, 1), 1, 0)).item() - 1) < 1e-14);
-  CHECK(std::isfinite(c.loss));
-  Capture none = changed([](Changes& o) { o.mask = {"*attn:*,*"}; });
-  CHECK(std::isfinite(none.loss));
+  CHECK(std::isfinite(c.loss_value()));
+  Pass none = changed([](Changes& o) { o.mask = {"*attn:*,*"}; });
+  CHECK(std::isfinite(none.loss_value()));
   CHECK(largest(gradient(none, kCross + ".scores")) == 0);
 }
 
 TEST_CASE("a position that may see the future attends to it") {
   const std::string self = "decoder.layers.0.self_attn";
-  Capture plain = changed([](Changes&) {}),
-          seen = changed([&](Changes&c) { c.unmask = {self + ":0,1"}; });
+  Pass plain = changed([](Changes&) {}),
+       seen = changed([&](Changes&c) { c.unmask = {self + ":0,1"}; });
   CHECK(plain[plain.find(self + ".probs")].value.at<double>({0, 0, 0, 1}) == 0);
   CHECK(seen[seen.find(self + ".probs")].value.at<double>({0, 0, 0, 1}) > 0);
 }
 
 TEST_CASE("another smoothing is another loss, and dropout draws the same each time") {
-  Capture plain = changed([](Changes&) {});
-  Capture sharp = changed([](Changes& c) { c.label_smoothing = 0; });
-  CHECK(sharp.loss != plain.loss);
+  Pass plain = changed([](Changes&) {});
+  Pass sharp = changed([](Changes& c) { c.label_smoothing = 0; });
+  CHECK(sharp.loss_value() != plain.loss_value());
   CHECK(largest(sum(gradient(sharp, "log_probs"), {-1})) > 0);
   auto dropped = [](Changes& c) { c.dropout = true; };
-  CHECK(changed(dropped).loss == changed(dropped).loss);
-  CHECK(changed(dropped).loss != plain.loss);
+  CHECK(changed(dropped).loss_value() == changed(dropped).loss_value());
+  CHECK(changed(dropped).loss_value() != plain.loss_value());
 }
 
 TEST_CASE("a request says the same options as the command line") {
@@ -204,7 +204,7 @@ TEST_CASE("a request says the same options as the command line") {
   o.changes.remove_heads = {kSelf + ":0"};
   ExampleOptions again = options_of(request_of(o));
   CHECK(request_of(again) == request_of(o));
-  CHECK(capture(*make_example(o)).loss == capture(*make_example(again)).loss);
+  CHECK(pass_of(*make_example(o)).loss_value() == pass_of(*make_example(again)).loss_value());
   auto refuses = [](const char* request, const std::string& part) {
     try {
       options_of(nlohmann::json::parse(request));

@@ -120,7 +120,7 @@ void run_derive(const Command& command, DeriveArguments& a) {
   Tape tape({.replay = true});
   tape.observe(names);
   const Var loss = example.loss();
-  derive::Trace trace = derive::trace_of(tape, loss, names.names);
+  derive::Trace trace = derive::trace_of(Pass(tape, loss), names.names);
   if (program) {
     const fs::path folder = a.out.empty() ? "derive" : a.out;
     const std::string code = (folder / (cpp ? "backward.cpp" : "backward.py")).string(),

@@ -172,10 +172,10 @@ void run_inspect(const Command& command, InspectArguments& a) {
       inspection.source.empty() ? "" : fmt::format("\"{}\" -> ", inspection.source_text);
   say(fmt::format("{}: {}\"{}\"{}\nloss {:.4f}{}, {} nodes", example.heading(), read,
                   inspection.target_text, inspection.own_target ? " (the model's own)" : "",
-                  inspection.capture.loss, inspection.target_out.size() > 1 ? " per token" : "",
-                  inspection.capture.nodes.size()));
+                  inspection.pass.loss_value(),
+                  inspection.target_out.size() > 1 ? " per token" : "", inspection.pass.size()));
   if (const double seen =
-          inspection.capture.loss * static_cast<double>(inspection.target_out.size());
+          inspection.pass.loss_value() * static_cast<double>(inspection.target_out.size());
       in_step && std::abs(seen - *in_step) > 1e-4 * std::abs(*in_step))
     say(fmt::format("its loss in the step was {:.4f}: by itself its text is read as other tokens",
                     *in_step / static_cast<double>(inspection.target_out.size())));

@@ -15,20 +15,15 @@ namespace {
 void run_step(const ExampleOptions& options) {
   const auto made = make_example(options);
   Example& example = *made;
-  double loss = 0;
-  step::Session session([&] {
-    Var value = example.loss();
-    loss = value.item();
-    return value;
-  });
+  Pass pass([&] { return example.loss(); });
   const bool one_text = example.source.empty();
   print(fmt::format("{}\n  {}: {}\n  target: {}\n  loss {:.6g}, {} nodes; `help` lists commands\n",
                     example.heading(), one_text ? "text" : "source",
                     fmt::join(one_text ? example.target_in : example.source, " "),
-                    fmt::join(example.target_out, " "), loss, session.size()));
+                    fmt::join(example.target_out, " "), pass.loss_value(), pass.size()));
   bool terminal = is_terminal(0) && is_terminal(1);
   step::Debugger debugger(
-      session,
+      pass,
       [](const std::string& text) {
         print(text);
         print_flush();

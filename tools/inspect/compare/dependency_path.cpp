@@ -5,7 +5,7 @@
 #include "autograd/op_form.hpp"
 #include "models/tokenizers/vocabulary.hpp"
 #include "tensor/error.hpp"
-#include "tools/inspect/roles.hpp"
+#include "tools/pass/roles.hpp"
 
 namespace glim {
 

@@ -60,27 +60,26 @@ std::function<bool(const Tensor&)> condition_of(const std::string& text) {
 void Debugger::next(const Words& words) {
   int times = words.size() > 1 ? count_in("next", words[1]) : 1;
   for (int t = 0; t < times; ++t) {
-    const WalkStep& s = session_.advance();
-    if (times == 1) show_flows(s);
-    if (session_.current() < 0 || hits_here() || stopped()) break;
+    const PassNode& n = pass_.step();
+    if (times == 1) show_flows(n);
+    if (pass_.current() < 0 || hits_here() || stopped()) break;
   }
   select_current();
   show_place();
 }
 
 void Debugger::go_on(const Words&) {
-  do session_.advance();
-  while (session_.current() >= 0 && !hits_here() && !stopped());
+  do pass_.step();
+  while (pass_.current() >= 0 && !hits_here() && !stopped());
   select_current();
   show_place();
 }
 
-void Debugger::show_flows(const WalkStep& s) {
-  const Node& n = session_.node(s.node);
-  if (n.leaf) print_(fmt::format("added to the gradient of {}\n", session_.tape().path(s.node)));
-  for (const Flow& f : s.flows)
-    print_(fmt::format("sent as d{} to #{} {}  |flow| {:.4g}\n", input_name(n.name, f.input),
-                       f.node, session_.tape().path(f.node), norm(f.gradient)));
+void Debugger::show_flows(const PassNode& n) {
+  if (n.is_leaf()) print_(fmt::format("added to the gradient of {}\n", n.path));
+  for (const Flow& f : n.flows)
+    print_(fmt::format("sent as d{} to #{} {}  |flow| {:.4g}\n", input_name(n.op, f.input), f.node,
+                       pass_[f.node].path, norm(f.gradient)));
 }
 
 bool Debugger::stopped() {
@@ -89,9 +88,7 @@ bool Debugger::stopped() {
   return true;
 }
 
-bool Debugger::hits_here() {
-  return hits(session_.current(), session_.gradient(session_.current()));
-}
+bool Debugger::hits_here() { return hits(pass_.current(), pass_.gradient(pass_.current())); }
 
 bool Debugger::hits(int node, const Tensor& gradient) {
   for (Breakpoint& b : breaks_) {
@@ -105,17 +102,17 @@ bool Debugger::hits(int node, const Tensor& gradient) {
 }
 
 void Debugger::back(const Words& words) {
-  session_.back_to(session_.taken() - (words.size() > 1 ? count_in("back", words[1]) : 1));
+  pass_.back(pass_.taken() - (words.size() > 1 ? count_in("back", words[1]) : 1));
   select_current();
   show_place();
 }
 
 void Debugger::back_to_break(const Words&) {
-  const std::vector<int> order = session_.order();
+  const std::vector<int> order = pass_.order();
   std::size_t at = order.size();
   if (at == 0) throw StateError("reverse-continue", "the pass is at its beginning");
-  while (at > 0 && !hits(order[at - 1], session_.gradient(order[at - 1]))) --at;
-  session_.back_to(static_cast<int>(at > 0 ? at - 1 : 0));
+  while (at > 0 && !hits(order[at - 1], pass_.gradient(order[at - 1]))) --at;
+  pass_.back(static_cast<int>(at > 0 ? at - 1 : 0));
   select_current();
   show_place();
 }
@@ -133,10 +130,10 @@ void Debugger::why(const Words& words) {
     throw ValueError("why",
                      fmt::format("a picture shows one node, {} names {}", names[1], list.size()));
   for (int i : list) {
-    const Paths ways = ways_to(session_, i);
-    print_(why_text(session_, i, ways));
+    const Paths ways = ways_to(pass_, i);
+    print_(why_text(pass_, i, ways));
     if (picture.empty()) continue;
-    write_file_atomically(picture, why_svg(session_, i, ways));
+    write_file_atomically(picture, why_svg(pass_, i, ways));
     print_(picture + "\n");
   }
 }
@@ -155,13 +152,13 @@ void Debugger::set_break(const Words& words) {
     b.name = (before.size() > 1 ? before[1] : "any node") + text;
   }
   if (before.size() == 1 && b.condition)
-    for (int i = 0; i < session_.size(); ++i) b.nodes.push_back(i);
+    for (int i = 0; i < pass_.size(); ++i) b.nodes.push_back(i);
   else
     b.nodes = nodes_of(before.size() > 1 ? before[1] : ".");
   if (b.name.empty())
     b.name = before.size() > 1 && before[1] != "." ? before[1] : fmt::format("#{}", b.nodes[0]);
   auto to_come = std::count_if(b.nodes.begin(), b.nodes.end(),
-                               [&](int i) { return session_.turn(i) == GradientState::ToCome; });
+                               [&](int i) { return pass_.state(i) == GradientState::ToCome; });
   ++next_break_;
   print_(fmt::format("breakpoint {}: {} ({}, {} still to come)\n", b.id, b.name,
                      counted(b.nodes.size(), "node"), to_come));
@@ -181,7 +178,7 @@ void Debugger::remove_break(const Words& words) {
 }
 
 void Debugger::again(const Words&) {
-  session_.restart();
+  pass_.restart();
   select_current();
   show_place();
 }
@@ -197,12 +194,12 @@ void Debugger::print_tensor(const Words& words) {
   // A part alone is a part of the node that is looked at.
   const NodeName named = split_part(text);
   for (int i : nodes({"print", named.name}, 1)) {
-    Tensor x = session_.tape().value(i).value();
-    std::string what = session_.tape().path(i), note;
+    Tensor x = pass_[i].value;
+    std::string what = pass_[i].path, note;
     if (gradient) {
       what = "d " + what;
-      note = gradient_note(session_, i);
-      x = session_.gradient(i);
+      note = gradient_note(pass_, i);
+      x = pass_.gradient(i);
       if (!x.defined()) {
         print_(fmt::format("#{} {}: {}\n", i, what, note));
         continue;
@@ -217,24 +214,24 @@ void Debugger::print_tensor(const Words& words) {
 
 // A module is written out; a node is shown among its neighbours.
 void Debugger::list(const Words& words) {
-  const auto paths = all_paths(session_.tape());
+  const auto paths = all_paths(pass_);
   auto within = [&](const std::string& path) { return path.starts_with(words[1] + "."); };
   if (words.size() > 1 && std::ranges::any_of(paths, within) &&
       std::ranges::find(paths, words[1]) == paths.end()) {
-    const derive::Listing listing(derive::forward_of(session_.tape(), session_.loss()), true);
+    const derive::Listing listing(derive::forward_of(pass_), true);
     derive::Sheet sheet = derive::sheet_of(listing, {}, words[1], true);
     sheet.title = words[1];
-    if (const int now = session_.current(); now >= 0) {
+    if (const int now = pass_.current(); now >= 0) {
       const derive::Trace& trace = listing.trace();
       sheet.marked = trace[listing.line_of(trace.of_node[static_cast<std::size_t>(now)])].node;
     }
-    if (!session_.patches().empty())
+    if (!pass_.patches().empty())
       sheet.notes.push_back(
           "Gradients were changed by `set` or `freeze`: the equations are those without.");
     return print_(derive::text_of(sheet));
   }
   int at = words.size() > 1 ? nodes(words, 1)[0] : std::max(selected_, 0);
-  print_(list_text(session_, at));
+  print_(list_text(pass_, at));
 }
 
 void Debugger::info(const Words& words) {
@@ -248,17 +245,17 @@ void Debugger::info(const Words& words) {
                                  nearest_names(about, topics));
   at_most(words, *topic == "nodes" ? 2 : 1);
   if (*topic == "nodes") {
-    for (int i : nodes_of(words.size() > 2 ? words[2] : "*")) print_(node_line(session_, i) + "\n");
+    for (int i : nodes_of(words.size() > 2 ? words[2] : "*")) print_(node_line(pass_, i) + "\n");
   } else if (*topic == "breakpoints") {
     if (breaks_.empty()) print_("no breakpoints\n");
     for (const Breakpoint& b : breaks_)
       print_(fmt::format("{}  {}  {}, hit {}\n", b.id, b.name, counted(b.nodes.size(), "node"),
                          counted(b.hits, "time")));
   } else {
-    if (session_.patches().empty()) print_("nothing is set\n");
-    for (const auto& [i, patches] : session_.patches())
+    if (pass_.patches().empty()) print_("nothing is set\n");
+    for (const auto& [i, patches] : pass_.patches())
       for (const Patch& p : patches)
-        print_(fmt::format("#{} {}  {}\n", i, session_.tape().path(i), patch_text(p)));
+        print_(fmt::format("#{} {}  {}\n", i, pass_[i].path, patch_text(p)));
   }
 }
 
@@ -266,21 +263,18 @@ void Debugger::info(const Words& words) {
 // and ".grad" behind it for the gradient.
 void Debugger::write_out(const Words& words) {
   if (words.size() < 2) throw ValueError("export", "needs a file to write");
-  std::map<std::string, int> paths;
-  for (int i = 0; i < session_.size(); ++i) ++paths[session_.tape().path(i)];
   bool named = words.size() > 2;
   std::vector<int> all = named ? nodes_of(words[2]) : std::vector<int>();
-  for (int i = 0; !named && i < session_.size(); ++i)
-    if (session_.node(i).leaf) all.push_back(i);
+  for (int i = 0; !named && i < pass_.size(); ++i)
+    if (pass_[i].is_leaf()) all.push_back(i);
   std::map<std::string, Tensor> tensors;
   std::size_t complete = 0;
   for (int i : all) {
-    std::string name = session_.tape().path(i);
-    if (paths[name] > 1) name += "#" + std::to_string(i);
-    if (named) tensors[name] = session_.tape().value(i).value().contiguous();
-    if (GradientState t = session_.turn(i); t != GradientState::Now && t != GradientState::Taken)
+    const std::string& name = pass_[i].name;
+    if (named) tensors[name] = pass_[i].value.contiguous();
+    if (GradientState t = pass_.state(i); t != GradientState::Now && t != GradientState::Taken)
       continue;
-    tensors[name + ".grad"] = session_.gradient(i).contiguous();
+    tensors[name + ".grad"] = pass_.gradient(i).contiguous();
     ++complete;
   }
   if (tensors.empty())
@@ -297,14 +291,14 @@ void Debugger::write_out(const Words& words) {
 void Debugger::up(const Words& words) {
   int from = nodes_of(".")[0];
   std::vector<int> readers;
-  for (const Reader& r : session_.readers(from)) readers.push_back(r.node);
+  for (const Reader& r : pass_[from].readers) readers.push_back(r.node);
   step_to(words, readers, "is read by nothing", "readers");
 }
 
 void Debugger::down(const Words& words) {
   int from = nodes_of(".")[0];
   std::vector<int> inputs;
-  for (int i : session_.node(from).inputs)
+  for (int i : pass_[from].inputs)
     if (i >= 0) inputs.push_back(i);
   step_to(words, inputs, "is a leaf", "inputs on the tape");
 }
@@ -312,12 +306,12 @@ void Debugger::down(const Words& words) {
 void Debugger::step_to(const Words& words, const std::vector<int>& nodes, const char* none,
                        const char* what) {
   int from = nodes_of(".")[0];
-  if (nodes.empty()) throw ValueError(words[0], session_.tape().path(from) + " " + none);
+  if (nodes.empty()) throw ValueError(words[0], pass_[from].path + " " + none);
   auto k = static_cast<std::size_t>(words.size() > 1 ? count_in(words[0], words[1]) : 1);
   if (k > nodes.size())
     throw ValueError(words[0], fmt::format("it has {} {}, not {}", nodes.size(), what, k));
   selected_ = nodes[k - 1];
-  print_(node_line(session_, selected_) + "\n");
+  print_(node_line(pass_, selected_) + "\n");
   if (nodes.size() < 2) return;
   std::string text = fmt::format("  one of {} {}:", nodes.size(), what);
   for (std::size_t i = 0; i < nodes.size(); ++i)
@@ -354,19 +348,19 @@ void Debugger::set(const Words& words) {
   auto found = nodes_of(target.name);
   std::vector<int> can;
   for (int i : found)
-    if (GradientState t = session_.turn(i); t == GradientState::ToCome || t == GradientState::Now)
+    if (GradientState t = pass_.state(i); t == GradientState::ToCome || t == GradientState::Now)
       can.push_back(i);
   if (can.empty())
     throw StateError("set", "the pass has gone past " + text + "; `run` starts it again");
-  for (int i : can) patched(patch, session_.tape().value(i).value());  // whether it fits
-  int before = session_.current();
+  for (int i : can) patched(patch, pass_[i].value);  // whether it fits
+  int before = pass_.current();
   // The current node last: once it is frozen the pass goes on, beyond others perhaps.
-  for (auto i = can.rbegin(); i != can.rend(); ++i) session_.set(*i, patch);
+  for (auto i = can.rbegin(); i != can.rend(); ++i) pass_.change(*i, patch);
   print_(fmt::format("{}: {}{}\n", patch_text(patch), counted(can.size(), "node"),
                      can.size() < found.size() ? fmt::format(", the pass has gone past {} more",
                                                              found.size() - can.size())
                                                : ""));
-  if (session_.current() != before) {
+  if (pass_.current() != before) {
     if (selected_ == before) select_current();
     show_place();
   }
@@ -374,8 +368,7 @@ void Debugger::set(const Words& words) {
 
 void Debugger::diff(const Words& words) {
   Index most = words.size() > 2 ? count_in("diff", words[2]) : 64;
-  for (int i : nodes(words, 1))
-    print_(to_text(session_, i, difference(session_, i, most, interrupted_)));
+  for (int i : nodes(words, 1)) print_(to_text(pass_, i, difference(pass_, i, most, interrupted_)));
 }
 
 }  // namespace glim::step

@@ -85,12 +85,12 @@ const std::vector<Debugger::Command>& Debugger::commands() {
   return list;
 }
 
-Debugger::Debugger(Session& session, std::function<void(const std::string&)> print,
+Debugger::Debugger(Pass& pass, std::function<void(const std::string&)> print,
                    std::function<bool()> interrupted)
-    : session_(session),
+    : pass_(pass),
       print_(std::move(print)),
       interrupted_(std::move(interrupted)),
-      selected_(session.current()) {}
+      selected_(pass.current()) {}
 
 const Debugger::Command& Debugger::command(const std::string& word) const {
   std::vector<const Command*> starting;
@@ -120,7 +120,7 @@ bool Debugger::run(const std::string& line) {
   words[0] = c.name;
   at_most(words, c.most);
   if (c.text)
-    for (int i : nodes(words, 1)) print_(c.text(session_, i));
+    for (int i : nodes(words, 1)) print_(c.text(pass_, i));
   else
     (this->*c.run)(words);
   return !leaving_;
@@ -147,7 +147,7 @@ std::vector<std::string> Debugger::completions(const std::string& before,
     else if (name == "set" && words.size() == 2)
       all = {"zero", "freeze", "scale"};
     else if (usage.find("NAME") != usage.npos && !(name == "export" && words.size() == 1))
-      all = all_paths(session_.tape());
+      all = all_paths(pass_);
   }
   for (std::string& a : all)
     if (a.starts_with(word)) found.push_back(std::move(a));
@@ -160,28 +160,28 @@ void Debugger::at_most(const Words& words, std::size_t most) {
                                            words[most + 1], words[0]));
 }
 
-void Debugger::select_current() { selected_ = session_.current(); }
+void Debugger::select_current() { selected_ = pass_.current(); }
 
 void Debugger::show_place() {
-  int i = session_.current();
+  int i = pass_.current();
   if (i < 0)
     over_note();
   else
-    print_("=> " + node_line(session_, i) + "\n" + forward_line(session_, i));
+    print_("=> " + node_line(pass_, i) + "\n" + forward_line(pass_, i));
 }
 
 void Debugger::over_note() {
   int leaves = 0;
-  for (int i = 0; i < session_.size(); ++i)
-    leaves += session_.node(i).leaf && session_.turn(i) == GradientState::Taken;
+  for (int i = 0; i < pass_.size(); ++i)
+    leaves += pass_[i].is_leaf() && pass_.state(i) == GradientState::Taken;
   print_(
       fmt::format("the pass is over: {} nodes taken, {} of them leaves, whose gradients are now "
                   "complete; `run` starts it again\n",
-                  session_.taken(), leaves));
+                  pass_.taken(), leaves));
 }
 
 std::vector<int> Debugger::nodes_of(const std::string& name) const {
-  if (!name.empty() && name != ".") return nodes_named(session_.tape(), name);
+  if (!name.empty() && name != ".") return nodes_named(pass_, name);
   if (selected_ < 0)
     throw ValueError("name", "the pass is over, so there is no current node: give a NAME");
   return {selected_};

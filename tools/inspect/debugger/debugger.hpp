@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/pass/session.hpp"
+#include "tools/pass/pass.hpp"
 
 namespace glim::step {
 
@@ -17,7 +17,7 @@ inline constexpr std::size_t kLongestLine = 4096;
 class Debugger {
  public:
   // `interrupted` is called while a command works; when it returns true, the command stops.
-  Debugger(Session& session, std::function<void(const std::string&)> print,
+  Debugger(Pass& pass, std::function<void(const std::string&)> print,
            std::function<bool()> interrupted = {});
 
   // One line. False: leave.
@@ -33,7 +33,7 @@ class Debugger {
     const char *name, *alias, *usage, *summary;
     void (Debugger::*run)(const Words&);  // or the text that it prints of each node:
     std::size_t most = kLongestLine;      // words behind the name; else the command counts them
-    std::string (*text)(const Session&, int) = nullptr;
+    std::string (*text)(const Pass&, int) = nullptr;
   };
   static const std::vector<Command>& commands();
   const Command& command(const std::string& word) const;
@@ -78,9 +78,9 @@ class Debugger {
   // This node, with this gradient, has a breakpoint, which is printed.
   bool hits(int node, const Tensor& gradient);
   bool hits_here();
-  void show_flows(const WalkStep& step);
+  void show_flows(const PassNode& node);
 
-  Session& session_;
+  Pass& pass_;
   std::function<void(const std::string&)> print_;
   std::function<bool()> interrupted_;
   int selected_ = -1;

@@ -90,22 +90,21 @@ GradcheckEntry compare(const Beside& f, const Tensor& gradient, Index most,
 // L as a function of one node's value: the nodes that depend on it, in order of creation.
 class Downstream {
  public:
-  Downstream(const Session& session, int node) : x_(movable(session.tape().value(node).value())) {
-    std::vector<int> place(static_cast<std::size_t>(session.loss()) + 1, -1);
+  Downstream(const Pass& pass, int node) : x_(movable(pass[node].value)) {
+    std::vector<int> place(static_cast<std::size_t>(pass.loss()) + 1, -1);
     values_.push_back(x_);
     place[static_cast<std::size_t>(node)] = 0;
-    for (int i = 0; i <= session.loss(); ++i) {
-      const Node& n = session.node(i);
-      if (i == node || n.leaf) continue;
+    for (int i = 0; i <= pass.loss(); ++i) {
+      const PassNode& n = pass[i];
+      if (i == node || n.is_leaf()) continue;
       Run run{nullptr, {}, {}, values_.size()};
       for (std::size_t k = 0; k < n.inputs.size(); ++k)
         if (int input = n.inputs[k]; input >= 0 && place[static_cast<std::size_t>(input)] >= 0)
           run.moved.emplace_back(k, place[static_cast<std::size_t>(input)]);
       if (run.moved.empty()) continue;
-      run.kept = &session.tape().replay(i);
-      if (!run.kept->run) blocked_ = i;
-      for (const Var& v : run.kept->operands)
-        run.operands.emplace_back(movable(v.defined() ? v.value() : Tensor()));
+      run.again = &n.run;
+      if (!n.run) blocked_ = i;
+      for (const Tensor& x : n.operands) run.operands.emplace_back(movable(x));
       place[static_cast<std::size_t>(i)] = static_cast<int>(run.result);
       values_.emplace_back();
       runs_.push_back(std::move(run));
@@ -116,14 +115,14 @@ class Downstream {
   double loss() {
     for (Run& r : runs_) {
       for (auto [k, from] : r.moved) r.operands[k] = values_[static_cast<std::size_t>(from)];
-      values_[r.result] = r.kept->run(r.operands).value();
+      values_[r.result] = (*r.again)(r.operands).value();
     }
     return elements(values_.back())[0];
   }
 
  private:
   struct Run {
-    const Replay* kept;
+    const RunAgain* again;
     std::vector<Var> operands;
     std::vector<std::pair<std::size_t, int>> moved;  // which operands, and where their values are
     std::size_t result;
@@ -134,21 +133,20 @@ class Downstream {
   int blocked_ = -1;
 };
 
-void compare_gradient(const Session& session, int node, Index most,
-                      const std::function<bool()>& stop, Difference& found) {
-  Tensor gradient = session.gradient(node);
+void compare_gradient(const Pass& pass, int node, Index most, const std::function<bool()>& stop,
+                      Difference& found) {
+  Tensor gradient = pass.gradient(node);
   bool exact = gradient.dtype() == DType::Float64;
   try {
-    Downstream below(session, node);
+    Downstream below(pass, node);
     if (int i = below.blocked(); i >= 0) {
-      found.gradient_note =
-          session.tape().path(i) + ", a checkpointed region, is run by its function alone";
+      found.gradient_note = pass[i].path + ", a checkpointed region, is run by its function alone";
       return;
     }
     Beside loss(below.x(), [&] { return below.loss(); });
     double scale = exact ? 1e-2 : 1;
     detail::Tolerance tolerance{scale * 1e-5 * largest(gradient), scale * 1e-3};
-    double value = session.tape().value(session.loss()).item();
+    double value = pass.loss_value();
     tolerance.atol += scale * 1e-6 * std::max(1.0, std::abs(value));
     found.gradient = compare(loss, gradient, most, tolerance, stop);
   } catch (const DTypeError&) {
@@ -156,35 +154,34 @@ void compare_gradient(const Session& session, int node, Index most,
   }
 }
 
-void compare_op(Session& session, int node, Index most, const std::function<bool()>& stop,
+void compare_op(Pass& pass, int node, Index most, const std::function<bool()>& stop,
                 Difference& found) {
-  Tape& tape = session.tape();
-  const Replay& kept = tape.replay(node);
-  if (!kept.run)
-    throw StateError("diff", tape.path(node) +
+  const PassNode& n = pass[node];
+  if (!n.run)
+    throw StateError("diff", n.path +
                                  " is a checkpointed region, which is run by its "
                                  "function, not on other operands");
-  Tensor dy = found.own_gradient ? session.gradient(node) : Tensor();
+  Tensor dy = found.own_gradient ? pass.gradient(node) : Tensor();
   double unit = dy.defined() ? largest(dy) : 0;
   if (!(unit > 0)) {
     found.own_gradient = false;
-    dy = detail::random_like(kept.value, {17, 1});
+    dy = detail::random_like(n.value, {17, 1});
     unit = largest(dy);
   }
   // One step of a walk of its own, from this node: what the op's backward sends.
+  Tape& tape = pass.tape();
   WalkStep step = BackwardWalk(tape, tape.value(node), dy, {.retain = true}).step();
   std::vector<double> weights = elements(dy);
   std::vector<Var> operands;
   auto result = [&] {
-    auto y = elements(kept.run(operands).value());
+    auto y = elements(n.run(operands).value());
     double sum = 0;
     for (std::size_t i = 0; i < y.size(); ++i) sum += weights[i] * y[i];
     return sum;
   };
   auto fill = [&](bool in_float64) {
     operands.clear();
-    for (const Var& v : kept.operands)
-      operands.emplace_back(movable(v.defined() ? v.value() : Tensor(), in_float64));
+    for (const Tensor& x : n.operands) operands.emplace_back(movable(x, in_float64));
     result();
   };
   try {
@@ -215,38 +212,38 @@ std::string comparison_text(const GradcheckEntry& c, const char* name) {
 
 }  // namespace
 
-Difference difference(Session& session, int node, Index most, const std::function<bool()>& stop) {
-  bool leaf = session.node(node).leaf != nullptr;
+Difference difference(Pass& pass, int node, Index most, const std::function<bool()>& stop) {
+  bool leaf = pass[node].is_leaf();
   Difference found;
-  GradientState turn = session.turn(node);
+  GradientState turn = pass.state(node);
   found.own_gradient = turn == GradientState::Now || turn == GradientState::Taken;
   if (found.own_gradient)
-    compare_gradient(session, node, most, stop, found);
+    compare_gradient(pass, node, most, stop, found);
   else
-    found.gradient_note = gradient_note(session, node);
+    found.gradient_note = gradient_note(pass, node);
   if (leaf && !found.own_gradient)
-    throw StateError("diff", session.tape().path(node) + ": " + found.gradient_note);
-  if (!leaf) compare_op(session, node, most, stop, found);
+    throw StateError("diff", pass[node].path + ": " + found.gradient_note);
+  if (!leaf) compare_op(pass, node, most, stop, found);
   return found;
 }
 
-std::string to_text(const Session& session, int node, const Difference& d) {
-  const Node& n = session.node(node);
-  std::string text = fmt::format("#{} {}  {}\n", node, session.tape().path(node), n.name);
+std::string to_text(const Pass& pass, int node, const Difference& d) {
+  const PassNode& n = pass[node];
+  std::string text = fmt::format("#{} {}  {}\n", node, pass[node].path, n.op);
   if (d.gradient)
     text +=
         "  gradient against differences of the loss, " + comparison_text(*d.gradient, "gradient");
   else
     text += "  gradient not compared with the loss: " + d.gradient_note + "\n";
-  if (n.leaf) return text;
+  if (n.is_leaf()) return text;
   text += fmt::format("  op against differences of its forward in {}, for {}{}\n",
                       d.in_float64 ? "float64" : "float32",
                       d.own_gradient ? "the gradient that it got"
                                      : "a random gradient (its own is incomplete or zero)",
                       d.inputs.empty() ? ": it sends nothing" : "");
   for (const GradcheckEntry& i : d.inputs)
-    text += fmt::format("  d{} to #{} {}, {}", input_name(n.name, i.input), n.inputs[i.input],
-                        session.tape().path(n.inputs[i.input]), comparison_text(i, "sent"));
+    text += fmt::format("  d{} to #{} {}, {}", input_name(n.op, i.input), n.inputs[i.input],
+                        pass[n.inputs[i.input]].path, comparison_text(i, "sent"));
   return text;
 }
 

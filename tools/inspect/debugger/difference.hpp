@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "autograd/gradcheck/gradcheck.hpp"
-#include "tools/pass/session.hpp"
+#include "tools/pass/pass.hpp"
 
 namespace glim::step {
 
@@ -36,8 +36,8 @@ struct Difference {
 };
 
 // `stop` is asked between elements; true ends the comparison by a StateError.
-Difference difference(Session& session, int node, Index most = 64,
+Difference difference(Pass& pass, int node, Index most = 64,
                       const std::function<bool()>& stop = {});
-std::string to_text(const Session& session, int node, const Difference& difference);
+std::string to_text(const Pass& pass, int node, const Difference& difference);
 
 }  // namespace glim::step

@@ -16,16 +16,14 @@ namespace {
 using Lines = std::vector<std::string_view>;
 
 // The lines at which the rule makes its nodes. Empty for a rule that hands dy on, and for a checkpointed region.
-std::vector<Where> places_of_rule(const Session& s, int i) {
-  const Replay& replay = s.tape().replay(i);
-  if (!replay.run) return {};
+std::vector<Where> places_of_rule(const Pass& pass, int i) {
+  const PassNode& n = pass[i];
+  if (!n.run) return {};
   Tape tape;
   std::vector<Var> operands;
-  for (std::size_t k = 0; k < replay.operands.size(); ++k) {
-    const Tensor& x = replay.operands[k].value();
-    operands.push_back(s.node(i).inputs[k] < 0 ? Var(x) : Var::leaf(x));
-  }
-  const Var y = replay.run(operands), dy = Var::leaf(ones(y.shape(), y.dtype()));
+  for (std::size_t k = 0; k < n.operands.size(); ++k)
+    operands.push_back(n.inputs[k] < 0 ? Var(n.operands[k]) : Var::leaf(n.operands[k]));
+  const Var y = n.run(operands), dy = Var::leaf(ones(y.shape(), y.dtype()));
   const std::size_t first = tape.nodes().size();
   tape.nodes()[static_cast<std::size_t>(tape.node_of(y))].op->gradient(dy);
   std::vector<Where> places;
@@ -74,11 +72,11 @@ std::vector<std::string_view> source_lines(const Where& where) {
   return {};
 }
 
-std::string rule_text(const Session& s, int i) {
-  const Node& n = s.node(i);
-  if (n.leaf) return {};
+std::string rule_text(const Pass& pass, int i) {
+  const PassNode& n = pass[i];
+  if (n.is_leaf()) return {};
   std::map<std::pair<std::string, std::size_t>, std::string> functions;  // by file and line
-  for (const Where& where : places_of_rule(s, i)) {
+  for (const Where& where : places_of_rule(pass, i)) {
     const Lines lines = source_lines(where);
     if (lines.empty()) continue;
     const FunctionLines f = function_around(lines, static_cast<std::size_t>(where.line()) - 1);
@@ -90,7 +88,7 @@ std::string rule_text(const Session& s, int i) {
     for (std::size_t k = f.first; k <= f.last; ++k)
       code += fmt::format("    {}\n", lines[k].substr(std::min(left, lines[k].size())));
   }
-  std::string text = fmt::format("the rule of {}\n", n.name);
+  std::string text = fmt::format("the rule of {}\n", n.op);
   for (const auto& [place, code] : functions) text += code;
   if (functions.empty())
     for (std::string_view equation : n.formula->gradients)

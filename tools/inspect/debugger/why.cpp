@@ -18,13 +18,13 @@ namespace glim::step {
 namespace {
 
 // The kind of ways that begin at a node; empty for others.
-std::string kind_of(const Session& s, int i) {
-  const Node& n = s.node(i);
-  if (n.leaf) return "";
+std::string kind_of(const Pass& pass, int i) {
+  const PassNode& n = pass[i];
+  if (n.is_leaf()) return "";
   for (const char* kind : {"query", "key", "value"})
     if (n.label == kind) return kind;
   for (const char* activation : {"relu", "gelu", "silu"})
-    if (n.name == activation) return "feed-forward";
+    if (n.op == activation) return "feed-forward";
   return "";
 }
 
@@ -40,20 +40,20 @@ double product(const Tensor& a, const Tensor& b) {
 }
 
 // The part of g that a node's op would see, by what was set on it; undefined: nothing.
-Tensor changed(const Session& s, int node, Tensor g) {
-  if (auto found = s.patches().find(node); found != s.patches().end())
+Tensor changed(const Pass& pass, int node, Tensor g) {
+  if (auto found = pass.patches().find(node); found != pass.patches().end())
     for (const Patch& p : found->second)
       if (g.defined()) g = patched(p, g);
   return g;
 }
 
 // The part of ∂L/∂(target) that dy at `from` gives, where `cut` nodes pass nothing on; undefined: none.
-Tensor part_of(Session& s, int from, const Tensor& dy, int target, const std::vector<bool>& cut) {
-  BackwardWalk walk(s.tape(), s.tape().value(from), dy, {.retain = true});
+Tensor part_of(Pass& pass, int from, const Tensor& dy, int target, const std::vector<bool>& cut) {
+  BackwardWalk walk(pass.tape(), pass.tape().value(from), dy, {.retain = true});
   while (walk.next() > target) {
     const int i = walk.next();
     if (i != from) {
-      Tensor g = cut[static_cast<std::size_t>(i)] ? Tensor() : changed(s, i, walk.gradient(i));
+      Tensor g = cut[static_cast<std::size_t>(i)] ? Tensor() : changed(pass, i, walk.gradient(i));
       const bool none = !g.defined();
       walk.set_gradient(i, std::move(g));
       if (none) continue;
@@ -61,49 +61,49 @@ Tensor part_of(Session& s, int from, const Tensor& dy, int target, const std::ve
     walk.step();
   }
   if (walk.next() < target) return {};
-  return from == target ? dy : changed(s, target, walk.gradient(target));
+  return from == target ? dy : changed(pass, target, walk.gradient(target));
 }
 
 }  // namespace
 
-Paths ways_to(Session& s, int node) {
-  if (s.turn(node) != GradientState::Taken && s.turn(node) != GradientState::Now)
-    throw StateError("why", s.tape().path(node) + ": " + gradient_note(s, node));
-  const Tensor whole = s.gradient(node);
+Paths ways_to(Pass& pass, int node) {
+  if (pass.state(node) != GradientState::Taken && pass.state(node) != GradientState::Now)
+    throw StateError("why", pass[node].path + ": " + gradient_note(pass, node));
+  const Tensor whole = pass.gradient(node);
   Paths ways;
   ways.norm = norm(whole);
-  std::vector<bool> cut(static_cast<std::size_t>(s.size()), false);
+  std::vector<bool> cut(static_cast<std::size_t>(pass.size()), false);
   std::vector<int> begins;
-  for (int i = s.loss(); i > node; --i)
-    if (s.turn(i) == GradientState::Taken && !kind_of(s, i).empty()) {
+  for (int i = pass.loss(); i > node; --i)
+    if (pass.state(i) == GradientState::Taken && !kind_of(pass, i).empty()) {
       cut[static_cast<std::size_t>(i)] = true;
       begins.push_back(i);
     }
   std::deque<Restored<Tensor>> leaves;  // a walk that comes past one adds to its gradient
-  for (const Node& n : s.tape().nodes())
+  for (const Node& n : pass.tape().nodes())
     if (n.leaf) leaves.emplace_back(n.leaf->grad, Tensor());
   Tensor total = zeros(whole.shape(), DType::Float64);
   auto add_way = [&](Path way, int from, const Tensor& dy) {
-    way.part = part_of(s, from, dy, node, cut);
+    way.part = part_of(pass, from, dy, node, cut);
     if (!way.part.defined()) return;
     way.share = product(way.part, whole) / product(whole, whole);
     total = add(total, way.part.to(DType::Float64));
     ways.all.push_back(std::move(way));
   };
   for (int i : begins) {
-    const std::string kind = kind_of(s, i), &module = *s.node(i).scope;
-    const Tensor dy = s.gradient(i);
+    const std::string kind = kind_of(pass, i), &module = pass[i].scope;
+    const Tensor dy = pass.gradient(i);
     if (kind == "feed-forward" || dy.rank() != 4)
       add_way({module, kind, {}, {}, 0}, i, dy);
     else
       for (Index h = 0; h < dy.size(1); ++h) add_way({module, kind, h, {}, 0}, i, one_head(dy, h));
   }
-  add_way({"", "skip", {}, {}, 0}, s.loss(), s.gradient(s.loss()));
+  add_way({"", "skip", {}, {}, 0}, pass.loss(), pass.gradient(pass.loss()));
   ways.gap = norm(sub(total, whole.to(DType::Float64))) / ways.norm;
   return ways;
 }
 
-std::string why_text(const Session& s, int node, const Paths& ways) {
+std::string why_text(const Pass& pass, int node, const Paths& ways) {
   struct Row {
     double share = 0;
     Tensor part;
@@ -125,7 +125,7 @@ std::string why_text(const Session& s, int node, const Paths& ways) {
   });
   std::string text =
       fmt::format("the gradient of {}, norm {:.4g}, came from\n     share      norm\n",
-                  s.tape().path(node), ways.norm);
+                  pass[node].path, ways.norm);
   for (const auto* row : order)
     text += fmt::format("  {:6.1f} %  {:8.3g}  {}{}\n", 100 * row->second.share,
                         norm(row->second.part), row->first,
@@ -137,7 +137,7 @@ std::string why_text(const Session& s, int node, const Paths& ways) {
                             counted(ways.all.size(), "way"), ways.gap);
 }
 
-std::string why_svg(const Session& s, int node, const Paths& ways) {
+std::string why_svg(const Pass& pass, int node, const Paths& ways) {
   auto row_of = [](const Path& w) { return w.module.empty() ? "the loss" : w.module; };
   auto column_of = [](const Path& w) {
     return w.head ? fmt::format("{} {}", w.kind, *w.head) : w.kind;
@@ -148,7 +148,7 @@ std::string why_svg(const Session& s, int node, const Paths& ways) {
     return static_cast<std::size_t>(at - names.begin());
   };
   HeatMap map;
-  map.title = "shares of the gradient of " + s.tape().path(node);
+  map.title = "shares of the gradient of " + pass[node].path;
   map.diverging = true;
   for (const char* kind : {"skip", "feed-forward", "value", "query", "key"})
     for (const Path& w : ways.all)

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/pass/session.hpp"
+#include "tools/pass/pass.hpp"
 
 namespace glim::step {
 
@@ -34,11 +34,11 @@ struct Paths {
   double gap = 0;   // ‖Σ parts − ∂L/∂x‖ / ‖∂L/∂x‖
 };
 
-Paths ways_to(Session& session, int node);
+Paths ways_to(Pass& pass, int node);
 
-std::string why_text(const Session& session, int node, const Paths& ways);
+std::string why_text(const Pass& pass, int node, const Paths& ways);
 // The shares as a map: a row a module, the last layer first; a column for skip, feed-forward, and value, query and key
 // of each head.
-std::string why_svg(const Session& session, int node, const Paths& ways);
+std::string why_svg(const Pass& pass, int node, const Paths& ways);
 
 }  // namespace glim::step

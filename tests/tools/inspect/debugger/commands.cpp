@@ -51,18 +51,18 @@ TEST_CASE("back gives the state before, bit for bit, with the changes that were 
     Driven d;
     d(changes);
     d("next 40");
-    const int here = d.session.current();
+    const int here = d.pass.current();
     std::vector<Tensor> before, leaves;
-    for (int i = 0; i < d.session.size(); ++i) before.push_back(d.session.gradient(i));
+    for (int i = 0; i < d.pass.size(); ++i) before.push_back(d.pass.gradient(i));
     for (auto& [name, g] : d.example.gradients()) leaves.push_back(g.defined() ? g.clone() : g);
     d("next 30");
-    CHECK(d.session.current() != here);
+    CHECK(d.pass.current() != here);
     CHECK(contains(d("back 30"), "=> #"));
-    REQUIRE(d.session.current() == here);
-    CHECK(d.session.taken() == 40);
+    REQUIRE(d.pass.current() == here);
+    CHECK(d.pass.taken() == 40);
     int compared = 0;
-    for (int i = 0; i < d.session.size(); ++i) {
-      const Tensor now = d.session.gradient(i), &was = before[static_cast<std::size_t>(i)];
+    for (int i = 0; i < d.pass.size(); ++i) {
+      const Tensor now = d.pass.gradient(i), &was = before[static_cast<std::size_t>(i)];
       REQUIRE(now.defined() == was.defined());
       if (!now.defined()) continue;
       CHECK(all(equal(now, was)).item() == 1);
@@ -76,7 +76,7 @@ TEST_CASE("back gives the state before, bit for bit, with the changes that were 
       if (g.defined()) CHECK(all(equal(g, was)).item() == 1);
     }
     d("back 40");
-    CHECK(d.session.taken() == 0);
+    CHECK(d.pass.taken() == 0);
     CHECK(contains(error_of(d, "back"), "only 0 nodes were taken"));
     CHECK(contains(error_of(d, "reverse-continue"), "at its beginning"));
   }
@@ -85,24 +85,24 @@ TEST_CASE("back gives the state before, bit for bit, with the changes that were 
 TEST_CASE("reverse-continue goes to the breakpoint before") {
   Driven d;
   d("break *self_attn.probs\ncontinue");
-  const int first = d.session.current();
+  const int first = d.pass.current();
   d("continue");
-  CHECK(d.session.current() != first);
+  CHECK(d.pass.current() != first);
   CHECK(contains(d("reverse-continue"), "breakpoint 1, *self_attn.probs\n=> #"));
-  CHECK(d.session.current() == first);
+  CHECK(d.pass.current() == first);
   CHECK(contains(d("rc"), "=> #"));
-  CHECK(d.session.taken() == 0);
+  CHECK(d.pass.taken() == 0);
 }
 
 TEST_CASE("a breakpoint with a condition stops where the gradient meets it") {
   Driven d;
   CHECK(contains(d("break if norm < 1e-3"), "breakpoint 1: any node if norm < 1e-3"));
   d("continue");
-  REQUIRE(d.session.current() >= 0);
-  CHECK(statistics(d.session.gradient(d.session.current())).norm < 1e-3);
-  for (int i : d.session.order()) CHECK(statistics(d.session.gradient(i)).norm >= 1e-3);
+  REQUIRE(d.pass.current() >= 0);
+  CHECK(statistics(d.pass.gradient(d.pass.current())).norm < 1e-3);
+  for (int i : d.pass.order()) CHECK(statistics(d.pass.gradient(i)).norm >= 1e-3);
   d("delete\nbreak *scores if zero\nset encoder.layers.0.self_attn.probs zero\ncontinue");
-  CHECK(d.session.tape().path(d.session.current()) == "encoder.layers.0.self_attn.scores");
+  CHECK(d.pass[d.pass.current()].path == "encoder.layers.0.self_attn.scores");
   CHECK(contains(d("b if nan\nb decoder.layers.0.linear1.weight if max>0\nc"),
                  "linear1.weight if max>0"));
   for (const char* wrong : {"break if", "break if norm", "break if norm >", "break if norm > x",
@@ -120,18 +120,18 @@ TEST_CASE("why: the ways of every node and parameter add up to its gradient") {
     std::vector<Tensor> leaves;
     for (auto& [name, g] : d.example.gradients()) leaves.push_back(g.clone());
     std::set<std::string> kinds;
-    for (int i : d.session.order()) {
-      if (!d.session.node(i).leaf && i % 7) continue;
-      const Paths ways = ways_to(d.session, i);
-      INFO(d.session.tape().path(i) << ", norm " << ways.norm);
+    for (int i : d.pass.order()) {
+      if (!d.pass[i].is_leaf() && i % 7) continue;
+      const Paths ways = ways_to(d.pass, i);
+      INFO(d.pass[i].path << ", norm " << ways.norm);
       double shares = 0;
       for (const Path& w : ways.all) {
         shares += w.share;
         kinds.insert(w.kind);
       }
-      if (ways.norm < 1e-9) continue;                            // key biases: rounding
-      CHECK(ways.gap < (d.session.node(i).leaf ? 1e-6 : 1e-5));  // float32
-      CHECK(std::abs(shares - 1) < (d.session.node(i).leaf ? 1e-6 : 1e-5));
+      if (ways.norm < 1e-9) continue;                         // key biases: rounding
+      CHECK(ways.gap < (d.pass[i].is_leaf() ? 1e-6 : 1e-5));  // float32
+      CHECK(std::abs(shares - 1) < (d.pass[i].is_leaf() ? 1e-6 : 1e-5));
     }
     CHECK(kinds == std::set<std::string>{"feed-forward", "key", "query", "skip", "value"});
     std::size_t at = 0;
@@ -181,15 +181,15 @@ TEST_CASE("breakpoints stop at every node of the name, and can be removed") {
 TEST_CASE("an interrupted command stops where it is") {
   bool stop = true;
   SmallExample example;
-  Session session([&] { return example.loss(); });
+  Pass pass([&] { return example.loss(); });
   std::string said;
   Debugger debugger(
-      session, [&](const std::string& text) { said += text; }, [&] { return stop; });
+      pass, [&](const std::string& text) { said += text; }, [&] { return stop; });
   debugger.run("continue");
   CHECK(contains(said, "interrupted\n=> #"));
-  CHECK(session.taken() == 1);
+  CHECK(pass.taken() == 1);
   debugger.run("next 5");
-  CHECK(session.taken() == 2);
+  CHECK(pass.taken() == 2);
   std::string what;
   try {
     debugger.run("diff");
@@ -199,7 +199,7 @@ TEST_CASE("an interrupted command stops where it is") {
   CHECK(contains(what, "interrupted"));
   stop = false;
   debugger.run("continue");
-  CHECK(session.current() == -1);
+  CHECK(pass.current() == -1);
 }
 
 TEST_CASE("each stop shows the line of the forward pass that made the node") {
@@ -214,18 +214,18 @@ TEST_CASE("each stop shows the line of the forward pass that made the node") {
 TEST_CASE("up and down follow the graph, and leave the pass alone") {
   Driven d;
   d("break decoder.layers.1.multihead_attn.probs\ncontinue");
-  int probs = d.session.current();
+  int probs = d.pass.current();
   CHECK(contains(d("down"), "decoder.layers.1.multihead_attn.scores"));
   std::string up = d("up");
   CHECK(contains(up, "#" + std::to_string(probs) + " "));
   CHECK(contains(d("where ."), "packed.cpp:"));
   CHECK(contains(d("where ."), "in decoder.layers.1.multihead_attn"));
-  CHECK(d.session.current() == probs);
+  CHECK(d.pass.current() == probs);
   d("down\ndown\ndown");
   CHECK_FALSE(contains(d("stats"), "#" + std::to_string(probs) + " "));
   CHECK(contains(error_of(d, "down 9"), "inputs on the tape, not 9"));
   d("next");  // what is looked at is the place again
-  CHECK(contains(d("where"), "#" + std::to_string(d.session.current()) + " "));
+  CHECK(contains(d("where"), "#" + std::to_string(d.pass.current()) + " "));
   d("run");
   CHECK(contains(error_of(d, "up"), "read by nothing"));
   d("down 1\nup");
@@ -248,16 +248,16 @@ TEST_CASE("list shows the rule of every op, by the lines at which it runs") {
   std::string text = d("list decoder.layers.1.multihead_attn.probs");
   CHECK(contains(text, "the rule of masked_softmax\n  softmax.cpp:"));
   CHECK(contains(text, "    return y * (dy - sum(dy * y, {axis}, true));\n"));
-  CHECK(rule_text(d.session, 0).empty());  // a leaf
+  CHECK(rule_text(d.pass, 0).empty());  // a leaf
   std::set<std::string> seen, without_code;
   for (const specs::Family& family : specs::families())
     for (const specs::Spec& spec : family.specs) {
       specs::Vars x;
       for (const Tensor& t : spec.inputs(1)) x.push_back(Var::leaf(t));
-      Session session([&] { return sum(spec.f(x)); });
-      for (int i = 0; i < session.size(); ++i) {
-        if (session.node(i).leaf) continue;
-        const std::string op(session.node(i).name), rule = rule_text(session, i);
+      Pass pass([&] { return sum(spec.f(x)); });
+      for (int i = 0; i < pass.size(); ++i) {
+        if (pass[i].is_leaf()) continue;
+        const std::string op(pass[i].op), rule = rule_text(pass, i);
         INFO(op << ", " << spec.name << ": " << rule);
         CHECK(rule.starts_with("the rule of " + op + "\n"));
         if (seen.insert(op).second) without_code.insert(op);
@@ -270,7 +270,7 @@ TEST_CASE("list shows the rule of every op, by the lines at which it runs") {
       CHECK(seen.contains(std::string(op)));
   // These hand dy on, or run again: their equations are shown.
   CHECK(without_code == std::set<std::string>{"add", "recomputed", "shift"});
-  Session alone([] {
+  Pass alone([] {
     Var x = Var::leaf(ones({2}));
     return sum(x + 1);
   });
@@ -300,22 +300,22 @@ TEST_CASE("every node agrees with differences: its gradient with the loss's, its
   Driven d;
   d("continue");
   Index compared = 0, inputs = 0, gradients = 0, leaves = 0;
-  for (int i = 0; i < d.session.size(); ++i) {
-    Difference found = difference(d.session, i, 3);
-    const std::string text = to_text(d.session, i, found);
+  for (int i = 0; i < d.pass.size(); ++i) {
+    Difference found = difference(d.pass, i, 3);
+    const std::string text = to_text(d.pass, i, found);
     INFO(text);
     CHECK_FALSE(contains(text, "WRONG"));
     CHECK(found.in_float64);
     REQUIRE(found.gradient);
     gradients += found.gradient->checked - found.gradient->undecidable;
-    leaves += d.session.node(i).leaf != nullptr;
+    leaves += d.pass[i].is_leaf();
     for (const GradcheckEntry& k : found.inputs) compared += k.checked - k.undecidable;
     inputs += static_cast<Index>(found.inputs.size());
   }
   CHECK(leaves > 60);
   CHECK(inputs > 300);
   CHECK(compared > 2 * inputs);
-  CHECK(gradients > 2 * d.session.size());
+  CHECK(gradients > 2 * d.pass.size());
 }
 
 TEST_CASE("diff finds a gradient that was changed, there and below, and calls the ops right") {
@@ -342,19 +342,19 @@ TEST_CASE("diff finds a gradient that was changed, there and below, and calls th
 TEST_CASE("diff finds a planted wrong gradient, and says where it is worst") {
   Var x = Var::leaf(tensor({0.5, -1, 2}), "x");
   int wrong = -1;
-  Session session([&] {
+  Pass pass([&] {
     Var y = apply(WrongTanh{}, mul(x, 1.0));
     wrong = Tape::current()->node_of(y);
     return sum(mul(y, y));
   });
   std::string said;
-  Debugger debugger(session, [&](const std::string& text) { said += text; });
+  Debugger debugger(pass, [&](const std::string& text) { said += text; });
   debugger.run("diff wrong_tanh");  // its turn is to come
   CHECK(contains(said, "random gradient"));
   CHECK(contains(said, "WRONG at 3 of them"));
   debugger.run("next 2");
-  REQUIRE(session.current() == wrong);
-  Difference d = difference(session, wrong);
+  REQUIRE(pass.current() == wrong);
+  Difference d = difference(pass, wrong);
   CHECK(d.own_gradient);
   REQUIRE(d.inputs.size() == 1);
   CHECK(d.inputs[0].failed == 3);
@@ -366,8 +366,8 @@ TEST_CASE("diff finds a planted wrong gradient, and says where it is worst") {
   // The gradient that comes in is right; what is below has got a wrong one, by right ops.
   REQUIRE(d.gradient);
   CHECK(d.gradient->failed == 0);
-  session.advance();
-  Difference below = difference(session, wrong - 1);
+  pass.step();
+  Difference below = difference(pass, wrong - 1);
   REQUIRE(below.gradient);
   CHECK(below.gradient->failed == 3);
   REQUIRE(below.inputs.size() == 1);
@@ -376,18 +376,18 @@ TEST_CASE("diff finds a planted wrong gradient, and says where it is worst") {
 
 TEST_CASE("diff calls a kink undecidable, and compares no more than asked for") {
   Var x = Var::leaf(tensor({0, 1, -1, 0}), "x");
-  Session session([&] { return sum(relu(mul(x, 1.0))); });
+  Pass pass([&] { return sum(relu(mul(x, 1.0))); });
   int relu_node = 2;
-  REQUIRE(session.node(relu_node).name == "relu");
-  session.advance();
-  Difference d = difference(session, relu_node);
+  REQUIRE(pass[relu_node].op == "relu");
+  pass.step();
+  Difference d = difference(pass, relu_node);
   CHECK(d.inputs[0].undecidable == 2);
-  CHECK_FALSE(contains(to_text(session, relu_node, d), "WRONG"));
-  CHECK(contains(to_text(session, relu_node, d), "2 undecidable"));
-  CHECK(difference(session, relu_node, 2).inputs[0].checked == 2);
-  CHECK_THROWS_AS(difference(session, 0), StateError);
-  while (session.current() >= 0) session.advance();
-  CHECK(difference(session, 0).gradient->undecidable == 2);
+  CHECK_FALSE(contains(to_text(pass, relu_node, d), "WRONG"));
+  CHECK(contains(to_text(pass, relu_node, d), "2 undecidable"));
+  CHECK(difference(pass, relu_node, 2).inputs[0].checked == 2);
+  CHECK_THROWS_AS(difference(pass, 0), StateError);
+  while (pass.current() >= 0) pass.step();
+  CHECK(difference(pass, 0).gradient->undecidable == 2);
 }
 
 TEST_CASE("a part of a gradient can be set, named as inspect names it") {
@@ -397,12 +397,12 @@ TEST_CASE("a part of a gradient can be set, named as inspect names it") {
     Driven d;
     CHECK(contains(d("set " + at + part + " zero"), " zero: 1 node"));
     d("break " + at + "\ncontinue");
-    const Tensor g = d.session.gradient(d.session.current());
+    const Tensor g = d.pass.gradient(d.pass.current());
     CHECK(max(abs(select(g, 1, 1))).item() == 0);
     CHECK(max(abs(select(g, 1, 0))).item() > 0);
     const Tensor before = g.clone();
     d("set .[0,0] scale 2");
-    CHECK(max(abs(sub(select(d.session.gradient(d.session.current()), 1, 0),
+    CHECK(max(abs(sub(select(d.pass.gradient(d.pass.current()), 1, 0),
                       mul(select(before, 1, 0), 2.0))))
               .item() == 0);
   }
@@ -431,7 +431,7 @@ TEST_CASE("unknown commands and names are answered with the nearest") {
   CHECK(contains(error_of(d, "info brekpoints"), "nearest: breakpoints"));
   CHECK(contains(error_of(d, "run now"), "'now' is one word too many"));
   d("next 50");
-  CHECK(contains(error_of(d, "set #" + std::to_string(d.session.loss()) + " zero"),
+  CHECK(contains(error_of(d, "set #" + std::to_string(d.pass.loss()) + " zero"),
                  "the pass has gone past"));
   CHECK(d("") == "");
   CHECK(contains(error_of(d, "print " + std::string(1000000, 'x')), "characters"));

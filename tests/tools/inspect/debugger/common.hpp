@@ -23,9 +23,9 @@ struct SmallExample : SmallTransformer {
   }
 };
 
-// A session on it, and what the debugger has said since it was last asked.
+// A pass of it, and what the debugger has said since it was last asked.
 struct Driven {
-  Driven() : session([this] { return example.loss(); }) {}
+  Driven() : pass([this] { return example.loss(); }) {}
   std::string operator()(const std::string& script) {
     said.clear();
     std::size_t begin = 0;
@@ -37,10 +37,10 @@ struct Driven {
     return said;
   }
   SmallExample example;
-  Session session;
+  Pass pass;
   std::string said;
   bool go_on = true;
-  Debugger debugger{session, [this](const std::string& text) { said += text; }};
+  Debugger debugger{pass, [this](const std::string& text) { said += text; }};
 };
 
 }  // namespace glim::step

@@ -18,13 +18,13 @@ using glim::test::TemporaryFile;
 void check_every_parameter(const ExampleOptions& o) {
   const auto made = make_example(o);
   Example& example = *made;
-  Session session([&] { return example.loss(); });
-  while (session.current() >= 0) session.advance();
+  Pass pass([&] { return example.loss(); });
+  while (pass.current() >= 0) pass.step();
   int parameters = 0;
-  for (int i = 0; i < session.size(); ++i) {
-    if (!session.node(i).leaf || !session.gradient(i).defined()) continue;
-    const Paths ways = ways_to(session, i);
-    INFO(session.tape().path(i));
+  for (int i = 0; i < pass.size(); ++i) {
+    if (!pass[i].is_leaf() || !pass.gradient(i).defined()) continue;
+    const Paths ways = ways_to(pass, i);
+    INFO(pass[i].path);
     double shares = 0;
     for (const Path& way : ways.all) shares += way.share;
     CHECK(ways.gap < 1e-6);
@@ -83,10 +83,10 @@ TEST_CASE("and where a part of a gradient was changed on the way") {
   o.source = "I have a cat";
   o.target = "我有一只猫";
   const auto example = make_example(o);
-  Session session([&] { return example->loss(); });
-  for (int i : nodes_named(session.tape(), "decoder.layers.0.add")) session.set(i, {"0,1", 3});
-  while (session.current() >= 0) session.advance();
-  CHECK(ways_to(session, nodes_named(session.tape(), "tgt_embed.weight").at(0)).gap < 1e-6);
+  Pass pass([&] { return example->loss(); });
+  for (int i : nodes_named(pass, "decoder.layers.0.add")) pass.change(i, {"0,1", 3});
+  while (pass.current() >= 0) pass.step();
+  CHECK(ways_to(pass, nodes_named(pass, "tgt_embed.weight").at(0)).gap < 1e-6);
 }
 
 TEST_CASE("and in models of a class") {

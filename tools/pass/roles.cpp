@@ -1,4 +1,4 @@
-#include "tools/inspect/roles.hpp"
+#include "tools/pass/roles.hpp"
 
 #include <algorithm>
 #include <cstdlib>
