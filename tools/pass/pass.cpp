@@ -51,8 +51,8 @@ Pass::Pass(const std::function<Var()>& record, Roles roles)
   read();
 }
 
-Pass::Pass(Tape& tape, const Var& y, Tensor dy)
-    : tape_(&tape), loss_(tape.node_of(y)), dy_(std::move(dy)) {
+Pass::Pass(Tape& tape, const Var& y, Tensor dy, Roles roles)
+    : tape_(&tape), roles_(std::move(roles)), loss_(tape.node_of(y)), dy_(std::move(dy)) {
   read();
 }
 
@@ -74,6 +74,11 @@ void Pass::read() {
 Tape& Pass::tape() const {
   if (!tape_) throw StateError("pass", "its tape has ended");
   return *tape_;
+}
+
+double Pass::loss_value() const {
+  const Tensor& y = (*this)[loss_].value;
+  return dy_.defined() ? dot(y, dy_) : sum(y.to(DType::Float64)).item();
 }
 
 int Pass::find(const std::string& path) const {
