@@ -82,8 +82,9 @@ double Pass::loss_value() const {
 }
 
 int Pass::find(const std::string& path) const {
-  const auto found = std::ranges::find(nodes_, path, &PassNode::path);
-  return found == nodes_.end() ? -1 : found->number;
+  for (const PassNode& n : nodes_)
+    if (n.path == path) return n.number;
+  return -1;
 }
 
 std::vector<int> Pass::consumers(int node) const {
