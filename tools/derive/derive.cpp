@@ -16,10 +16,7 @@ void print_backward(Tape& tape, std::ostream& out, const BackwardLines& lines) {
   Trace trace = rules ? forward_of(pass) : trace_of(pass);
   Sheet sheet = sheet_of(Listing(std::move(trace), rules), {}, lines.module, rules);
   sheet.title = "backward of " + tape.path(last);
-  for (int node : changed_nodes(pass))
-    sheet.notes.push_back(
-        "A hook changes the gradient of " + pass[node].path +
-        (rules ? ": the equations are those without it." : ": it is part of the lines."));
+  add_notes_on_hooks(sheet, pass, rules);
   out << text_of(sheet);
 }
 

@@ -381,4 +381,11 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
   return sheet;
 }
 
+void add_notes_on_hooks(Sheet& sheet, const Pass& pass, bool equations) {
+  for (int node : changed_nodes(pass))
+    sheet.notes.push_back(
+        "A hook changes the gradient of " + pass[node].path +
+        (equations ? ": the equations are those without it." : ": it is part of the lines."));
+}
+
 }  // namespace glim::derive

@@ -33,6 +33,9 @@ struct Sheet {
 Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string& module,
                bool equations);
 
+// Adds a note for each node whose gradient a hook changed; `equations` as in sheet_of.
+void add_notes_on_hooks(Sheet& sheet, const Pass& pass, bool equations);
+
 std::string text_of(const Sheet& sheet);
 std::string document_of(const Sheet& sheet, Format format);
 

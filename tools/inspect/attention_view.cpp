@@ -48,8 +48,12 @@ std::vector<std::vector<int>> attentions(const Pass& pass, const std::vector<int
 
 AttentionSide side_of(const Pass& pass, const AttentionView& v, const ExampleText& text) {
   auto s = static_cast<Index>(text.source.size()), t = static_cast<Index>(text.target_in.size());
-  if (pass.roles().within(v.module, Role::Encoder) || t == 0) return AttentionSide::EncoderSelf;
+  if (pass.roles().within(v.module, Role::Encoder) || (t == 0 && s > 0))
+    return AttentionSide::EncoderSelf;
   if (pass.roles().within(v.module, Role::SelfAttention)) return AttentionSide::DecoderSelf;
+  if (s + t == 0 && v.a.size(1) == v.a.size(2))  // without tokens: a decoder hides what follows
+    return v.keep.at<bool>({0, v.a.size(2) - 1}) ? AttentionSide::EncoderSelf
+                                                 : AttentionSide::DecoderSelf;
   bool self = v.a.size(1) == v.a.size(2) && s != t && v.a.size(2) == t;
   return self ? AttentionSide::DecoderSelf : AttentionSide::Cross;
 }

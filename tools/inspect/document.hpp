@@ -1,4 +1,4 @@
-// An inspection as data: for the page, for a JSON file, for a safetensors file.
+// An inspection as data: for the page, for a JSON file, for a safetensors file. Pages read JSON alone (data.md).
 //
 //   inspect.json          the findings, and "tensors": {NAME: {"shape": [...], "values": [...]}}: each
 //                         activation under its name, its gradient under NAME.grad, row-major, every
@@ -52,7 +52,10 @@ void write_inspection_json(const Inspection& inspection, const std::string& path
                            const DocumentOptions& options);
 void write_inspection_tensors(const Inspection& inspection, const std::string& path,
                               const DocumentOptions& options);
-void write_inspection_page(const Inspection& inspection, const std::string& path,
+// The page of page_data().
+void write_inspection_page(nlohmann::json data, const std::string& path,
                            const DocumentOptions& options);
+// All three files into a folder. FileError if one is there and may not be replaced.
+void write_inspection(const Inspection& inspection, const std::string& folder, bool overwrite);
 
 }  // namespace glim

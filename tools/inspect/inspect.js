@@ -15,7 +15,7 @@ function draw_model(panel) {
   const scale = Glim.scale(low, high, false);
   panel.append(legend(10 ** low, 10 ** high, false, "‖∂L/∂output‖, logarithmic"));
   const sides = make("div", {class: "model"});
-  for (const side of ["encoder", "decoder"].filter(s => data.blocks.some(b => b.side === s))) {
+  for (const side of ["encoder", "decoder", "model"].filter(s => data.blocks.some(b => b.side === s))) {
     const stack = make("div", {class: "stack"}, make("h3", {style: "order: 1"}, side));
     const layers = new Map();
     const end = x => data.nodes[x].scope;

@@ -1,4 +1,5 @@
 // The page of an inspection: its data, and the scripts that draw them.
+#include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <zlib.h>
@@ -7,6 +8,7 @@
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tools/common/escape.hpp"
+#include "tools/common/folder.hpp"
 #include "tools/inspect/document.hpp"
 #include "tools/inspect/page/page.hpp"
 
@@ -35,12 +37,10 @@ std::string packed_element(const std::string& id, const std::string& bytes) {
 
 }  // namespace
 
-void write_inspection_page(const Inspection& inspection, const std::string& path,
-                           const DocumentOptions& o) {
+void write_inspection_page(nlohmann::json data, const std::string& path, const DocumentOptions& o) {
   PageParts parts;
   parts.title = "glim inspect: " +
-                (inspection.source.empty() ? inspection.target_text : inspection.source_text);
-  nlohmann::json data = page_data(inspection, o);
+                data[data["source"].empty() ? "target_text" : "source_text"].get<std::string>();
   if (o.live) {
     parts.webassembly = true;
     const ImageSet& images = o.live->images;
@@ -69,6 +69,21 @@ void write_inspection_page(const Inspection& inspection, const std::string& path
   parts.advice = "a shorter sentence, --no-tensors or a larger --max-mb";
   std::string page = html_page(parts);
   write_file_atomically(path, std::string_view(page));
+}
+
+void write_inspection(const Inspection& inspection, const std::string& folder, bool overwrite) {
+  const auto file = [&](const char* name) {
+    const std::string path = (std::filesystem::path(folder) / name).string();
+    refuse_existing(path, overwrite);
+    return path;
+  };
+  const std::string page = file("inspect.html"), values = file("inspect.json"),
+                    tensors = file("inspect.safetensors");
+  make_folder(folder);
+  const DocumentOptions options;
+  write_inspection_json(inspection, values, options);
+  write_inspection_tensors(inspection, tensors, options);
+  write_inspection_page(page_data(inspection, options), page, options);
 }
 
 }  // namespace glim

@@ -1,6 +1,23 @@
 #include "tools/inspect/inspection.hpp"
 
 namespace glim {
+namespace {
+
+// What a pass alone tells, with the tokens that it read.
+Inspection seen_in(Pass pass, const ExampleText& text) {
+  Inspection inspection;
+  static_cast<ExampleText&>(inspection) = text;
+  inspection.lines =
+      derive::sheet_of(derive::Listing(derive::forward_of(pass), true), {}, "", true);
+  inspection.blocks = blocks_of(pass);
+  inspection.junctions = residual_junctions(pass);
+  inspection.memory = memory_junction(pass);
+  inspection.attention = attention_views(pass, text);
+  inspection.pass = std::move(pass);
+  return inspection;
+}
+
+}  // namespace
 
 Pass pass_of(Example& example) {
   Pass pass([&] { return example.loss(); }, Roles(example.model()));
@@ -10,28 +27,35 @@ Pass pass_of(Example& example) {
 }
 
 Inspection inspect(Example& example, const InspectionOptions& options) {
-  Inspection inspection;
-  static_cast<ExampleText&>(inspection) = example;
-  inspection.pass = pass_of(example);
-  const Pass& pass = inspection.pass;
-  inspection.lines =
-      derive::sheet_of(derive::Listing(derive::forward_of(pass), true), {}, "", true);
+  Inspection inspection = seen_in(pass_of(example), example);
   if (example.changes().any())
     inspection.lines.notes.push_back(
         "This pass was changed: its gradients are not only those of the equations.");
-  inspection.blocks = blocks_of(pass);
   if (example.source.empty() || example.target_in.empty())  // one stack
     for (Block& b : inspection.blocks) b.side = example.source.empty() ? "decoder" : "encoder";
-  inspection.junctions = residual_junctions(pass);
-  inspection.memory = memory_junction(pass);
   inspection.positions = positions_views(example.model());
-  inspection.attention = attention_views(pass, example);
   if (!inspection.attention.empty())
     inspection.rollout = token_rollout(inspection.attention, std::ssize(example.source),
                                        std::ssize(example.target_in));
   if (options.attribution_steps > 0)
     inspection.attribution = attribute(example, options.attribution_steps);
-  if (options.lens) inspection.lens = backward_lens(pass, example);
+  if (options.lens) inspection.lens = backward_lens(inspection.pass, example);
+  inspection.remarks = remarks_on(inspection);
+  return inspection;
+}
+
+Inspection inspect(Pass pass, const std::string& title) {
+  while (pass.current() >= 0) pass.step();
+  ExampleText text;
+  text.title = title;
+  text.target_text = pass[pass.loss()].path;
+  Inspection inspection = seen_in(std::move(pass), text);
+  add_notes_on_hooks(inspection.lines, inspection.pass, true);
+  if (inspection.pass.dy().defined())
+    inspection.lines.notes.push_back(
+        "The loss is Σ y·dy, and the gradient of y is the dy given, not 1.");
+  if (inspection.pass.roles().empty())
+    for (Block& b : inspection.blocks) b.side = "model";
   inspection.remarks = remarks_on(inspection);
   return inspection;
 }

@@ -1,4 +1,4 @@
-// All results of inspecting one example, for pages, files and pictures.
+// All results of inspecting one pass, for pages, files and pictures.
 #pragma once
 
 #include "tools/derive/sheet.hpp"
@@ -36,6 +36,9 @@ struct InspectionOptions {
   bool lens = true;
 };
 Inspection inspect(Example& example, const InspectionOptions& options = {});
+// Any pass, run to its end: one that a program of one's own or Python has recorded. It has no tokens, so that positions
+// are numbers; attributions, rollout and the lens, which read them, are left out.
+Inspection inspect(Pass pass, const std::string& title);
 // The whole pass of an example, with its changes. It is over, and its tape has ended.
 Pass pass_of(Example& example);
 

@@ -51,8 +51,8 @@ Pass::Pass(const std::function<Var()>& record, Roles roles)
   read();
 }
 
-Pass::Pass(Tape& tape, const Var& y, Tensor dy)
-    : tape_(&tape), loss_(tape.node_of(y)), dy_(std::move(dy)) {
+Pass::Pass(Tape& tape, const Var& y, Tensor dy, Roles roles)
+    : tape_(&tape), roles_(std::move(roles)), loss_(tape.node_of(y)), dy_(std::move(dy)) {
   read();
 }
 
@@ -76,9 +76,15 @@ Tape& Pass::tape() const {
   return *tape_;
 }
 
+double Pass::loss_value() const {
+  const Tensor& y = (*this)[loss_].value;
+  return dy_.defined() ? dot(y, dy_) : sum(y.to(DType::Float64)).item();
+}
+
 int Pass::find(const std::string& path) const {
-  const auto found = std::ranges::find(nodes_, path, &PassNode::path);
-  return found == nodes_.end() ? -1 : found->number;
+  for (const PassNode& n : nodes_)
+    if (n.path == path) return n.number;
+  return -1;
 }
 
 std::vector<int> Pass::consumers(int node) const {

@@ -71,13 +71,13 @@ class Pass {
   explicit Pass(const std::function<Var()>& record, Roles roles = {});
   // The pass to y on a tape that outlives it, or end(). dy is ones if undefined. Errors as read_node's and
   // BackwardWalk's.
-  Pass(Tape& tape, const Var& y, Tensor dy = {});
+  Pass(Tape& tape, const Var& y, Tensor dy = {}, Roles roles = {});
 
   const std::vector<PassNode>& nodes() const { return nodes_; }
   const PassNode& operator[](int node) const { return nodes_[static_cast<std::size_t>(node)]; }
   int size() const { return static_cast<int>(nodes_.size()); }
   int loss() const { return loss_; }
-  double loss_value() const { return (*this)[loss_].value.item(); }
+  double loss_value() const;                     // Σ y·dy, where y has more elements than one
   const Tensor& dy() const { return dy_; }       // as given
   const Roles& roles() const { return roles_; }  // of the model's modules
   // StateError after end().

@@ -30,6 +30,7 @@ class Roles {
   Roles() = default;
   explicit Roles(const Module& model);
 
+  bool empty() const { return paths_.empty(); }
   Role of(const std::string& module) const;  // of the module itself
   // True if the path is that of a module of this role, or in one.
   bool within(const std::string& path, Role role) const;

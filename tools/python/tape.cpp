@@ -1,6 +1,7 @@
 // The tape: `with glim.Tape() as tape:`.
 #include <map>
 #include <memory>
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <sstream>
 #include <thread>
@@ -9,8 +10,13 @@
 #include "autograd/observe/hook.hpp"
 #include "autograd/observe/tape_table.hpp"
 #include "autograd/observe/walk.hpp"
+#include "autograd/op_form.hpp"
 #include "tools/derive/derive.hpp"
 #include "tools/python/vars.hpp"
+#if GLIM_PAGES
+#include "tools/inspect/debugger/debugger.hpp"
+#include "tools/inspect/document.hpp"
+#endif
 
 namespace glim::python {
 
@@ -177,6 +183,54 @@ struct PyNoGrad {
   std::unique_ptr<NoGrad> on;
 };
 
+struct PyExplicit {
+  std::unique_ptr<UseForm> on;
+};
+
+#if GLIM_PAGES
+void bind_pass(nb::class_<PyTape>& tape) {
+  tape.def(
+      "inspect",
+      [](PyTape& t, const Arg& y, const std::filesystem::path& folder, const Arg& dy,
+         const Module* model, bool overwrite) {
+        const Tensor up = dy.constant("dy");
+        const Var& of = y("y");
+        t.run([&](Tape& open) {
+          Pass pass(open, of, up, model ? Roles(*model) : Roles());
+          write_inspection(inspect(std::move(pass), "a pass recorded in Python"), folder.string(),
+                           overwrite);
+        });
+        return (folder / "inspect.html").string();
+      },
+      "y"_a, "folder"_a, "dy"_a.none() = nb::none(), nb::kw_only(), "model"_a.none() = nb::none(),
+      "overwrite"_a = false,
+      "Writes the page, the data and the tensors of `glim inspect` for the pass to y into a "
+      "folder. "
+      "Returns the page's path. The tape needs replay=True.\n\n"
+      "model: the module that the pass ran, whose layers the page then knows.");
+  tape.def(
+      "step",
+      [](PyTape& t, const Arg& y, const std::string& commands, const Arg& dy) {
+        const Tensor up = dy.constant("dy");
+        const Var& of = y("y");
+        return t.run([&](Tape& open) {
+          Pass pass(open, of, up);
+          std::string said;
+          step::Debugger debugger(pass, [&](const std::string& text) { said += text; });
+          debugger.show_place();
+          std::istringstream lines(commands);
+          for (std::string line; std::getline(lines, line) && debugger.run(line);) {
+          }
+          return said;
+        });
+      },
+      "y"_a, "commands"_a, "dy"_a.none() = nb::none(),
+      "The output of the backward pass's debugger (`glim step`) for these commands, one a line. "
+      "The "
+      "tape needs replay=True.");
+}
+#endif
+
 }  // namespace
 
 WithinCall::WithinCall() { ++calls; }
@@ -215,14 +269,16 @@ void bind_tape(nb::module_& m) {
         if (w.walk().next() < 0) throw nb::stop_iteration();
         return w.step();
       });
-  nb::class_<PyTape>(
+  nb::class_<PyTape> py_tape(
       m, "Tape",
       "Records the ops within its `with`, and differentiates along them.\n\n"
       "    with glim.Tape() as tape:\n"
       "        loss = ...\n"
       "        tape.backward(loss)      # fills .grad of the leaves\n\n"
       "profile: measure times. check_finite: NonFiniteError at the first value or "
-      "gradient that is not finite. replay: keep every value until the tape ends, as derive needs.")
+      "gradient that is not finite. replay: keep every value until the tape ends, as derive, "
+      "inspect and step need.");
+  py_tape
       .def(
           "__init__",
           [](PyTape* self, bool profile, bool check_finite, bool replay) {
@@ -340,6 +396,15 @@ void bind_tape(nb::module_& m) {
       .def(
           "dot", [](PyTape& t) { return to_dot(t.tape()); },
           "The tape as a graph in Graphviz's language.");
+#if GLIM_PAGES
+  bind_pass(py_tape);
+#endif
+  nb::class_<PyExplicit>(m, "explicit",
+                         "Within its `with`, attention, norms and losses are recorded as their "
+                         "primitives: what a page of tape.inspect shows.")
+      .def(nb::init<>())
+      .def("__enter__", [](PyExplicit& e) { e.on = std::make_unique<UseForm>(OpForm::Explicit); })
+      .def("__exit__", [](PyExplicit& e, nb::args) { e.on.reset(); });
   nb::class_<PyNoGrad>(m, "no_grad", "Stops the open tape from recording within its `with`.")
       .def(nb::init<>())
       .def("__enter__", [](PyNoGrad& n) { n.on = std::make_unique<NoGrad>(); })

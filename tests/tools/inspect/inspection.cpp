@@ -484,7 +484,7 @@ TEST_CASE("files that would be too large are refused with what helps; pictures h
   std::string path = std::string(P_tmpdir) + "/glim-too-large";
   CHECK_THROWS_AS(write_inspection_json(inspection, path, small), ValueError);
   CHECK_THROWS_AS(write_inspection_tensors(inspection, path, small), ValueError);
-  CHECK_THROWS_AS(write_inspection_page(inspection, path, small), ValueError);
+  CHECK_THROWS_AS(write_inspection_page(page_data(inspection, small), path, small), ValueError);
   CHECK_FALSE(std::ifstream(path).good());
   const std::vector<Picture> all = pictures(inspection);
   CHECK(pictures_asked_for("inspect", all, {"*/head1/dS"}, "").size() == 6);

@@ -192,7 +192,7 @@ void run_inspect(const Command& command, InspectArguments& a) {
     write_inspection_tensors(inspection, tensors, document);
     say(tensors);
   }
-  write_inspection_page(inspection, page, document);
+  write_inspection_page(page_data(inspection, document), page, document);
   say(page + ": open it in a browser");
 }
 
