@@ -9,7 +9,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/system.sh
-export CCACHE_SLOPPINESS=pch_defines,time_macros OMP_WAIT_POLICY=passive
+# What a guest does not touch compiles once for all of them, where ccache is installed.
+export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime OMP_WAIT_POLICY=passive
 guests='course study live benchmarks convert foreign derive python rnn conv non-autoregressive gpt bert vit cnn classifier tagger'
 tests='tensor autograd op_specs nn optim models random_graphs crash_states kill_resume short_run recorder shards interrupted
   command_line messages machine statistics text image drawing report'
@@ -24,6 +25,8 @@ while [[ "${1:-}" == --* ]]; do
   shift 2
 done
 work=$(realpath -m "${work:-$(mktemp -d)}")
+mkdir -p "$work"
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$work}
 [ $# -gt 0 ] && guests=$*
 
 without() {  # GUEST, in a copy of the tree: deletes it
@@ -43,22 +46,21 @@ without() {  # GUEST, in a copy of the tree: deletes it
 }
 
 stands() {  # GUEST
-  rm -rf "$work/$1/tree"
-  mkdir -p "$work/$1/tree"
-  git ls-files -z | xargs -0 cp -p --parents -t "$work/$1/tree"
-  cd "$work/$1/tree"
+  mkdir -p "$work/$1"
+  find "$work/$1" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +  # an earlier copy
+  git ls-files -z | xargs -0 cp -p --parents -t "$work/$1"
+  cd "$work/$1"
   without "$1"
-  [ -d ../build ] || meson setup ../build . -Dtests=enabled -Dlive=disabled ${python:+-Dpython="$python"} >../setup.log
-  ninja -C ../build
+  [ -d build ] || meson setup build -Dtests=enabled -Dlive=disabled ${python:+-Dpython="$python"}
+  ninja -C build
   # shellcheck disable=SC2046
-  meson test -C ../build --no-rebuild $(meson test -C ../build --list 2>/dev/null | sed 's/^.* \/ //' |
+  meson test -C build --no-rebuild $(meson test -C build --list 2>/dev/null | sed 's/^.* \/ //' |
     grep -Fx -f <(tr -s ' \n' '\n' <<<"$tests"))
 }
 
 result=0
 said=''
 for guest in $guests; do
-  mkdir -p "$work"
   set +e  # in a condition, -e would not hold within
   (set -e; stands "$guest") >"$work/$guest.log" 2>&1
   status=$?
