@@ -10,6 +10,7 @@
 #include <string_view>
 #include <unistd.h>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tensor/matmul/plan.hpp"
 #include "tensor/simd/isa.hpp"
@@ -89,33 +90,11 @@ int glim::run_program(int argc, char** argv) {
     if (!world.first() && !std::freopen("/dev/null", "w", stdout)) return 1;
     bool quiet = false;
     std::string gemm;
-    std::vector<glim::CommandMaker> makers = {
-      glim::train_command,
-      glim::translate_command,
-      glim::evaluate_command,
-      glim::generate_command,
-      glim::classify_command,
-      glim::average_command,
-      glim::compare_command,
-      glim::gradcheck_command,
-      glim::course_command,
-      glim::doctor_command,
-      glim::import_command,
-      glim::export_command,
-#if GLIM_PAGES
-      glim::inspect_command,
-      glim::step_command,
-      glim::derive_command,
-      glim::report_command,
-      glim::study_command
-#endif
-    };
-#if !GLIM_PAGES
-    for (const char* name : {"derive", "inspect", "step", "report", "study"})
-      if (argc > 1 && argv[1] == std::string_view(name))
+    std::vector<glim::CommandMaker> makers = {GLIM_VERBS};
+    for (const std::string_view name : glim::split_spaces(GLIM_LEFT_OUT))
+      if (argc > 1 && argv[1] == name)
         throw glim::UsageError(std::string(name) +
                                " is not part of this build; `tools/build build` adds it");
-#endif
     for (glim::CommandMaker& maker : makers)
       maker = [make = maker, &quiet, &gemm] {
         glim::Command command = make();

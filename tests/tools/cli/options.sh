@@ -15,8 +15,6 @@ if [ $pages = 1 ]; then
     report "tools/cli/$page.md is what describe.py $page says" "$(diff "$source_root/tools/cli/$page.md" all.$page | head -5)"
   done
 fi
-report "every verb's page is installed" "$(for verb in $(describe verbs); do
-  sed -n '/^described_verbs/,/^endif/p' "$source_root/tools/cli/describe/meson.build" | grep -q "'$verb'" || echo $verb; done)"
 report "help lists the verbs" "$(for verb in $(describe verbs); do "$glim" >out; grep -q "^  $verb  " out || echo $verb; done)"
 for verb in $(describe verbs); do
   describe man $verb >page.man

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tests/catch.hpp"
 #include "tools/course/report.hpp"
 

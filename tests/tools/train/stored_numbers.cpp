@@ -2,6 +2,7 @@
 // loaded and a training resumed, or one error names the file.
 #include <nlohmann/json.hpp>
 
+#include "models/bert/bert.hpp"
 #include "models/pipeline/classifier.hpp"
 #include "models/pipeline/text_generator.hpp"
 #include "models/pipeline/translator.hpp"
@@ -11,7 +12,6 @@
 #include "tests/catch.hpp"
 #include "tests/sanitized.hpp"
 #include "tests/tools/temporary_file.hpp"
-#include "tools/kinds/bert.hpp"
 #include "tools/kinds/kind.hpp"
 #include "tools/train/trainer.hpp"
 

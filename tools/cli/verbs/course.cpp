@@ -12,9 +12,9 @@
 #include "tools/course/report.hpp"
 
 namespace glim {
+namespace course {
 namespace {
 
-using namespace course;
 namespace fs = std::filesystem;
 
 struct CourseArguments {
@@ -154,9 +154,10 @@ void run_course(const CourseArguments& a) {
 }
 
 }  // namespace
+}  // namespace course
 
 Command course_command() {
-  auto a = std::make_shared<CourseArguments>();
+  auto a = std::make_shared<course::CourseArguments>();
   Command c("course", "exercises: write backward passes, and have the mistakes named");
   c.argument(
        "action", &a->words,
@@ -174,7 +175,7 @@ Command course_command() {
   c.option("model", &a->handout.model, "of a hand-out: a model's folder");
   c.option("sentence", &a->handout.sentence, "of a hand-out: the sentence to read");
   c.option("translation", &a->handout.translation, "of it, if it is not the model's own");
-  c.run = [a](Command&) { run_course(*a); };
+  c.run = [a](Command&) { course::run_course(*a); };
   return c;
 }
 
