@@ -189,10 +189,9 @@ Tensor Pass::flow(int from, int to) const {
 }
 
 double Pass::sent(int i, std::size_t input) const {
-  double size = -1;
   for (const Flow& f : (*this)[i].flows)
-    if (f.input == input) size = norm(f.gradient);
-  return size;
+    if (f.input == input) return norm(f.gradient);
+  return -1;
 }
 
 std::vector<int> changed_nodes(const Pass& pass) {
