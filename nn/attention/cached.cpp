@@ -9,8 +9,8 @@ KeyValueCache MultiheadAttention::project(const Var& memory) {
                      "relative positions need self-attention: a query has no distance to a memory");
   return in_scope([&] {
     KeyValueCache cache;
-    cache.append(split_heads(project(memory, Key)).value(),
-                 split_heads(project(memory, Value)).value());
+    cache.append(split_heads(project(memory, Key, Key)).value(),
+                 split_heads(project(memory, Value, Value)).value());
     return cache;
   });
 }
@@ -25,8 +25,9 @@ AttentionOutput MultiheadAttention::attend(const Var& x, const KeyValueCache& me
     Index each = rows / memories;
     // (B·K, T, D) -> (B, K·T, D): the K rows of a memory are its queries.
     Var queries = each == 1 ? x : reshape(x, {memories, each * t, d_});
+    Var query = split_heads(project(queries, Query, Query)), key = memory.keys();
     AttentionOutput out =
-        attend_heads(split_heads(project(queries, Query)), memory.keys(), memory.values(), request);
+        attend_heads(query, key, memory.values(), mask(request, query, key), request);
     if (each == 1) return out;
     out.y = reshape(out.y, {rows, t, d_});
     if (out.weights.defined() && out.weights.rank() == 3) {  // (B, K·T, S) -> (B·K, T, S)

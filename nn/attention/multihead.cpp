@@ -1,54 +1,113 @@
 #include "nn/attention/multihead.hpp"
 
+#include "nn/init.hpp"
+#include "tensor/print.hpp"
+
 namespace glim {
 
 // y = join(attention(split(Q W^Q), split(K W^K), split(V W^V))) W^O
-AttentionOutput MultiheadAttention::attention(const Var& query, const Var& key, const Var& value,
-                                              const AttentionRequest& request) {
+AttentionOutput MultiheadAttention::forward(const Var& query, const Var& key, const Var& value,
+                                            const AttentionRequest& request) {
   check(query, key, value);
-  Var q = split_heads(project(query, Query));  // (B, T, D) -> (B, H, T, Dh)
-  Var k = split_heads(project(key, Key));
-  Var v = split_heads(project(value, Value));
-  return attend_heads(rotated(q), rotated(k), v, request);
+  Var q = split_heads(project(query, Query, Query));  // (B, T, D) -> (B, H, T, Dh)
+  Var k = split_heads(project(key, Key, Key));
+  Var v = split_heads(project(value, Value, Value));
+  return attend_heads(rotated(q), rotated(k), v, mask(request, q, k), request);
 }
 
-AttentionOutput MultiheadAttention::attend_heads(const Var& query, Var key, Var value,
-                                                 const AttentionRequest& request, Index offset) {
-  AttentionMask masked = mask(request, query.size(0), query.size(2), key.size(2), offset);
-  append_keys(key, value, masked);
-  AttentionResult a = scaled_dot_product_attention(
-      named(query, "query"), named(key, "key"), named(value, "value"), masked, dropout(),
-      dropout() > 0 ? generator().next() : RandomKey{}, request.need_weights);
-  a.context = join_heads(a.context);  // (B, H, T, Dh) -> (B, T, D)
-  return project_out(a, request);
+AttentionOutput MultiheadAttention::forward(const Var& x, const AttentionRequest& request,
+                                            KeyValueCache* cache) {
+  Var packed = project(x, Query, Value);  // [Q K V] (B, T, 3D), with share_qk (B, T, 2D)
+  if (packs() && !cache)
+    return project_out(packed_attention(packed, {}, h_, mask(request, x, x), dropout(),
+                                        dropout_key(), request.need_weights),
+                       request.average_weights);
+  auto part = [&](Part i) { return split_heads(slice(packed, 2, begin(i), begin(i) + d_)); };
+  const Index offset = cache ? cache->length : 0;
+  Var query = rotated(part(Query), offset), key = rotated(part(Key), offset), value = part(Value);
+  if (cache) {
+    cache->append(key.value(), value.value());
+    key = cache->keys();
+    value = cache->values();
+  }
+  return attend_heads(query, key, value, mask(request, query, key, offset), request);
 }
 
-AttentionOutput MultiheadAttention::project_out(const AttentionResult& a,
-                                                const AttentionRequest& request) {
-  AttentionOutput out{out_proj(a.context), {}};
-  if (request.need_weights) out.weights = request.average_weights ? mean(a.probs, {1}) : a.probs;
-  return out;
+AttentionOutput MultiheadAttention::forward(const Var& x, const Var& memory,
+                                            const AttentionRequest& request) {
+  if (!packs()) return forward(x, memory, memory, request);
+  Var kv = project(memory, Key, Value), q = project(x, Query, Query);  // (B, S, 2D), (B, T, D)
+  return project_out(packed_attention(q, kv, h_, mask(request, x, memory), dropout(), dropout_key(),
+                                      request.need_weights),
+                     request.average_weights);
 }
 
-// x W_partᵀ + b_part
-Var MultiheadAttention::project(const Var& x, Part part) const {
-  Var bias = options_.bias ? slice(in_proj_bias_, 0, begin(part), begin(part) + d_) : Var();
-  return linear(x, weight(part), bias);
+AttentionOutput MultiheadAttention::attend_heads(const Var& query, const Var& key, const Var& value,
+                                                 const AttentionMask& mask,
+                                                 const AttentionRequest& request) {
+  AttentionResult a =
+      scaled_dot_product_attention(named(query, "query"), named(key, "key"), named(value, "value"),
+                                   mask, dropout(), dropout_key(), request.need_weights);
+  // (B, H, T, Dh) -> (B, T, H, Dh) -> (B, T, D)
+  a.context = reshape(permute(a.context, {0, 2, 1, 3}), {query.size(0), query.size(2), d_});
+  return project_out(a, request.average_weights);
 }
 
-Var MultiheadAttention::weight(Part part) const {
-  if (in_proj_weight.defined()) return slice(in_proj_weight, 0, begin(part), begin(part) + d_);
-  return part == Query ? q_proj_weight_ : part == Key ? k_proj_weight_ : v_proj_weight_;
+AttentionOutput MultiheadAttention::project_out(const AttentionResult& a, bool average) {
+  return {out_proj(a.context), average && a.probs.defined() ? mean(a.probs, {1}) : a.probs};
 }
 
+Var MultiheadAttention::project(const Var& x, Part first, Part last) const {
+  auto rows = [&](const Var& v) {
+    const bool all = !v.defined() || (first == Query && last == Value);
+    return all ? v : slice(v, 0, begin(first), begin(last) + d_);
+  };
+  Var bias = rows(in_proj_bias);
+  return linear(x, rows(in_proj_weight), bias);
+}
+
+// (B, T, D) -> (B, T, H, Dh) -> (B, H, T, Dh)
 Var MultiheadAttention::split_heads(const Var& x) const {
-  // (B, T, D) -> (B, T, H, Dh) -> (B, H, T, Dh)
   return permute(reshape(x, {x.size(0), x.size(1), h_, d_ / h_}), {0, 2, 1, 3});
 }
 
-Var MultiheadAttention::join_heads(const Var& x) const {
-  // (B, H, T, Dh) -> (B, T, H, Dh) -> (B, T, D)
-  return reshape(permute(x, {0, 2, 1, 3}), {x.size(0), x.size(2), d_});
+// The rows of query and key, heads or not, are their last axis but one.
+AttentionMask MultiheadAttention::mask(const AttentionRequest& request, const Var& query,
+                                       const Var& key, Index offset) const {
+  const Index t = query.size(-2), s = key.size(-2);
+  const bool alibi = options_.positions == Positions::Alibi;
+  Var bias = alibi ? Var(alibi_bias(h_, t, s, offset, out_proj.weight.dtype())) : Var();
+  return combined(request, {query.size(0), h_, t, s}, offset, bias);
+}
+
+MultiheadAttention::MultiheadAttention(Index d_model, Index heads, AttentionOptions options,
+                                       bool packed)
+    : options_(options),
+      d_(d_model),
+      h_(heads),
+      GLIM_NAMED(out_proj, d_, d_, options_.bias),
+      GLIM_NAMED(in_proj_weight, packed ? empty({begin(Value) + d_, d_}) : Tensor()),
+      GLIM_NAMED(in_proj_bias, options_.bias ? zeros({begin(Value) + d_}) : Tensor()) {
+  if (h_ < 1 || d_ < 1 || d_ % h_ != 0)
+    throw ValueError("attention",
+                     std::to_string(h_) + " heads do not divide d_model " + std::to_string(d_));
+  if (!(options_.dropout >= 0 && options_.dropout <= 1))
+    throw ValueError("attention",
+                     "dropout " + number_text(options_.dropout) + " is outside [0, 1]");
+  if (packed) xavier_uniform_(in_proj_weight.value());
+  if (options_.bias) out_proj.bias.value().fill_(0);
+  if (options_.positions == Positions::Rotary)
+    rotary_ = {*this, "rotary", std::make_unique<RotaryPositions>(d_ / h_, options_.rotary_base)};
+}
+
+void MultiheadAttention::check(const Var& query, const Var& key, const Var& value) const {
+  const bool fits = query.rank() == 3 && key.rank() == 3 && key.size(2) == d_ &&
+                    query.shape() == Shape{key.size(0), query.size(1), d_} &&
+                    value.shape() == key.shape();
+  if (!fits)
+    throw ShapeError("attention",
+                     "query must be (B, T, D), key and value (B, S, D), D = " + std::to_string(d_),
+                     {{"query", query}, {"key", key}, {"value", value}});
 }
 
 }  // namespace glim

@@ -1,9 +1,9 @@
 // A gradient check for every layer and loss of nn/: inputs and all parameters, fused and explicit,
 // and the gradient of the gradient.
 #include "nn/activation.hpp"
-#include "nn/attention/multihead.hpp"
 #include "nn/attention/positions.hpp"
 #include "nn/attention/self.hpp"
+#include "nn/attention/torch_multihead.hpp"
 #include "nn/embedding.hpp"
 #include "nn/feed_forward.hpp"
 #include "nn/loss.hpp"
@@ -120,13 +120,16 @@ void add_transformer_parts(std::vector<Case>& c) {
   self("dropout", {.dropout = 0.3}, any);
   self("key padding", {}, padded);
   self("an empty row", {}, empty_row);
-  self("bias_k and zeros appended", {.add_bias_kv = true, .add_zero_attn = true}, any);
+  add_module<TorchMultiheadAttention>(
+      c, of_layer("MultiheadAttention", "bias_k and zeros appended", {2, 3, 4}),
+      [](MultiheadAttention& a, const Var& x) { return a(x).y; }, 4, 2, AttentionOptions{},
+      TorchAttentionOptions{.add_bias_kv = true, .add_zero_attn = true});
   Tensor key = uniform({2, 2, 3}, -1, 1, {6, 1}, kDouble);
   Tensor value = uniform({2, 2, 5}, -1, 1, {6, 2}, kDouble);
-  add_module<MultiheadAttention>(
+  add_module<TorchMultiheadAttention>(
       c, of_layer("MultiheadAttention", "cross-attention, kdim 3, vdim 5", {2, 3, 4}),
       [=](MultiheadAttention& a, const Var& x) { return a(x, key, value).y; }, 4, 2,
-      AttentionOptions{.kdim = 3, .vdim = 5});
+      AttentionOptions{}, TorchAttentionOptions{.kdim = 3, .vdim = 5});
 }
 
 void add_losses(std::vector<Case>& c) {

@@ -4,6 +4,7 @@
 #include "models/bert/bert.hpp"
 #include "nn/attention/scored.hpp"
 #include "nn/attention/self.hpp"
+#include "nn/attention/torch_multihead.hpp"
 #include "nn/embedding.hpp"
 #include "nn/feed_forward.hpp"
 #include "nn/loss.hpp"
@@ -90,20 +91,22 @@ void bind_plain_layers(nb::module_& m) {
 }
 
 void bind_attention(nb::module_& m) {
-  module<MultiheadAttention>(
+  // What Python makes is a TorchMultiheadAttention; the layers of a model are plain ones.
+  nb::class_<MultiheadAttention, Module, TorchMultiheadAttention>(
       m, "MultiheadAttention",
       "Vaswani et al. 2017, with torch's options and parameter names      "
-      "query (B, T, D)   key, value (B, S, ·)   y (B, T, D); or each without B")
+      "query (B, T, D)   key, value (B, S, ·)   y (B, T, D); or each without B",
+      nb::dynamic_attr())
       .def(
           "__init__",
           [](MultiheadAttention* self, Index d, Index heads, double dropout, bool bias,
              bool add_bias_kv, bool add_zero_attn, std::optional<Index> kdim,
              std::optional<Index> vdim, bool batch_first, const std::string& positions,
              bool share_qk) {
-            new (self) MultiheadAttention(
+            new (self) TorchMultiheadAttention(
                 d, heads,
-                {dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first,
-                 kWords<Positions>.parse("positions", positions), 10000, share_qk});
+                {dropout, bias, kWords<Positions>.parse("positions", positions), 10000, share_qk},
+                {add_bias_kv, add_zero_attn, kdim, vdim, batch_first});
           },
           "embed_dim"_a, "num_heads"_a, "dropout"_a = 0, "bias"_a = true, "add_bias_kv"_a = false,
           "add_zero_attn"_a = false, "kdim"_a = nb::none(), "vdim"_a = nb::none(),
@@ -122,7 +125,8 @@ void bind_attention(nb::module_& m) {
                                            need_weights,
                                            average_weights};
             const bool alone = query("query").rank() == 2;  // (T, D), without a batch
-            const Index batch = a.batch_first() ? 0 : 1;
+            const auto* torch = dynamic_cast<const TorchMultiheadAttention*>(&a);
+            const Index batch = torch && !torch->batch_first() ? 1 : 0;
             auto given = [&](const Var& x) {
               return alone && x.defined() ? unsqueeze(x, batch) : x;
             };

@@ -1,17 +1,17 @@
 // Multi-head attention against torch.nn.MultiheadAttention over its options, and exact facts.
-#include "nn/attention/multihead.hpp"
-
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "autograd/observe/watch.hpp"
 #include "autograd/op_form.hpp"
 #include "nn/attention/mask.hpp"
+#include "nn/attention/torch_multihead.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
+#include "tests/nn/attention/head_by_head.hpp"
 
 namespace test_multihead {
 
@@ -49,12 +49,13 @@ TEST_CASE("attention equals torch.nn.MultiheadAttention", "[attention][reference
         UseForm use(m);
         AttentionOptions o;
         o.bias = c["bias"];
-        o.add_bias_kv = c["add_bias_kv"];
-        o.add_zero_attn = c["add_zero_attn"];
-        o.kdim = extent("kdim");
-        o.vdim = extent("vdim");
-        o.batch_first = c["torch_batch_first"];
-        MultiheadAttention mha(c["embed_dim"], c["num_heads"], o);
+        TorchAttentionOptions torch;
+        torch.add_bias_kv = c["add_bias_kv"];
+        torch.add_zero_attn = c["add_zero_attn"];
+        torch.kdim = extent("kdim");
+        torch.vdim = extent("vdim");
+        torch.batch_first = c["torch_batch_first"];
+        TorchMultiheadAttention mha(c["embed_dim"], c["num_heads"], o, torch);
         mha.to(DType::Float64);
         StateDict state;
         for (auto& [key, value] : mha.state_dict()) state[key] = get("param." + key);
@@ -68,7 +69,7 @@ TEST_CASE("attention equals torch.nn.MultiheadAttention", "[attention][reference
         r.need_weights = weights;
         r.average_weights = false;
 
-        auto swapped = [&](const Tensor& x) { return o.batch_first ? x : transpose(x, 0, 1); };
+        auto swapped = [&](const Tensor& x) { return torch.batch_first ? x : transpose(x, 0, 1); };
         Var query = Var::leaf(swapped(get("query"))), key = query, value = query;
         bool self = c["self_attention"];
         if (!self) {
@@ -121,7 +122,8 @@ TEST_CASE("separate heads, then concat, is the same attention", "[attention]") {
       mha.zero_grad();
       x.zero_grad();
       Tape tape;
-      Var out = apart ? mha.head_by_head(x, memory, memory, r) : mha(x, memory, memory, r).y;
+      Var out =
+          apart ? head_by_head(mha, 3, {}, x, memory, memory, r) : mha(x, memory, memory, r).y;
       tape.backward(out, dy);
       if (!apart) {
         y = out.value();
@@ -176,7 +178,7 @@ TEST_CASE("rows that share a memory attend to it as if each had its own", "[atte
 TEST_CASE("a mask of one column holds for all keys but those that the module appends",
           "[attention]") {
   seed(6);
-  MultiheadAttention mha(9, 3, {.add_bias_kv = true, .add_zero_attn = true});
+  TorchMultiheadAttention mha(9, 3, {}, {.add_bias_kv = true, .add_zero_attn = true});
   mha.to(DType::Float64);
   Var x = random_leaf({4, 3, 9}, 43);
   AttentionRequest column, whole;
@@ -249,7 +251,7 @@ TEST_CASE("a cache grows by one position at a time, and by many", "[attention][c
 
 TEST_CASE("each call drops other probabilities", "[attention]") {
   for (Index kdim : {8, 6}) {  // packed and apart
-    MultiheadAttention mha(8, 2, {.dropout = 0.5, .kdim = kdim, .vdim = kdim});
+    TorchMultiheadAttention mha(8, 2, {.dropout = 0.5}, {.kdim = kdim, .vdim = kdim});
     mha.to(DType::Float64);
     Var x = random_leaf({2, 5, 8}, 44), memory = random_leaf({2, 5, kdim}, 45);
     auto run = [&] { return mha(x, memory, memory).y.value(); };
@@ -287,8 +289,8 @@ TEST_CASE("a shared query and key is one matrix used twice", "[attention]") {
   const Tensor dy = normal({2, 5, 8}, 0, 1, {3, 6}, DType::Float64);
   for (Positions positions : {Positions::None, Positions::Rotary}) {
     seed(2);
-    MultiheadAttention shared(8, 2, {.positions = positions, .share_qk = true}),
-        apart(8, 2, {.positions = positions});
+    const AttentionOptions sharing{.positions = positions, .share_qk = true};
+    MultiheadAttention shared(8, 2, sharing), apart(8, 2, {.positions = positions});
     shared.to(DType::Float64);
     apart.to(DType::Float64);
     StateDict weights = shared.state_dict();
@@ -310,7 +312,7 @@ TEST_CASE("a shared query and key is one matrix used twice", "[attention]") {
       for (auto& [name, p] : a.named_parameters()) gradients[i][name] = p.grad();
     }
     CHECK(norm_between(y[0], y[1]) < 1e-13);
-    CHECK(norm_between(shared.head_by_head(Var(x), Var(x), Var(x)).value(), y[0]) < 1e-13);
+    CHECK(norm_between(head_by_head(shared, 2, sharing, x, x, x).value(), y[0]) < 1e-13);
     CHECK(norm_between(shared(Var(x), Var(x)).y.value(), y[0]) < 1e-13);
     for (const char* name : {"in_proj_weight", "in_proj_bias"}) {
       const Tensor one = gradients[0].at(name), three = gradients[1].at(name);
@@ -319,7 +321,7 @@ TEST_CASE("a shared query and key is one matrix used twice", "[attention]") {
       CHECK(norm_between(narrow(one, 0, 8, 8), narrow(three, 0, 16, 8)) < 1e-12);
     }
   }
-  CHECK_THROWS_AS(MultiheadAttention(8, 2, {.kdim = 4, .share_qk = true}), ValueError);
+  CHECK_THROWS_AS(TorchMultiheadAttention(8, 2, {.share_qk = true}, {.kdim = 4}), ValueError);
 }
 
 TEST_CASE("identical tokens give no gradient to query and key weights", "[attention]") {
@@ -373,8 +375,11 @@ TEST_CASE("errors name the axes, the shapes and the module", "[attention]") {
   has(text_of([] { MultiheadAttention(10, 3); }), "3 heads do not divide d_model 10");
   MultiheadAttention mha(8, 2);
   Var x(zeros({2, 3, 8})), wide(zeros({2, 3, 9})), other(zeros({1, 3, 8}));
-  has(text_of([&] { mha(x, wide, x); }), "key must have kdim = 8 columns, got 9");
-  has(text_of([&] { mha(x, other, x); }), "batch extents B differ");
+  has(text_of([&] { mha(x, wide, x); }), "query must be (B, T, D), key and value (B, S, D), D = 8");
+  has(text_of([&] { mha(x, other, x); }), "key and value (B, S, D), D = 8");
+  TorchMultiheadAttention torch(8, 2, {}, {.kdim = 5, .vdim = 4});
+  has(text_of([&] { torch(x, x, x); }), "key (B, S, kdim = 5) and value (B, S, vdim = 4)");
+  has(text_of([&] { mha(x, other); }), "with B and D of x");
   AttentionRequest r;
   r.keep = ones({3, 4}, DType::Bool);
   has(text_of([&] { mha(x, r); }),
