@@ -64,16 +64,16 @@ std::string names_of_kinds(std::initializer_list<Gives> these) {
   return names + (names.empty() ? "" : " or ") + last;
 }
 
-const ModelKind& require_gives(const ModelFile& m, std::initializer_list<Gives> these,
-                               const std::string& lacks) {
-  const ModelKind& kind = kind_of(m);
-  if (std::ranges::find(these, kind.gives) != these.end()) return kind;
+void require_gives(const ModelFile& m, std::initializer_list<Gives> these,
+                   const std::string& lacks) {
+  if (std::ranges::find(these, kind_of(m).gives) != these.end()) return;
   throw FileError(m.file, "holds a model of kind '" + m.kind + "', which does not " + lacks +
                               "; use a model of kind " + names_of_kinds(these));
 }
 
 std::unique_ptr<SequenceModel> described_sequence_model(const ModelFile& m) {
-  return require_gives(m, {Gives::Translations}, "translate").of_pairs(m);
+  require_gives(m, {Gives::Translations}, "translate");
+  return kind_of(m).of_pairs(m);
 }
 
 TokenizerPair described_tokenizers(const ModelFile& m) {
@@ -111,13 +111,13 @@ DescribedClassifier described_classifier(const ModelFile& m, Gives gives) {
 }
 
 DescribedImageModel described_image_model(const ModelFile& m) {
-  const ModelKind& kind = require_gives(m, {Gives::ImageClass}, "classify images");
+  require_gives(m, {Gives::ImageClass}, "classify images");
   DescribedImageModel d{nullptr, Labels::from_json(m.described("labels"), m.file)};
   const Index classes = from_json<ImageSizes>(m.described("model"), m.file).classes;
   if (d.labels.size() != classes)
     throw FileError(m.file, "has " + std::to_string(d.labels.size()) + " labels, its model " +
                                 std::to_string(classes) + " classes");
-  d.model = kind.of_images(m);
+  d.model = kind_of(m).of_images(m);
   return d;
 }
 

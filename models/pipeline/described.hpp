@@ -47,9 +47,10 @@ const std::vector<ModelKind>& model_kinds();
 std::string names_of_kinds(std::initializer_list<Gives> these);
 // FileError for a kind that there is not.
 const ModelKind& kind_of(const ModelFile& file);
-// The kind of a file's model, which gives one of these. FileError that says what it `lacks`, with the kinds that do.
-const ModelKind& require_gives(const ModelFile& file, std::initializer_list<Gives> these,
-                               const std::string& lacks);
+// FileError unless a file's model is of a kind that gives one of these: it says what this one `lacks`, with the
+// kinds that do.
+void require_gives(const ModelFile& file, std::initializer_list<Gives> these,
+                   const std::string& lacks);
 
 // Without its weights.
 std::unique_ptr<SequenceModel> described_sequence_model(const ModelFile& file);

@@ -38,9 +38,8 @@ Score score_of(const Var& logits, const Tensor& target, Index pad) {
 double Score::perplexity() const { return std::exp(-log_prob / static_cast<double>(tokens)); }
 
 Scorer::Scorer(const ModelFile& m) : file_(m.file), kind_(m.kind) {
-  const ModelKind& kind =
-      require_gives(m, {Gives::Text, Gives::Translations}, "give a text a probability");
-  if (kind.gives == Gives::Text) {
+  require_gives(m, {Gives::Text, Gives::Translations}, "give a text a probability");
+  if (kind_of(m).gives == Gives::Text) {
     const TextGenerator generator(m);
     language_ = generator.model();
     tokenizers_ = {generator.tokenizer(), generator.tokenizer()};

@@ -24,8 +24,8 @@ void bind_pipeline(nb::module_& m) {
   m.def(
       "model_kind",
       [](const std::string& path) {
-        const ModelKind& kind = kind_of(read_model(path));
-        return std::pair(kind.name, kNames<Gives>.print(kind.gives));
+        const ModelFile file = read_model(path);
+        return std::pair(kind_of(file).name, kNames<Gives>.print(kind_of(file).gives));
       },
       "path"_a, "The kind, and what it gives.");
 

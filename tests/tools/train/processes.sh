@@ -134,7 +134,7 @@ one_line "a model that is there" 'holds a model' in_processes 2 "${train[@]}" --
 one_line "no checkpoint" 'resume' in_processes 2 "${run[@]}" --resume
 one_line "a loss that is not finite" 'not finite' in_processes 2 "${bad[@]}" --rate 1e30 --schedule constant --clip 0
 one_line "other options" 'process 1 has other options' timeout -k 5 600 mpirun -n 1 "$glim" "${bad[@]}" \
-  : -n 1 "$glim" "${bad[@]}" --rate 0.5
+  : -n 1 "$glim" "${bad[@]}" --label-smoothing 0.2
 tr 1 2 <text >other
 mkdir -p a b && cp text a/text && cp other b/text
 gpt=(train --kind gpt --layers 1 --d-model 16 --heads 2 --shards 2 --text text --valid-text text --max-steps 2 --out "$PWD/bad" --overwrite)

@@ -18,9 +18,8 @@ namespace {
 
 void run_classify(const ClassifyArguments& a) {
   const ModelFile model = read_model(a.model);
-  const Gives gives =
-      require_gives(model, {Gives::Class, Gives::TokenClasses, Gives::ImageClass}, "classify")
-          .gives;
+  require_gives(model, {Gives::Class, Gives::TokenClasses, Gives::ImageClass}, "classify");
+  const Gives gives = kind_of(model).gives;
   if (gives == Gives::ImageClass) return classify_images(a, model);
   if (!(a.images.empty() && a.labels.empty() && a.image_folder.empty() && a.files.empty()))
     throw ValueError("classify", "this model reads sentences; for images use a model of kind " +
