@@ -7,8 +7,12 @@ namespace glim {
 BackwardWalk::BackwardWalk(Tape& tape, const Var& loss, Backward options)
     : BackwardWalk(tape, loss, Engine::one_for("backward", loss), options) {}
 
-BackwardWalk::BackwardWalk(Tape& tape, const Var& y, const Tensor& dy, Backward options)
-    : tape_(tape), options_(options), place_(Engine::begin(tape, table_, y, dy)) {}
+BackwardWalk::BackwardWalk(Tape& tape, const Var& y, const Tensor& dy, Backward options,
+                           bool fill_leaves)
+    : tape_(tape),
+      options_(options),
+      fill_leaves_(fill_leaves),
+      place_(Engine::begin(tape, table_, y, dy)) {}
 
 int BackwardWalk::next() const {
   int i = place_;
@@ -62,7 +66,7 @@ WalkStep BackwardWalk::step() {
   int after = std::exchange(place_, -1);  // the end, should an exception come
   Scribe scribe(node);
   tape_.observe(scribe);
-  Engine(tape_, options_, true).step(table_, node);
+  Engine(tape_, options_, fill_leaves_).step(table_, node);
   place_ = std::min(after, node) - 1;
   return std::move(scribe.seen);
 }

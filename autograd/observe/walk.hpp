@@ -33,9 +33,10 @@ struct WalkStep {
 
 class BackwardWalk {
  public:
-  // Errors as Tape::backward's.
+  // Errors as Tape::backward's. Without `fill_leaves` the leaves' grad() is left alone.
   BackwardWalk(Tape& tape, const Var& loss, Backward options = {});
-  BackwardWalk(Tape& tape, const Var& y, const Tensor& dy, Backward options = {});
+  BackwardWalk(Tape& tape, const Var& y, const Tensor& dy, Backward options = {},
+               bool fill_leaves = true);
 
   // The node that step() takes, -1 at the end. Nodes that no gradient reached are passed over.
   int next() const;
@@ -50,6 +51,7 @@ class BackwardWalk {
  private:
   Tape& tape_;
   Backward options_;
+  bool fill_leaves_;
   Engine::Table table_;
   int place_ = -1;  // no node above it is to come
 };

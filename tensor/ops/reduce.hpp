@@ -39,7 +39,7 @@ Tensor softmax(const Tensor& x, Index axis = -1);
 // x - max - log Σ e^{x - max}; rows that are all -inf stay -inf, the logarithm of those zeros.
 Tensor log_softmax(const Tensor& x, Index axis = -1);
 Tensor logsumexp(const Tensor& x, Index axis = -1, bool keepdim = false);
-// Of one contiguous row, for a search in it: its largest element (NaN counts for nothing), and from that ln Σ eˣ.
+// The largest element of one contiguous row (NaN counts for nothing), and ln Σ eˣ from it. A search reads them.
 template <class T>
 T largest_of(const T* row, Index n);
 template <class T>

@@ -14,6 +14,7 @@
 // limit.
 #pragma once
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tools/inspect/inspection.hpp"
@@ -55,7 +56,7 @@ void write_inspection_tensors(const Inspection& inspection, const std::string& p
 // The page of page_data().
 void write_inspection_page(nlohmann::json data, const std::string& path,
                            const DocumentOptions& options);
-// All three files into a folder. FileError if one is there and may not be replaced.
-void write_inspection(const Inspection& inspection, const std::string& folder, bool overwrite);
+// Writes all three files into a folder.
+void write_inspection(const Inspection& inspection, const std::filesystem::path& folder);
 
 }  // namespace glim

@@ -1,5 +1,4 @@
 // The page of an inspection: its data, and the scripts that draw them.
-#include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <zlib.h>
@@ -71,19 +70,13 @@ void write_inspection_page(nlohmann::json data, const std::string& path, const D
   write_file_atomically(path, std::string_view(page));
 }
 
-void write_inspection(const Inspection& inspection, const std::string& folder, bool overwrite) {
-  const auto file = [&](const char* name) {
-    const std::string path = (std::filesystem::path(folder) / name).string();
-    refuse_existing(path, overwrite);
-    return path;
-  };
-  const std::string page = file("inspect.html"), values = file("inspect.json"),
-                    tensors = file("inspect.safetensors");
-  make_folder(folder);
+void write_inspection(const Inspection& inspection, const std::filesystem::path& folder) {
+  make_folder(folder.string());
   const DocumentOptions options;
-  write_inspection_json(inspection, values, options);
-  write_inspection_tensors(inspection, tensors, options);
-  write_inspection_page(page_data(inspection, options), page, options);
+  write_inspection_json(inspection, (folder / "inspect.json").string(), options);
+  write_inspection_tensors(inspection, (folder / "inspect.safetensors").string(), options);
+  write_inspection_page(page_data(inspection, options), (folder / "inspect.html").string(),
+                        options);
 }
 
 }  // namespace glim

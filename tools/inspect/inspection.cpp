@@ -3,7 +3,7 @@
 namespace glim {
 namespace {
 
-// What a pass alone tells, with the tokens that it read.
+// The findings that need only a pass. The text gives the names of its positions.
 Inspection seen_in(Pass pass, const ExampleText& text) {
   Inspection inspection;
   static_cast<ExampleText&>(inspection) = text;

@@ -36,8 +36,8 @@ struct InspectionOptions {
   bool lens = true;
 };
 Inspection inspect(Example& example, const InspectionOptions& options = {});
-// Any pass, run to its end: one that a program of one's own or Python has recorded. It has no tokens, so that positions
-// are numbers; attributions, rollout and the lens, which read them, are left out.
+// The pass runs to its end. It may come from any program. It has no tokens: positions are numbers, and attributions,
+// rollout and the lens are left out, as they read tokens.
 Inspection inspect(Pass pass, const std::string& title);
 // The whole pass of an example, with its changes. It is over, and its tape has ended.
 Pass pass_of(Example& example);

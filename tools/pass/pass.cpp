@@ -1,9 +1,7 @@
 #include "tools/pass/pass.hpp"
 
 #include <algorithm>
-#include <optional>
 
-#include "autograd/restored.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
@@ -30,8 +28,8 @@ PassNode read_node(const Tape& tape, int number) {
   if (!from.op)
     throw StateError("pass",
                      n.path +
-                         " was used up by a backward: read the pass before, or give that backward "
-                         "{.retain = true}");
+                         " was used up by a backward: read the pass before, or set `retain` in "
+                         "that backward");
   n.value = replay.value;
   n.run = replay.run;
   n.scope = *from.scope;
@@ -114,7 +112,7 @@ void Pass::rewind() {
   frozen_.clear();
   const Var y = tape().value(loss_);
   walk_ = std::make_unique<BackwardWalk>(
-      tape(), y, dy_.defined() ? dy_ : ones(y.shape(), y.dtype()), Backward{.retain = true});
+      tape(), y, dy_.defined() ? dy_ : ones(y.shape(), y.dtype()), Backward{.retain = true}, false);
 }
 
 void Pass::restart() {
@@ -133,9 +131,6 @@ void Pass::back(int count) {
 const PassNode& Pass::step() {
   const int i = current();
   if (i < 0) throw StateError("next", "the pass is over; `run` starts it again");
-  const std::shared_ptr<Leaf> leaf = tape_->nodes()[static_cast<std::size_t>(i)].leaf;
-  std::optional<Restored<Tensor>> grad;
-  if (leaf) grad.emplace(leaf->grad, Tensor());
   WalkStep taken = walk_->step();
   PassNode& n = nodes_[static_cast<std::size_t>(i)];
   n.turn = this->taken();

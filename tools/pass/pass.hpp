@@ -9,8 +9,8 @@
 // none, nor does any node that is reached through it alone. Nothing else differs from Tape::backward: a pass without
 // changes has the same bits. The leaves' own grad() is left alone.
 //
-// What computes on a pass reads it alone: a tape that Glim's program, a program of one's own or Python has recorded gives
-// the same page, debugger and listing.
+// Pages, debugger and listing read a pass and nothing of the program that recorded its tape, so that a user's program
+// and Python get the same as `glim` does.
 #pragma once
 
 #include <functional>

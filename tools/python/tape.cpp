@@ -49,7 +49,9 @@ class PyTape {
   void enter() {
     if (tape_) throw StateError("tape", "is open already");
     tape_ = std::make_unique<Tape>(TapeOptions{.replay = options_.replay});
-    seen_ = std::make_unique<Seen>(*tape_, options_);
+    seen_ = std::make_unique<Seen>();
+    if (options_.profile) seen_->times.emplace(*tape_);
+    if (options_.check_finite) seen_->finite.emplace(*tape_);
     ++entered_;
     thread_ = std::this_thread::get_id();
     calls_ = calls;
@@ -72,7 +74,9 @@ class PyTape {
   // How many tapes it has been: a walk belongs to one of them. 0 while none is open.
   int entered() const { return tape_ ? entered_ : 0; }
   const OpTimes* times() const { return seen().times ? &*seen().times : nullptr; }
-  Watch& watch() const { return seen().watch; }
+  // Null before the first watch(): a tape that nobody looks at tells nobody.
+  const Watch* watched() const { return seen().watch ? &*seen().watch : nullptr; }
+  Watch& watch() { return seen().watch ? *seen_->watch : seen_->watch.emplace(tape()); }
   template <class At>
   int hook(const At& at, Hook::Function f) {
     Tape& on = tape();
@@ -96,15 +100,11 @@ class PyTape {
   }
 
  private:
-  // The observers of one tape. They are told in this order, hooks last.
+  // The observers of one tape.
   struct Seen {
-    Seen(Tape& tape, const Options& options) : watch(tape) {
-      if (options.profile) times.emplace(tape);
-      if (options.check_finite) finite.emplace(tape);
-    }
     std::optional<OpTimes> times;
     std::optional<FiniteCheck> finite;
-    Watch watch;
+    std::optional<Watch> watch;
     std::map<int, std::unique_ptr<Hook>> hooks;
     int next_hook = 0;
   };
@@ -193,12 +193,15 @@ void bind_pass(nb::class_<PyTape>& tape) {
       "inspect",
       [](PyTape& t, const Arg& y, const std::filesystem::path& folder, const Arg& dy,
          const Module* model, bool overwrite) {
+        std::error_code unknown;
+        for (const char* name : {"inspect.html", "inspect.json", "inspect.safetensors"})
+          if (!overwrite && std::filesystem::exists(folder / name, unknown))
+            throw FileError((folder / name).string(), "exists already: overwrite=True replaces it");
         const Tensor up = dy.constant("dy");
         const Var& of = y("y");
         t.run([&](Tape& open) {
           Pass pass(open, of, up, model ? Roles(*model) : Roles());
-          write_inspection(inspect(std::move(pass), "a pass recorded in Python"), folder.string(),
-                           overwrite);
+          write_inspection(inspect(std::move(pass), "a pass recorded in Python"), folder);
         });
         return (folder / "inspect.html").string();
       },
@@ -333,15 +336,18 @@ void bind_tape(nb::module_& m) {
           "watched",
           [](PyTape& t) {
             nb::dict all;
-            for (const Watched& w : t.watch().values())
+            if (!t.watched()) return all;
+            for (const Watched& w : t.watched()->values())
               all[w.path.c_str()] = nb::make_tuple(w.value, array_or_none(w.grad));
             return all;
           },
           "A dict from the path of each watched node to (value, gradient).")
       .def(
           "grad_of",
-          [](PyTape& t, const Arg& v) { return array_or_none(t.watch().grad_of(v("v"))); }, "v"_a,
-          "The watched gradient of v, or None.")
+          [](PyTape& t, const Arg& v) {
+            return array_or_none(t.watched() ? t.watched()->grad_of(v("v")) : Tensor());
+          },
+          "v"_a, "The watched gradient of v, or None.")
       .def(
           "hook",
           [](PyTape& t, const std::string& pattern, nb::callable f) {
@@ -379,7 +385,7 @@ void bind_tape(nb::module_& m) {
           },
           "All nodes, in the order of their creation.")
       .def(
-          "table", [](PyTape& t) { return to_table(t.tape(), t.times(), &t.watch()); },
+          "table", [](PyTape& t) { return to_table(t.tape(), t.times(), t.watched()); },
           "The tape as text, one line a node.")
       .def(
           "derive",

@@ -1,4 +1,5 @@
-// What a training run tells those who look on: the recorder, the profile, the progress on a terminal.
+// A training run tells its observers what happens. The recorder, the profile and the progress on a terminal are
+// observers.
 //
 //   struct Losses final : TrainObserver {
 //     void stepped(const StepReport& r) override { kl.push_back(r.sums.per_target().kl); }

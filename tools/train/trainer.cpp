@@ -295,7 +295,8 @@ bool Trainer::validate_and_save(bool epoch_end, double seconds) {
   report.epoch = state_.epoch + 1;
   report.seconds = seconds;
   {
-    // What stops it at an epoch's end has it made again; within an epoch it would be left out.
+    // A validation that is stopped at an epoch's end is made again. One within an epoch would not be, so nothing
+    // stops it.
     const Interruptible interruptible(epoch_end ? stop_ : nullptr);
     report.valid = measure_validation(learner_, state_.step, shards_.processes);
     if (epoch_end && options_.try_every > 0 && report.epoch % options_.try_every == 0)

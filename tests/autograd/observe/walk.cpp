@@ -151,6 +151,18 @@ TEST_CASE("without a gradient the pass goes around a node", "[walk]") {
   CHECK(list(w.grad()) == std::vector<double>{1, 1});
 }
 
+TEST_CASE("a walk may leave the leaves' gradients alone", "[walk]") {
+  Var x = leaf_of({1, 2});
+  Tape tape;
+  const Var y = sum(x * x);
+  x.set_grad(tensor({7, 7}, DType::Float64));
+  BackwardWalk walk(tape, y, ones({}, DType::Float64), {.retain = true}, false);
+  WalkStep last;
+  while (walk.next() >= 0) last = walk.step();
+  CHECK(list(last.dy) == std::vector<double>{2, 4});
+  CHECK(list(x.grad()) == std::vector<double>{7, 7});
+}
+
 TEST_CASE("hooks, watching and retain are as in backward", "[walk]") {
   Var x = leaf_of({1, 2});
   Tape tape;
