@@ -1,7 +1,7 @@
-// Residual connection around a sublayer f (He et al. 2016), with the layer norm before or after:
+// Residual connection around a sublayer f (He et al. 2016), with the norm before or after:
 //
-//   Pre    y = x + Dropout(f(LN(x)))      Xiong et al. 2020; a final norm follows the last layer
-//   Post   y = LN(x + Dropout(f(x)))      Vaswani et al. 2017, section 3.1
+//   Pre    y = x + Dropout(f(N(x)))      Xiong et al. 2020; a final norm follows the last layer
+//   Post   y = N(x + Dropout(f(x)))      Vaswani et al. 2017, section 3.1
 //
 // With Pre, dy reaches every layer unchanged through the sum (AddDropout in autograd/ops/dropout.cpp).
 //
@@ -12,7 +12,7 @@
 
 #include "nn/choice.hpp"
 #include "nn/dropout.hpp"
-#include "nn/layer_norm.hpp"
+#include "nn/norm.hpp"
 
 namespace glim {
 
@@ -22,7 +22,7 @@ inline const ChoiceNames<NormPlacement> kNames<NormPlacement>{
     {{"pre", NormPlacement::Pre}, {"post", NormPlacement::Post}}};
 
 template <class F>
-Var residual(NormPlacement placement, const Var& x, LayerNorm& norm, Dropout& dropout, const F& f) {
+Var residual(NormPlacement placement, const Var& x, Layer& norm, Dropout& dropout, const F& f) {
   const Var skip = module_output("skip", x, x);
   auto sublayer = [&](const Var& h) { return module_output("sublayer", h, f(h)); };
   auto normed = [&](const Var& h) { return module_output("norm", h, norm(h)); };

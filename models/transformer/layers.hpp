@@ -35,8 +35,12 @@ struct LayerSizes {
   Positions positions = Positions::Sinusoidal;  // Rotary and Alibi are self-attention's
   bool share_qk = false;                        // one projection for queries and keys
   std::optional<bool> final_norm = {};          // behind a stack; pre-norm ones alone unless given
+  NormKind norm_kind = NormKind::Layer;
 
   AttentionOptions attention(Positions relative = Positions::None) const;
+  std::unique_ptr<Layer> new_norm() const {
+    return glim::new_norm(norm_kind, d_model, norm_eps, bias);
+  }
   double hidden_dropout() const { return activation_dropout.value_or(dropout); }
 };
 
@@ -50,8 +54,8 @@ class EncoderLayer : public Callable<EncoderLayer> {
                                        sizes_.attention(sizes_.positions));
   Child<Linear> GLIM_NAMED(linear1, sizes_.d_model, sizes_.d_ff, sizes_.bias);
   Child<Linear> GLIM_NAMED(linear2, sizes_.d_ff, sizes_.d_model, sizes_.bias);
-  Child<LayerNorm> GLIM_NAMED(norm1, sizes_.d_model, sizes_.norm_eps, true, sizes_.bias);
-  Child<LayerNorm> GLIM_NAMED(norm2, sizes_.d_model, sizes_.norm_eps, true, sizes_.bias);
+  Child<std::unique_ptr<Layer>> GLIM_NAMED(norm1, sizes_.new_norm());
+  Child<std::unique_ptr<Layer>> GLIM_NAMED(norm2, sizes_.new_norm());
   Child<Dropout> GLIM_NAMED(dropout, sizes_.hidden_dropout());
   Child<Dropout> GLIM_NAMED(dropout1, sizes_.dropout);
   Child<Dropout> GLIM_NAMED(dropout2, sizes_.dropout);
@@ -82,9 +86,9 @@ class DecoderLayer : public Callable<DecoderLayer> {
                                        sizes_.attention());
   Child<Linear> GLIM_NAMED(linear1, sizes_.d_model, sizes_.d_ff, sizes_.bias);
   Child<Linear> GLIM_NAMED(linear2, sizes_.d_ff, sizes_.d_model, sizes_.bias);
-  Child<LayerNorm> GLIM_NAMED(norm1, sizes_.d_model, sizes_.norm_eps, true, sizes_.bias);
-  Child<LayerNorm> GLIM_NAMED(norm2, sizes_.d_model, sizes_.norm_eps, true, sizes_.bias);
-  Child<LayerNorm> GLIM_NAMED(norm3, sizes_.d_model, sizes_.norm_eps, true, sizes_.bias);
+  Child<std::unique_ptr<Layer>> GLIM_NAMED(norm1, sizes_.new_norm());
+  Child<std::unique_ptr<Layer>> GLIM_NAMED(norm2, sizes_.new_norm());
+  Child<std::unique_ptr<Layer>> GLIM_NAMED(norm3, sizes_.new_norm());
   Child<Dropout> GLIM_NAMED(dropout, sizes_.hidden_dropout());
   Child<Dropout> GLIM_NAMED(dropout1, sizes_.dropout);
   Child<Dropout> GLIM_NAMED(dropout2, sizes_.dropout);
@@ -102,10 +106,10 @@ class LayerStack : public Module {
   LayerStack(Index count, const LayerSizes& s, bool recompute = false) : recompute_(recompute) {
     for (Index i = 0; i < count; ++i) layers.append(s);
     if (!s.final_norm.value_or(s.norm == NormPlacement::Pre)) return;
-    norm = {*this, "norm", std::make_unique<LayerNorm>(s.d_model, s.norm_eps, true, s.bias)};
+    norm = {*this, "norm", s.new_norm()};
   }
   Child<ModuleList<L>> GLIM_NAMED(layers);
-  Child<std::unique_ptr<LayerNorm>> norm;
+  Child<std::unique_ptr<Layer>> norm;
 
  protected:
   Var normed(const Var& x) const { return norm ? norm(x) : x; }

@@ -58,6 +58,15 @@ void add_stacks(std::vector<Case>& cases) {
           },
           1, sizes);
     }
+  specs::add_module<Encoder>(
+      cases, specs::of_layer("Encoder", "RMS norms", {2, 3, 4}),
+      [=](Encoder& stack, const Var& x) { return stack(x, causal); }, 1,
+      LayerSizes{.d_model = 4,
+                 .heads = 2,
+                 .d_ff = 6,
+                 .norm = NormPlacement::Pre,
+                 .activation = Activation::Gelu,
+                 .norm_kind = NormKind::Rms});
 }
 
 }  // namespace
