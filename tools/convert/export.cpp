@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "models/pipeline/described.hpp"
 #include "models/pipeline/text_generator.hpp"
 #include "models/pipeline/translator.hpp"
+#include "models/stored_rows.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tensor/ops/index.hpp"
@@ -45,16 +47,19 @@ Metadata torch_metadata(const Checkpoint& checkpoint, const SequenceModel& model
 // The arguments of nanoGPT's GPTConfig.
 Metadata nanogpt_metadata(const Checkpoint& checkpoint, const TextGenerator& m) {
   const GptConfig& c = m.model()->config();
-  auto refuse = [&](const std::string& problem) {
-    throw FileError(checkpoint.file, problem + ", which nanoGPT cannot have");
-  };
-  if (c.d_ff != 4 * c.d_model) refuse("has --d-ff other than 4 times --d-model");
-  if (c.activation != Activation::Gelu)
-    refuse("has the activation " + kNames<Activation>.print(c.activation));
-  if (c.positions != Positions::Learned)
-    refuse("has --positions " + kNames<Positions>.print(c.positions));
-  if (c.share_qk) refuse("has one projection for queries and keys (--share-qk)");
-  if (c.norm_eps != 1e-5) refuse(fmt::format("has layer norms with ε = {}", c.norm_eps));
+  // Sizes that nanoGPT has, or whose weights tell them; every other one must be what it is there.
+  static const std::set<std::string> any = {"vocab",           "context",      "layers",  "d_model",
+                                            "heads",           "bias",         "dropout", "init",
+                                            "never_predicted", "position_base"};
+  GptConfig ours = c, theirs{.d_ff = 4 * c.d_model};
+  const Rows fixed = theirs.rows();
+  for (std::size_t i = 0; i < fixed.size(); ++i) {
+    const nlohmann::json value = stored(ours.rows()[i]);
+    if (any.contains(fixed[i].name) || value == stored(fixed[i])) continue;
+    throw FileError(checkpoint.file,
+                    fmt::format("has --{} {}, which nanoGPT cannot have", dashed(fixed[i].key()),
+                                value.is_string() ? value.get<std::string>() : value.dump()));
+  }
   nlohmann::ordered_json config = {
       {"n_layer", c.layers},     {"n_head", c.heads}, {"n_embd", c.d_model},
       {"block_size", c.context}, {"bias", c.bias},    {"vocab_size", c.vocab - c.never_predicted},

@@ -120,7 +120,7 @@ TEST_CASE("import: nanoGPT and GPT-2 say what they say in torch", "[convert]") {
     if (name == std::string("gpt2")) {
       CHECK(contains(
           message_of<FileError>([&] { export_model("nanogpt", model.path(), back.path()); }),
-          "has the activation gelu-tanh, which nanoGPT cannot have"));
+          "has --activation gelu-tanh, which nanoGPT cannot have"));
       continue;
     }
     export_model("nanogpt", model.path(), back.path());
