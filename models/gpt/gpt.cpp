@@ -26,6 +26,7 @@ LayerSizes sizes_of(const GptConfig& c) {
   LayerSizes s{c.d_model,          c.heads,      c.d_ff,     c.dropout,
                NormPlacement::Pre, c.activation, c.norm_eps, c.bias};
   s.activation_dropout = 0;  // nanoGPT has none on the hidden layer
+  s.positions = c.positions;
   s.share_qk = c.share_qk;
   return s;
 }
@@ -50,7 +51,7 @@ Rows GptConfig::rows() {
           {"norm_eps", &norm_eps},
           size_rows::init(init),
           {"never_predicted", &never_predicted},
-          size_rows::positions(positions, size_rows::kAdded),
+          size_rows::positions(positions),
           size_rows::position_base(position_base),
           size_rows::share_qk(share_qk)};
 }

@@ -39,8 +39,8 @@ struct GptConfig {
   Activation activation = Activation::Gelu;
   // The number of first tokens that have probability 0: Glim's vocabularies have them, an imported one lacks them.
   Index never_predicted = 0;
-  Positions positions =
-      Positions::Learned;  // or Sinusoidal, of this base, or None: the mask alone tells the order
+  // Or Sinusoidal, of this base, Rotary or ALiBi in attention, or None: the mask alone tells the order.
+  Positions positions = Positions::Learned;
   double position_base = 10000;
   bool share_qk = false;  // one projection for queries and keys
 
