@@ -28,6 +28,7 @@ LayerSizes sizes_of(const GptConfig& c) {
   s.activation_dropout = 0;  // nanoGPT has none on the hidden layer
   s.positions = c.positions;
   s.share_qk = c.share_qk;
+  s.norm_kind = c.norm_kind;
   return s;
 }
 
@@ -53,6 +54,7 @@ Rows GptConfig::rows() {
           {"never_predicted", &never_predicted},
           size_rows::positions(positions),
           size_rows::position_base(position_base),
+          {"norm_kind", choice(norm_kind), "layer norms, or RMS norms, which only scale"},
           size_rows::share_qk(share_qk)};
 }
 

@@ -43,6 +43,7 @@ struct GptConfig {
   Positions positions = Positions::Learned;
   double position_base = 10000;
   bool share_qk = false;  // one projection for queries and keys
+  NormKind norm_kind = NormKind::Layer;
 
   Rows rows();
 };

@@ -168,6 +168,22 @@ class ContextDecoder final : public StepDecoder {
   std::vector<std::vector<Index>> rows_;
 };
 
+TEST_CASE("GPT: the equations of today's block, by the model's parts", "[gpt]") {
+  GptConfig c = small(8);
+  c.layers = 1;
+  c.norm_kind = NormKind::Rms;
+  seed(6);
+  Gpt model(c);
+  model.to(DType::Float64);
+  EncoderLayer& layer = model.transformer.layers[0];
+  auto norm = [](const Var& x) { return x / sqrt(mean(x * x, {-1}, true) + 1e-5); };  // γ is 1
+  Var x = model.wpe(model.wte(text(2, 6, 8)));
+  x = x + layer.self_attn(norm(x), AttentionRequest{.causal = true}).y;
+  x = x + layer.linear2(gelu(layer.linear1(norm(x))));
+  CHECK(close(model(text(2, 6, 8)).value(), model.lm_head(norm(x)).value(), 1e-12));
+  check_cached(c);
+}
+
 TEST_CASE("GPT: search and sampling agree with and without the cache", "[gpt][cache]") {
   seed(4);
   Gpt model(small(6));
