@@ -211,6 +211,7 @@ class Child<std::unique_ptr<M>> {
     return *module_;
   }
   M* operator->() const { return &**this; }
+  M* get() const { return module_.get(); }  // null where absent
   template <class... Args>
   decltype(auto) operator()(Args&&... args) const {
     return (**this)(std::forward<Args>(args)...);

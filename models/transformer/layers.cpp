@@ -15,7 +15,7 @@ Var EncoderLayer::forward(const Var& x, const AttentionRequest& request, KeyValu
   Var attended = residual(sizes_.norm, x, *norm1, dropout1,
                           [&](const Var& h) { return self_attn(h, request, cache).y; });
   return residual(sizes_.norm, attended, *norm2, dropout2, [&](const Var& h) {
-    return feed_forward(h, linear1, sizes_.activation, dropout, linear2);
+    return feed_forward(h, linear1, sizes_.activation, dropout, linear2, linear3.get());
   });
 }
 
@@ -34,7 +34,7 @@ AttentionOutput DecoderLayer::forward(const Var& x, const Var& memory,
     return seen.y;
   });
   y = residual(sizes_.norm, y, *norm3, dropout3, [&](const Var& h) {
-    return feed_forward(h, linear1, sizes_.activation, dropout, linear2);
+    return feed_forward(h, linear1, sizes_.activation, dropout, linear2, linear3.get());
   });
   return {y, weights};
 }

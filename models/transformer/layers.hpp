@@ -36,10 +36,15 @@ struct LayerSizes {
   bool share_qk = false;                        // one projection for queries and keys
   std::optional<bool> final_norm = {};          // behind a stack; pre-norm ones alone unless given
   NormKind norm_kind = NormKind::Layer;
+  FeedForward feed_forward = FeedForward::Plain;
 
   AttentionOptions attention(Positions relative = Positions::None) const;
   std::unique_ptr<Layer> new_norm() const {
     return glim::new_norm(norm_kind, d_model, norm_eps, bias);
+  }
+  std::unique_ptr<Linear> new_gate() const {
+    return feed_forward == FeedForward::Gated ? std::make_unique<Linear>(d_model, d_ff, bias)
+                                              : nullptr;
   }
   double hidden_dropout() const { return activation_dropout.value_or(dropout); }
 };
@@ -54,6 +59,7 @@ class EncoderLayer : public Callable<EncoderLayer> {
                                        sizes_.attention(sizes_.positions));
   Child<Linear> GLIM_NAMED(linear1, sizes_.d_model, sizes_.d_ff, sizes_.bias);
   Child<Linear> GLIM_NAMED(linear2, sizes_.d_ff, sizes_.d_model, sizes_.bias);
+  Child<std::unique_ptr<Linear>> GLIM_NAMED(linear3, sizes_.new_gate());
   Child<std::unique_ptr<Layer>> GLIM_NAMED(norm1, sizes_.new_norm());
   Child<std::unique_ptr<Layer>> GLIM_NAMED(norm2, sizes_.new_norm());
   Child<Dropout> GLIM_NAMED(dropout, sizes_.hidden_dropout());
@@ -86,6 +92,7 @@ class DecoderLayer : public Callable<DecoderLayer> {
                                        sizes_.attention());
   Child<Linear> GLIM_NAMED(linear1, sizes_.d_model, sizes_.d_ff, sizes_.bias);
   Child<Linear> GLIM_NAMED(linear2, sizes_.d_ff, sizes_.d_model, sizes_.bias);
+  Child<std::unique_ptr<Linear>> GLIM_NAMED(linear3, sizes_.new_gate());
   Child<std::unique_ptr<Layer>> GLIM_NAMED(norm1, sizes_.new_norm());
   Child<std::unique_ptr<Layer>> GLIM_NAMED(norm2, sizes_.new_norm());
   Child<std::unique_ptr<Layer>> GLIM_NAMED(norm3, sizes_.new_norm());

@@ -58,15 +58,14 @@ void add_stacks(std::vector<Case>& cases) {
           },
           1, sizes);
     }
-  specs::add_module<Encoder>(
-      cases, specs::of_layer("Encoder", "RMS norms", {2, 3, 4}),
-      [=](Encoder& stack, const Var& x) { return stack(x, causal); }, 1,
-      LayerSizes{.d_model = 4,
-                 .heads = 2,
-                 .d_ff = 6,
-                 .norm = NormPlacement::Pre,
-                 .activation = Activation::Gelu,
-                 .norm_kind = NormKind::Rms});
+  auto encoder = [&](const std::string& name, LayerSizes sizes) {
+    sizes.d_model = 4, sizes.heads = 2, sizes.d_ff = 6, sizes.activation = Activation::Silu;
+    specs::add_module<Encoder>(
+        cases, specs::of_layer("Encoder", name, {2, 3, 4}),
+        [=](Encoder& stack, const Var& x) { return stack(x, causal); }, 1, sizes);
+  };
+  encoder("RMS norms", {.norm_kind = NormKind::Rms});
+  encoder("gated", {.feed_forward = FeedForward::Gated});
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ void add_members(const Module& module, RolesOfModules& roles) {
     set(m.self_attn, Role::SelfAttention);
     set(m.linear1, Role::Reads);
     set(m.linear2, Role::Adds);
+    if (m.linear3) set(*m.linear3, Role::Reads);
     if constexpr (requires { m.multihead_attn; }) set(m.multihead_attn, Role::CrossAttention);
   };
   if_is<EncoderLayer>(module, layer);
