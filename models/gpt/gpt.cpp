@@ -29,8 +29,11 @@ LayerSizes sizes_of(const GptConfig& c) {
   s.positions = c.positions;
   s.share_qk = c.share_qk;
   s.norm_kind = c.norm_kind;
+  s.feed_forward = c.feed_forward;
   return s;
 }
+
+const std::vector<Activation> kSmooth = {Activation::Gelu, Activation::GeluTanh, Activation::Silu};
 
 }  // namespace
 
@@ -47,7 +50,7 @@ Rows GptConfig::rows() {
           size_rows::heads(heads),
           size_rows::d_ff(d_ff),
           size_rows::dropout(dropout),
-          size_rows::activation(activation, {Activation::Gelu, Activation::GeluTanh}),
+          size_rows::activation(activation, kSmooth),
           {"bias", &bias, "biases in layers and norms"},
           {"norm_eps", &norm_eps},
           size_rows::init(init),
@@ -55,6 +58,9 @@ Rows GptConfig::rows() {
           size_rows::positions(positions),
           size_rows::position_base(position_base),
           {"norm_kind", choice(norm_kind), "layer norms, or RMS norms, which only scale"},
+          {.name = "feed_forward",
+           .field = choice(feed_forward),
+           .help = "plain, or gated by a second projection: SwiGLU with --activation silu"},
           size_rows::share_qk(share_qk)};
 }
 

@@ -44,6 +44,7 @@ struct GptConfig {
   double position_base = 10000;
   bool share_qk = false;  // one projection for queries and keys
   NormKind norm_kind = NormKind::Layer;
+  FeedForward feed_forward = FeedForward::Plain;  // Gated with the activation SiLU is SwiGLU
 
   Rows rows();
 };

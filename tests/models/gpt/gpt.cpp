@@ -172,6 +172,7 @@ TEST_CASE("GPT: the equations of today's block, by the model's parts", "[gpt]") 
   GptConfig c = small(8);
   c.layers = 1;
   c.norm_kind = NormKind::Rms;
+  c.feed_forward = FeedForward::Gated, c.activation = Activation::Silu;
   seed(6);
   Gpt model(c);
   model.to(DType::Float64);
@@ -179,7 +180,7 @@ TEST_CASE("GPT: the equations of today's block, by the model's parts", "[gpt]") 
   auto norm = [](const Var& x) { return x / sqrt(mean(x * x, {-1}, true) + 1e-5); };  // γ is 1
   Var x = model.wpe(model.wte(text(2, 6, 8)));
   x = x + layer.self_attn(norm(x), AttentionRequest{.causal = true}).y;
-  x = x + layer.linear2(gelu(layer.linear1(norm(x))));
+  x = x + layer.linear2(silu(layer.linear1(norm(x))) * layer.linear3(norm(x)));
   CHECK(close(model(text(2, 6, 8)).value(), model.lm_head(norm(x)).value(), 1e-12));
   check_cached(c);
 }
