@@ -8,6 +8,7 @@ AttentionOptions LayerSizes::attention(Positions relative) const {
   o.bias = bias;
   o.positions = relative;
   o.share_qk = share_qk;
+  o.kv_heads = kv_heads;
   return o;
 }
 

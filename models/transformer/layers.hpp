@@ -37,6 +37,7 @@ struct LayerSizes {
   std::optional<bool> final_norm = {};          // behind a stack; pre-norm ones alone unless given
   NormKind norm_kind = NormKind::Layer;
   FeedForward feed_forward = FeedForward::Plain;
+  Index kv_heads = 0;  // of attention; 0: as many as heads
 
   AttentionOptions attention(Positions relative = Positions::None) const;
   std::unique_ptr<Layer> new_norm() const {

@@ -22,7 +22,7 @@ AttentionOutput MultiheadAttention::forward(const Var& x, const AttentionRequest
     return project_out(packed_attention(packed, {}, h_, mask(request, x, x), dropout(),
                                         dropout_key(), request.need_weights),
                        request.average_weights);
-  auto part = [&](Part i) { return split_heads(slice(packed, 2, begin(i), begin(i) + d_)); };
+  auto part = [&](Part i) { return split_heads(slice(packed, 2, begin(i), end(i))); };
   const Index offset = cache ? cache->length : 0;
   Var query = rotated(part(Query), offset), key = rotated(part(Key), offset), value = part(Value);
   if (cache) {
@@ -45,11 +45,10 @@ AttentionOutput MultiheadAttention::forward(const Var& x, const Var& memory,
 AttentionOutput MultiheadAttention::attend_heads(const Var& query, const Var& key, const Var& value,
                                                  const AttentionMask& mask,
                                                  const AttentionRequest& request) {
-  AttentionResult a =
-      scaled_dot_product_attention(named(query, "query"), named(key, "key"), named(value, "value"),
-                                   mask, dropout(), dropout_key(), request.need_weights);
-  // (B, H, T, Dh) -> (B, T, H, Dh) -> (B, T, D)
-  a.context = reshape(permute(a.context, {0, 2, 1, 3}), {query.size(0), query.size(2), d_});
+  AttentionResult a = scaled_dot_product_attention(
+      named(query, "query"), named(repeated(key, h_), "key"), named(repeated(value, h_), "value"),
+      mask, dropout(), dropout_key(), request.need_weights);
+  a.context = joined(a.context);  // (B, H, T, Dh) -> (B, T, D)
   return project_out(a, request.average_weights);
 }
 
@@ -60,15 +59,10 @@ AttentionOutput MultiheadAttention::project_out(const AttentionResult& a, bool a
 Var MultiheadAttention::project(const Var& x, Part first, Part last) const {
   auto rows = [&](const Var& v) {
     const bool all = !v.defined() || (first == Query && last == Value);
-    return all ? v : slice(v, 0, begin(first), begin(last) + d_);
+    return all ? v : slice(v, 0, begin(first), end(last));
   };
   Var bias = rows(in_proj_bias);
   return linear(x, rows(in_proj_weight), bias);
-}
-
-// (B, T, D) -> (B, T, H, Dh) -> (B, H, T, Dh)
-Var MultiheadAttention::split_heads(const Var& x) const {
-  return permute(reshape(x, {x.size(0), x.size(1), h_, d_ / h_}), {0, 2, 1, 3});
 }
 
 // The rows of query and key, heads or not, are their last axis but one.
@@ -85,12 +79,12 @@ MultiheadAttention::MultiheadAttention(Index d_model, Index heads, AttentionOpti
     : options_(options),
       d_(d_model),
       h_(heads),
+      d_kv_(width_of_heads(d_, h_, options.kv_heads)),
       GLIM_NAMED(out_proj, d_, d_, options_.bias),
-      GLIM_NAMED(in_proj_weight, packed ? empty({begin(Value) + d_, d_}) : Tensor()),
-      GLIM_NAMED(in_proj_bias, options_.bias ? zeros({begin(Value) + d_}) : Tensor()) {
-  if (h_ < 1 || d_ < 1 || d_ % h_ != 0)
-    throw ValueError("attention",
-                     std::to_string(h_) + " heads do not divide d_model " + std::to_string(d_));
+      GLIM_NAMED(in_proj_weight, packed ? empty({end(Value), d_}) : Tensor()),
+      GLIM_NAMED(in_proj_bias, options_.bias ? zeros({end(Value)}) : Tensor()) {
+  if (options_.share_qk && d_kv_ != d_)
+    throw ValueError("attention", "share_qk needs as many heads of keys and values as of queries");
   if (!(options_.dropout >= 0 && options_.dropout <= 1))
     throw ValueError("attention",
                      "dropout " + number_text(options_.dropout) + " is outside [0, 1]");

@@ -6,13 +6,15 @@
 //
 //   in_proj_weight (3D, D), rows of W^Q, W^K, W^V in turn   in_proj_bias (3D,)
 //   with share_qk (2D, D), rows of W^Q = W^K and of W^V: the gradient is the sum of both uses
+//   with G kv_heads, each of which H/G heads share (Ainslie et al. 2023), (D + 2 G Dh, D)
 //   out_proj.weight (D, D)   out_proj.bias (D,)
 //
-// Errors: ValueError when H does not divide D, for rotary heads of odd width, or dropout outside [0, 1];
+// Errors: ValueError when H does not divide D or G does not divide H, for rotary heads of odd width, or dropout outside [0, 1];
 // ShapeError for what does not fit; keep-masks are bool, biases of the model's dtype.
 #pragma once
 
 #include "nn/attention/cache.hpp"
+#include "nn/attention/heads.hpp"
 #include "nn/attention/mask.hpp"
 #include "nn/attention/relative_positions.hpp"
 #include "nn/linear.hpp"
@@ -25,6 +27,7 @@ struct AttentionOptions {
   Positions positions = Positions::None;  // of self-attention, Rotary or Alibi; row 0 is at 0
   double rotary_base = 10000;
   bool share_qk = false;  // W^Q is W^K, and their biases
+  Index kv_heads = 0;     // heads of keys and values; 0: as many as heads
 };
 
 struct AttentionOutput {
@@ -32,10 +35,9 @@ struct AttentionOutput {
   Var weights;  // undefined unless asked for; before dropout
 };
 
-// Called as (x), self-attention, or (x, memory), one product computes all projections of a tensor.
 class MultiheadAttention : public Callable<MultiheadAttention> {
   AttentionOptions options_;
-  Index d_, h_;
+  Index d_, h_, d_kv_;  // width of queries, their heads, width of keys and of values
 
  public:
   MultiheadAttention(Index d_model, Index heads, AttentionOptions options = {})
@@ -63,11 +65,14 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
   // Without `packed` there is no in_proj_weight: a subclass has W^Q, W^K and W^V.
   MultiheadAttention(Index d_model, Index heads, AttentionOptions options, bool packed);
   void check(const Var& query, const Var& key, const Var& value) const;
-  // Where a part's D rows begin in in_proj_weight and in_proj_bias, and its columns in their product.
-  Index begin(Part part) const { return d_ * (options_.share_qk ? part / Value : part); }
+  // A part's rows in in_proj_weight and in_proj_bias, and its columns in their product.
+  Index begin(Part p) const {
+    return d_ * (p != Query && !options_.share_qk) + d_kv_ * (p == Value);
+  }
+  Index end(Part part) const { return begin(part) + (part == Query ? d_ : d_kv_); }
   // x W_partsᵀ + b_parts for the parts from `first` to `last`, by one product: (B, T, parts·D).
   Var project(const Var& x, Part first, Part last) const;
-  Var split_heads(const Var& x) const;
+  Var split_heads(const Var& x) const { return heads_of(x, d_ / h_); }
   Var rotated(const Var& x, Index offset = 0) { return rotary_ ? rotary_(x, offset) : x; }
   AttentionMask mask(const AttentionRequest& request, const Var& query, const Var& key,
                      Index offset = 0) const;
@@ -77,7 +82,7 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
  private:
   AttentionOutput project_out(const AttentionResult& a, bool average);
   // True if the heads are columns of the projections as they come.
-  bool packs() const { return !options_.share_qk && !rotary_; }
+  bool packs() const { return !options_.share_qk && !rotary_ && d_kv_ == d_; }
   double dropout() const { return training() ? options_.dropout : 0; }
   RandomKey dropout_key() const { return dropout() > 0 ? generator().next() : RandomKey{}; }
 

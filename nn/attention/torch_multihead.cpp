@@ -39,7 +39,10 @@ TorchMultiheadAttention::TorchMultiheadAttention(Index d_model, Index heads,
           *this, "v_proj_weight",
           xavier_matrix(!in_proj_weight.defined(), d_model, torch.vdim.value_or(d_model))),
       bias_k_(*this, "bias_k", xavier_row(torch.add_bias_kv, d_model)),
-      bias_v_(*this, "bias_v", xavier_row(torch.add_bias_kv, d_model)) {}
+      bias_v_(*this, "bias_v", xavier_row(torch.add_bias_kv, d_model)) {
+  if (options.kv_heads != 0 && !plain())
+    throw ValueError("attention", "kv_heads needs keys and values of the sequence alone");
+}
 
 AttentionOutput TorchMultiheadAttention::forward(const Var& query, const Var& key, const Var& value,
                                                  const AttentionRequest& request) {

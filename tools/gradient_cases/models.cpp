@@ -66,6 +66,7 @@ void add_stacks(std::vector<Case>& cases) {
   };
   encoder("RMS norms", {.norm_kind = NormKind::Rms});
   encoder("gated", {.feed_forward = FeedForward::Gated});
+  encoder("a shared head of key and value", {.kv_heads = 1});
 }
 
 }  // namespace

@@ -324,6 +324,74 @@ TEST_CASE("a shared query and key is one matrix used twice", "[attention]") {
   CHECK_THROWS_AS(TorchMultiheadAttention(8, 2, {.share_qk = true}, {.kdim = 4}), ValueError);
 }
 
+TEST_CASE("heads that share a key and value are heads with equal weights", "[attention][cache]") {
+  const Tensor x = normal({2, 5, 12}, 0, 1, {3, 7}, DType::Float64);
+  const Tensor dy = normal({2, 5, 12}, 0, 1, {3, 8}, DType::Float64);
+  const Tensor which =
+      from_vector<Index>({0, 0, 1, 1}, {4});  // the head of each head, of 3 columns
+  auto each = [&](const Tensor& rows) {       // (2·3, ·) -> (4·3, ·)
+    Tensor heads = reshape(rows, {2, 3, rows.numel() / 6});
+    Shape shape = rows.shape();
+    shape[0] = 12;
+    return reshape(index_select(heads, 0, which), shape);
+  };
+  auto summed = [&](const Tensor& rows) {  // (4·3, ·) -> (2·3, ·)
+    Shape shape = rows.shape();
+    shape[0] = 6;
+    return reshape(sum(reshape(rows, {2, 2, 3, rows.numel() / 12}), {1}), shape);
+  };
+  for (Positions positions : {Positions::None, Positions::Alibi}) {
+    seed(2);
+    AttentionRequest r;
+    r.causal = true;
+    MultiheadAttention shared(12, 4, {.positions = positions, .kv_heads = 2}),
+        apart(12, 4, {.positions = positions});
+    shared.to(DType::Float64);
+    apart.to(DType::Float64);
+    StateDict weights = shared.state_dict();
+    for (const char* name : {"in_proj_weight", "in_proj_bias"}) {
+      const Tensor all = weights.at(name);  // 12 rows of Q, 6 of K, 6 of V
+      REQUIRE(all.size(0) == 24);
+      weights[name] =
+          concatenate(std::vector<Tensor>{narrow(all, 0, 0, 12), each(narrow(all, 0, 12, 6)),
+                                          each(narrow(all, 0, 18, 6))},
+                      0);
+    }
+    apart.load_state_dict(weights);
+    std::map<std::string, Tensor> gradients[2];
+    Tensor y[2];
+    for (int i : {0, 1}) {
+      MultiheadAttention& a = i == 0 ? shared : apart;
+      Tape tape;
+      Var out = a(Var(x), r).y;
+      y[i] = out.value();
+      tape.backward(out, dy);
+      for (auto& [name, p] : a.named_parameters()) gradients[i][name] = p.grad();
+    }
+    CHECK(norm_between(y[0], y[1]) < 1e-13);
+    CHECK(norm_between(shared(Var(x), Var(x), Var(x), r).y.value(), y[0]) < 1e-13);
+    CHECK(norm_between(shared(Var(x), Var(x), r).y.value(), y[0]) < 1e-13);
+    for (const char* name : {"in_proj_weight", "in_proj_bias"}) {
+      const Tensor two = gradients[0].at(name), four = gradients[1].at(name);
+      CHECK(norm_between(narrow(two, 0, 0, 12), narrow(four, 0, 0, 12)) < 1e-12);
+      for (Index part : {0, 1})
+        CHECK(norm_between(narrow(two, 0, 12 + 6 * part, 6),
+                           summed(narrow(four, 0, 12 + 12 * part, 12))) < 1e-12);
+    }
+    KeyValueCache cache;  // of two heads
+    for (Index t = 0; t < 5; ++t)
+      CHECK(norm_between(shared(Var(narrow(x, 1, t, 1)), r, &cache).y.value(),
+                         narrow(y[0], 1, t, 1)) < 1e-13);
+    CHECK(cache.keys().shape() == Shape{2, 2, 5, 3});
+  }
+  MultiheadAttention shared(12, 4, {.kv_heads = 1});
+  Var memory(normal({2, 3, 12}, 0, 1, {3, 9})), query(normal({4, 1, 12}, 0, 1, {3, 10}));
+  CHECK(shared.attend(query, shared.project(memory)).y.shape() == Shape{4, 1, 12});
+  CHECK_THROWS_AS(MultiheadAttention(12, 4, {.kv_heads = 3}), ValueError);
+  CHECK_THROWS_AS(MultiheadAttention(12, 4, {.kv_heads = -1}), ValueError);
+  CHECK_THROWS_AS(MultiheadAttention(12, 4, {.share_qk = true, .kv_heads = 2}), ValueError);
+}
+
 TEST_CASE("identical tokens give no gradient to query and key weights", "[attention]") {
   seed(2);
   MultiheadAttention mha(8, 2);
