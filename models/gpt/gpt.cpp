@@ -30,6 +30,7 @@ LayerSizes sizes_of(const GptConfig& c) {
   s.share_qk = c.share_qk;
   s.norm_kind = c.norm_kind;
   s.feed_forward = c.feed_forward;
+  s.kv_heads = c.kv_heads;
   return s;
 }
 
@@ -61,6 +62,7 @@ Rows GptConfig::rows() {
           {.name = "feed_forward",
            .field = choice(feed_forward),
            .help = "plain, or gated by a second projection: SwiGLU with --activation silu"},
+          {"kv_heads", &kv_heads, "heads of keys and values; must divide H (0: as many)", kCount},
           size_rows::share_qk(share_qk)};
 }
 

@@ -173,12 +173,14 @@ TEST_CASE("GPT: the equations of today's block, by the model's parts", "[gpt]") 
   c.layers = 1;
   c.norm_kind = NormKind::Rms;
   c.feed_forward = FeedForward::Gated, c.activation = Activation::Silu;
+  c.kv_heads = 1;
   seed(6);
   Gpt model(c);
   model.to(DType::Float64);
   EncoderLayer& layer = model.transformer.layers[0];
   auto norm = [](const Var& x) { return x / sqrt(mean(x * x, {-1}, true) + 1e-5); };  // γ is 1
   Var x = model.wpe(model.wte(text(2, 6, 8)));
+  CHECK(layer.self_attn.in_proj_weight.shape() == Shape{8 + 2 * 4, 8});
   x = x + layer.self_attn(norm(x), AttentionRequest{.causal = true}).y;
   x = x + layer.linear2(silu(layer.linear1(norm(x))) * layer.linear3(norm(x)));
   CHECK(close(model(text(2, 6, 8)).value(), model.lm_head(norm(x)).value(), 1e-12));
@@ -230,6 +232,8 @@ TEST_CASE("GPT: what cannot be is refused", "[gpt]") {
     return error_of<ValueError>([&] { Gpt model(c); });
   };
   CHECK(refused([](GptConfig& c) { c.heads = 3; }) == "attention: 3 heads do not divide d_model 8");
+  CHECK(refused([](GptConfig& c) { c.kv_heads = 3; }) ==
+        "attention: 2 heads cannot share 3 of keys and values");
   CHECK(refused([](GptConfig& c) { c.vocab = 0; }) != "");
   CHECK(refused([](GptConfig& c) { c.context = 0; }) != "");
   CHECK(refused([](GptConfig& c) { c.dropout = 1.5; }) != "");
