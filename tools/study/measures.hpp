@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/bert/bert.hpp"
+#include "models/gpt/gpt.hpp"
 #include "models/transformer/transformer.hpp"
 #include "nn/attention/multihead.hpp"
 #include "nn/attention/positions.hpp"
@@ -282,5 +283,14 @@ struct Digits {
 Digits draw_digits(Index count, RandomKey key);
 
 }  // namespace hunger
+
+namespace modern {
+
+// `text`: a file to learn; of none the phrasebook's English.
+Measurement measure(std::uint64_t seed, bool small, const std::string& text);
+// The modern block's sizes, with no more parameters than a model of these.
+GptConfig modern_of(GptConfig sizes);
+
+}  // namespace modern
 
 }  // namespace glim

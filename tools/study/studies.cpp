@@ -36,7 +36,10 @@ const std::map<std::string, Measurement (*)(std::uint64_t, bool)> kMeasures = {
     {"query-is-key", query_is_key::measure},
     {"bottleneck", bottleneck::measure},
     {"hunger", hunger::measure},
+    {"modern", [](std::uint64_t seed, bool small) { return modern::measure(seed, small, {}); }},
 };
+const std::map<std::string, decltype(Study::measure_text)> kTextMeasures = {
+    {"modern", modern::measure}};
 
 // The words from this one on.
 std::string text_from(const Words& words, std::size_t at) {
@@ -62,6 +65,8 @@ std::vector<Study> read_studies() {
     if (e.is_table && dot == e.table.npos) {
       all.emplace_back().name = e.table;
       all.back().measure = kMeasures.at(e.table);
+      if (auto of = kTextMeasures.find(e.table); of != kTextMeasures.end())
+        all.back().measure_text = of->second;
     }
     if (e.is_table) continue;
     Study& s = all.back();

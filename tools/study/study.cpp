@@ -120,7 +120,8 @@ StudyResult run_study(const Study& study, const StudyOptions& options, const Pro
     const std::uint64_t s = result.seeds[static_cast<std::size_t>(i)];
     if (options.starting) options.starting(s);
     seed(s);
-    Measurement m = study.measure(s, options.small);
+    Measurement m = options.text.empty() ? study.measure(s, options.small)
+                                         : study.measure_text(s, options.small, options.text);
     for (const Criterion& c : study.criteria)
       if (!m.values.count(c.key))
         throw StateError("study", study.name + " did not measure " + c.key);

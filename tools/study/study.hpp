@@ -74,6 +74,9 @@ struct Study {
   std::vector<Plot> plots;
   // `small`: at the sizes of small_setting, a matter of seconds, which decide nothing.
   std::function<Measurement(std::uint64_t seed, bool small)> measure;
+  // Of a study that learns a text, which the user may name.
+  std::function<Measurement(std::uint64_t seed, bool small, const std::string& text)> measure_text =
+      {};
 };
 
 // The values that a measurement goes through: a few at small sizes, else all.
@@ -90,6 +93,7 @@ struct StudyOptions {
   std::uint64_t first_seed = 1;
   int seeds = 3;
   bool small = false;
+  std::string text = {};  // the file that a study of a text learns, in place of the built-in one
   std::function<void(std::uint64_t seed)> starting = {};  // each seed, if given
 };
 

@@ -9,8 +9,12 @@ namespace glim {
 namespace {
 
 struct LastValidation final : TrainObserver {
-  void validated(const ValidationReport& r) override { valid = r.valid; }
+  void validated(const ValidationReport& r) override {
+    valid = r.valid;
+    curve.emplace_back(r.step, r.valid.nll);
+  }
   Measures valid;
+  std::vector<std::pair<double, double>> curve;
 };
 
 }  // namespace
@@ -27,6 +31,7 @@ StudyRun train_for_study(TrainOptions options) {
     Trainer trainer(options, *run.learner, options.to_toml());
     trainer.run({&observer}, never);
     run.valid = observer.valid;
+    run.curve = observer.curve;
   } catch (const NonFiniteError&) {
     run.learner.reset();
     run.diverged = true;

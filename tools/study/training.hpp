@@ -10,9 +10,10 @@
 namespace glim {
 
 struct StudyRun {
-  std::unique_ptr<Learner> learner;  // with the last weights; null after a divergence
-  Measures valid;                    // means at the end
-  bool diverged = false;             // a loss, gradient or weight that is not finite
+  std::unique_ptr<Learner> learner;              // with the last weights; null after a divergence
+  Measures valid;                                // means at the end
+  std::vector<std::pair<double, double>> curve;  // update, validation NLL
+  bool diverged = false;                         // a loss, gradient or weight that is not finite
 };
 // `options.out` is ignored; the random numbers are seeded with options.seed.
 StudyRun train_for_study(TrainOptions options);

@@ -231,6 +231,27 @@ TEST_CASE("hunger: digits differ, and equal models are refused", "[study]") {
   for (const char* key : {"cnn_learned", "vit_learned"}) CHECK_FALSE(holds("hunger", key, 0.4));
 }
 
+TEST_CASE("modern: both blocks have as many parameters, and learn the same text", "[study]") {
+  GptConfig old;
+  old.vocab = 69, old.d_ff = 512;
+  GptConfig c = modern::modern_of(old);
+  auto parameters = [](const GptConfig& sizes) { return double(Gpt(sizes).parameter_count()); };
+  CHECK(parameters(old) == 804608);  // models/gpt/gpt.md
+  CHECK(parameters(c) == 804096);
+  CHECK(c.d_ff == 389);
+  CHECK(holds("modern", "parameters", parameters(c) / parameters(old)));
+  c.kv_heads = 4;
+  CHECK_FALSE(holds("modern", "parameters", parameters(c) / parameters(old)));
+  CHECK_FALSE(holds("modern", "lower", 0.002));  // another seed
+  CHECK_FALSE(holds("modern", "learned", 1));
+  const Measurement m = study_of("modern").measure(1, true);
+  const Series before = m.points("loss", "2017"), after = m.points("loss", "modern");
+  CHECK(before.x == after.x);
+  CHECK(before.y != after.y);
+  CHECK(m.values.at("lower") == before.y.back() - after.y.back());
+  CHECK(holds("modern", "parameters", m.values.at("parameters")));
+}
+
 TEST_CASE("exposure: steps that need the source alone are refused for spoilt ones", "[study]") {
   using namespace exposure;
   Rule copy(copied), sum(added);

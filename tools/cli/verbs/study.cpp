@@ -56,6 +56,9 @@ void run_study(StudyArguments a) {
   if (a.names.empty())
     throw ValueError("study", "name one, or 'all'; glim study --list names them");
   std::vector<const Study*> wanted = chosen(a.names);
+  for (const Study* s : wanted)
+    if (!a.options.text.empty() && !s->measure_text)
+      throw ValueError("--text", "the study " + s->name + " reads no text");
   const Processes& world = Processes::world();
   if (!world.first()) a.out.clear();
   world.together([&] {
@@ -92,6 +95,8 @@ Command study_command() {
   c.option("seeds", &a->options.seeds, "number of seeds, one run each", {1, 1000});
   c.option("seed", &a->options.first_seed, "the first seed", kCount);
   c.option("quick", &a->options.small, "small sizes: seconds, too small to judge");
+  c.option("text", &a->options.text,
+           "text that the study modern learns, in place of the phrasebook's");
   c.option("out", &a->out, "folder for STUDY.json and the plots (SVG)");
   c.option("overwrite", &a->overwrite, "replace the results in --out");
   c.run = [a](Command&) { run_study(*a); };
