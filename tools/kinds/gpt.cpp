@@ -274,12 +274,15 @@ void read_text(Example& e, const ExampleOptions& options) {
   };
 }
 
-// The variance of a product of any width stays: nanoGPT's deviation of 0.02 suits its wide models.
+// The variance of a product of any width stays: nanoGPT's deviation of 0.02 suits its wide models. A gated feed-forward
+// layer is SwiGLU.
 void choose(TrainOptions& o, const OptionGiven& given, const OptionTook& took) {
   if (!given("epochs")) {
     if (!given("max-steps")) o.max_steps = 2000, took("max-steps", "default of --kind gpt");
     o.epochs = 1000, took("epochs", "default of --kind gpt");
   }
+  if (o.value("feed_forward") == "gated" && !given("activation"))
+    o.set("activation", "silu"), took("activation", "default of --feed-forward gated");
   if (given("init")) return;
   o.set("init", 1 / std::sqrt(o.number("d_model")));
   took("init", "default of --kind gpt");

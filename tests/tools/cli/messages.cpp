@@ -94,6 +94,11 @@ TEST_CASE("presets name options and values that there are", "[range]") {
       CHECK_NOTHROW(check_rows(o));
       if (kind->name == "gpt") CHECK(o.number("d_ff") == 4 * o.number("d_model"));
     }
+  TrainOptions gated;
+  gated.kind = "gpt";
+  gated.set("feed_forward", "gated");
+  apply_preset(gated, [](const std::string& name) { return name == "feed-forward"; });
+  CHECK(gated.value("activation") == "silu");
 }
 
 TEST_CASE("a message is one line that a terminal can show", "[messages]") {
