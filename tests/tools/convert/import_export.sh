@@ -120,9 +120,9 @@ done
 quietly "$glim" train --task copy --examples 50 --max-steps 1 --layers 1 --share-qk --progress none --overwrite --out positions
 refuse "a shared projection" 'one projection for queries and keys \(--share-qk\), which torch.nn.Transformer cannot' \
   "$glim" export --to torch positions --out no.safetensors
-for option in --share-qk '--positions none'; do
+for option in --share-qk '--positions none' '--norm-kind rms' '--kv-heads 1' '--feed-forward gated --activation gelu'; do
   quietly "$glim" train --kind gpt --max-steps 1 --layers 1 $option --progress none --overwrite --out order
-  refuse "$option for nanoGPT" "$option.*which nanoGPT cannot have" "$glim" export --to nanogpt order --out no.safetensors
+  refuse "$option for nanoGPT" "has ${option%% --activation*}.*which nanoGPT cannot have" "$glim" export --to nanogpt order --out no.safetensors
 done
 report "no file is left by what is refused" "$([ -e no.safetensors ] && echo no.safetensors)"
 summary
