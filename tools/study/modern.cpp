@@ -47,7 +47,8 @@ Measurement measure(std::uint64_t seed, bool small, const std::string& text) {
   TrainOptions o = run_options(seed, small, text);
   auto trained = [&](const std::string& name) {
     StudyRun run = train_for_study(o);
-    for (const auto& [step, nll] : run.curve) m.curve("loss", name, step, nll);
+    for (const auto& [step, nll] : run.curve)  // the ends of epochs differ from seed to seed
+      if (Index(step) % o.valid_every == 0) m.curve("loss", name, step, nll);
     m.values["loss_" + name] = run.diverged ? kInf : run.valid.nll;
     if (run.diverged) return GptConfig();
     m.values["parameters_" + name] = static_cast<double>(run.learner->model().parameter_count());
