@@ -166,6 +166,29 @@ TEST_CASE("hooks can be removed, by others and by themselves, while they run", "
   CHECK(calls == std::vector<std::string>{"remover", "once", "remover"});
 }
 
+TEST_CASE("the hooks after one that ends itself run once each", "[hooks]") {
+  Var x = leaf_of({1});
+  Tape tape;
+  Var h = mul(x, 2.0);
+  std::vector<std::string> calls;
+  std::optional<Hook> once;
+  once.emplace(tape, h, [&](const Var&) {
+    calls.push_back("once");
+    once.reset();
+    return Var();
+  });
+  Hook second(tape, h, [&](const Var&) {
+    calls.push_back("second");
+    return Var();
+  });
+  Hook third(tape, h, [&](const Var&) {
+    calls.push_back("third");
+    return Var();
+  });
+  tape.backward(sum(h));
+  CHECK(calls == std::vector<std::string>{"once", "second", "third"});
+}
+
 TEST_CASE("a hook added while hooks run waits for the next backward", "[hooks]") {
   Var x = leaf_of({1});
   Tape tape;
