@@ -185,8 +185,8 @@ bool Trainer::run(TrainObservers observers, const std::atomic<bool>& stop) {
       if (validate_and_save(true, seconds_now() - epoch_start)) return true;
       if (processes.any(stop)) return false;
     }
-  } catch (
-      const Interrupted&) {  // the run is what it was before the update or validation under way
+  } catch (const Interrupted&) {
+    // The run is what it was before the update or validation under way.
     learner_.model().zero_grad();
     learner_.model().train();
     save("last.safetensors", true);
