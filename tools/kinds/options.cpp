@@ -225,6 +225,9 @@ void check(const TrainOptions& o) {
   if (const auto heads = o.value("heads"), width = o.value("d_model"); !heads.is_null())
     if (width.get<Index>() % heads.get<Index>() != 0)
       fail("heads", heads.dump() + " heads do not divide d_model " + width.dump());
+  if (const auto kv = o.value("kv_heads"), heads = o.value("heads"); kv.is_number() && kv != 0)
+    if (heads.get<Index>() % kv.get<Index>() != 0)
+      fail("kv-heads", heads.dump() + " heads cannot share " + kv.dump() + " of keys and values");
   if (!std::has_single_bit(static_cast<std::uint64_t>(o.shards)) || o.shards > kMostShards)
     fail("shards", fmt::format("must be a power of two up to {}, not {}", kMostShards, o.shards));
   if (!o.record && o.record_every != 0)
