@@ -8,7 +8,7 @@
 namespace glim {
 namespace ops {
 
-// dx from dy and what forward saved: y of tanh and sigmoid, x of silu and gelu.
+// dx from dy and what the slope of f reads (tensor/simd/element_functions.hpp), x or y.
 Tensor function_grad(ElementFunction f, const Var& saved, const Tensor& dy) {
   Tensor in = saved.value().contiguous(), dy_flat = dy.contiguous();
   Tensor dx = empty(dy.shape(), dy.dtype());
@@ -77,7 +77,7 @@ struct Silu final : Unary<Silu> {
     Var s = sigmoid(x());
     return dy * s * (1 + x() * (1 - s));
   }
-  Tensor kernel(const Tensor& dy) const { return function_grad(ElementFunction::Silu, x(), dy); }
+  Tensor kernel(const Tensor& dy) const { return function_grad(ElementFunction::silu, x(), dy); }
 };
 
 struct Gelu final : Unary<Gelu> {
@@ -107,7 +107,7 @@ struct Gelu final : Unary<Gelu> {
   }
   Tensor kernel(const Tensor& dy) const {
     return function_grad(
-        form == GeluForm::Erf ? ElementFunction::GeluErf : ElementFunction::GeluTanh, x(), dy);
+        form == GeluForm::Erf ? ElementFunction::gelu_erf : ElementFunction::gelu_tanh, x(), dy);
   }
   Arguments arguments() const override { return {{"tanh", form == GeluForm::Tanh}}; }
   GeluForm form;

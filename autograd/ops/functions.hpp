@@ -17,11 +17,12 @@
   F(cos, x, "y = cos x", "dx = -dy ⊙ sin x", -(dy * sin(x)))                                            \
   F(abs, x, "y = |x|", "dx = dy ⊙ sign(x), 0 at the kink",                                              \
     where(equal(x.value(), 0), scalar(0, dy.dtype()), dy * sign(x.value())))                            \
-  F(erf, x, "y = erf x", "dx = 2/√π dy ⊙ e^(-x²)", dy * exp(-(x * x)) * (2 * std::numbers::inv_sqrtpi)) \
+  F(erf, x, "y = erf x", "dx = 2/√π dy ⊙ e^(-x²)", dy * exp(-(x * x)) * (2 * std::numbers::inv_sqrtpi), \
+    function_grad(ElementFunction::erf, x(), dy))                                                       \
   F(tanh, y, "y = tanh x", "dx = dy ⊙ (1 - y²)", dy * (1 - y * y),                                      \
-    function_grad(ElementFunction::Tanh, y(), dy))                                                      \
+    function_grad(ElementFunction::tanh, y(), dy))                                                      \
   F(sigmoid, y, "y = 1/(1 + e^-x)", "dx = dy ⊙ y ⊙ (1 - y)", dy * y * (1 - y),                          \
-    function_grad(ElementFunction::Sigmoid, y(), dy))                                                   \
+    function_grad(ElementFunction::sigmoid, y(), dy))                                                   \
   F(relu, y, "y = max(0, x)", "dx = dy, 0 where y = 0",                                                 \
     where(equal(y.value(), 0), scalar(0, dy.dtype()), dy), relu_grad(y().value(), dy, 1))
 // clang-format on

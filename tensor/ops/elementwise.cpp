@@ -161,7 +161,13 @@ Tensor sign(const Tensor& x) {
     return v > 0 ? T(1) : v < 0 ? T(-1) : v;  // 0 and NaN stay
   });
 }
-Tensor exp(const Tensor& x) { return function_of(x, ElementFunction::Exp, "exp"); }
+#define GLIM_FUNCTION(name, ...) \
+  Tensor name(const Tensor& x) { return function_of(x, ElementFunction::name, #name); }
+GLIM_ELEMENT_FUNCTIONS(GLIM_FUNCTION)
+#undef GLIM_FUNCTION
+Tensor gelu(const Tensor& x, GeluForm form) {
+  return form == GeluForm::Erf ? gelu_erf(x) : gelu_tanh(x);
+}
 // Where e^x has lost digits of x, the quotient gives them back (Kahan).
 Tensor expm1(const Tensor& x) {
   return by_float64(x, "expm1", [](double v) {
@@ -175,14 +181,6 @@ Tensor sqrt(const Tensor& x) {
 }
 Tensor sin(const Tensor& x) { return by_float64(x, "sin", portable::sin); }
 Tensor cos(const Tensor& x) { return by_float64(x, "cos", portable::cos); }
-Tensor tanh(const Tensor& x) { return function_of(x, ElementFunction::Tanh, "tanh"); }
-Tensor erf(const Tensor& x) { return function_of(x, ElementFunction::Erf, "erf"); }
-Tensor sigmoid(const Tensor& x) { return function_of(x, ElementFunction::Sigmoid, "sigmoid"); }
-Tensor silu(const Tensor& x) { return function_of(x, ElementFunction::Silu, "silu"); }
-Tensor gelu(const Tensor& x, GeluForm form) {
-  return function_of(
-      x, form == GeluForm::Erf ? ElementFunction::GeluErf : ElementFunction::GeluTanh, "gelu");
-}
 Tensor relu(const Tensor& x) {
   return floating(x, "relu", [](auto v) { return v < 0 ? decltype(v)(0) : v; });
 }

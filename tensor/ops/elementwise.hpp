@@ -3,6 +3,7 @@
 // Errors: ShapeError where shapes do not broadcast, DTypeError where dtypes differ or do not suit.
 #pragma once
 
+#include "tensor/simd/element_functions.hpp"
 #include "tensor/tensor.hpp"
 
 namespace glim {
@@ -31,20 +32,19 @@ void add_scaled_(const Tensor& a, const Tensor& b, double c, const Where& where 
 void mul_(const Tensor& a, double c, const Where& where = Where::current());
 
 // Functions of one floating tensor.
+#define GLIM_DECLARE(name, ...) Tensor name(const Tensor& x);
+GLIM_ELEMENT_FUNCTIONS(
+    GLIM_DECLARE)  // exp, tanh ...: a row of tensor/simd/element_functions.hpp each
+#undef GLIM_DECLARE
 Tensor neg(const Tensor& x);  // int64 too
 Tensor abs(const Tensor& x);  // int64 too
 Tensor sign(const Tensor& x);
-Tensor exp(const Tensor& x);
 Tensor expm1(const Tensor& x);  // e^x - 1, accurate near 0
 Tensor log(const Tensor& x);
 Tensor sqrt(const Tensor& x);
 Tensor sin(const Tensor& x);
 Tensor cos(const Tensor& x);
-Tensor tanh(const Tensor& x);
-Tensor erf(const Tensor& x);
-Tensor sigmoid(const Tensor& x);  // 1/(1 + e^-x), without overflow
-Tensor silu(const Tensor& x);     // x sigmoid(x)
-Tensor relu(const Tensor& x);     // max(0, x)
+Tensor relu(const Tensor& x);  // max(0, x)
 enum class GeluForm { Erf, Tanh };
 // x Φ(x), Φ the normal distribution; or its tanh approximation (Hendrycks & Gimpel 2016)
 Tensor gelu(const Tensor& x, GeluForm form);

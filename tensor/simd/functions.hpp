@@ -103,26 +103,35 @@ template <class T>
 inline constexpr T kGeluCubic = static_cast<T>(0.044715);
 
 template <class T>
-void function(ElementFunction f, Index n, const T* x, T* y) {
-  auto run = [&](auto&& g) { each_to<T>(y, x, n, [&](Index, Vec<T> v) { return g(v); }); };
+GLIM_INLINE Vec<T> silu_slope(Vec<T> x) {
+  Vec<T> s = sigmoid<T>(x);
+  return s * (T(1) + x * (T(1) - s));
+}
+template <class T>
+GLIM_INLINE Vec<T> gelu_erf_slope(Vec<T> x) {
+  Vec<T> e = exp_wide(T(-0.5) * x * x);  // of the density, and of erf at x/√2
+  Vec<T> cdf = T(0.5) * (T(1) + erf_wide(x * kRootHalf<T>, e));
+  return multiply_add<T>(x * e, static_cast<T>(0.39894228040143267794), cdf);
+}
+template <class T>
+GLIM_INLINE Vec<T> gelu_argument(Vec<T> x) {
+  return kRootTwoOverPi<T> * multiply_add<T>(kGeluCubic<T> * x * x, x, x);
+}
+template <class T>
+GLIM_INLINE Vec<T> gelu_tanh_slope(Vec<T> x) {
+  Vec<T> t = tanh<T>(gelu_argument<T>(x));
+  Vec<T> du = kRootTwoOverPi<T> * multiply_add<T>(T(3) * kGeluCubic<T> * x, x, T(1));
+  return multiply_add<T>(T(0.5) * x * (T(1) - t * t), du, T(0.5) * (T(1) + t));
+}
+
+template <class T>
+void function(ElementFunction f, Index n, const T* in, T* out) {
   switch (f) {
-    case ElementFunction::Exp:
-      return run([](Vec<T> v) { return exp_wide(v); });
-    case ElementFunction::Tanh:
-      return run([](Vec<T> v) { return tanh<T>(v); });
-    case ElementFunction::Sigmoid:
-      return run([](Vec<T> v) { return sigmoid<T>(v); });
-    case ElementFunction::Erf:
-      return run([](Vec<T> v) { return erf_wide(v); });
-    case ElementFunction::Silu:
-      return run([](Vec<T> v) { return v * sigmoid<T>(v); });
-    case ElementFunction::GeluErf:
-      return run([](Vec<T> v) { return v * T(0.5) * (T(1) + erf_wide(v * kRootHalf<T>)); });
-    case ElementFunction::GeluTanh:
-      return run([](Vec<T> v) {
-        Vec<T> u = kRootTwoOverPi<T> * multiply_add<T>(kGeluCubic<T> * v * v, v, v);
-        return v * T(0.5) * (T(1) + tanh<T>(u));
-      });
+#define GLIM_CASE(name, value, ...) \
+  case ElementFunction::name:       \
+    return each_to<T>(out, in, n, [](Index, Vec<T> x) { return value; });
+    GLIM_ELEMENT_FUNCTIONS(GLIM_CASE)
+#undef GLIM_CASE
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "tensor/simd/dispatch.hpp"
+#include "tensor/simd/element_functions.hpp"
 
 namespace glim {
 
@@ -19,7 +20,9 @@ struct DropSpec {
   double scale;
 };
 
-enum class ElementFunction { Exp, Tanh, Sigmoid, Erf, Silu, GeluErf, GeluTanh };
+#define GLIM_NAME(name, ...) name,
+enum class ElementFunction { GLIM_ELEMENT_FUNCTIONS(GLIM_NAME) };
+#undef GLIM_NAME
 
 namespace simd {
 

@@ -73,7 +73,7 @@ struct AdditiveTile {
 
 namespace simd {
 
-// dx = dy f'(·) from what is kept: y of tanh and sigmoid, x of silu and gelu; not for the others
+// dx = dy ⊙ f'(x), kept: x or y, whichever the slope reads (tensor/simd/element_functions.hpp)
 template <class T>
 void function_grad(ElementFunction f, Index n, const T* kept, const T* dy, T* dx);
 // dx = scale·dy, and 0 where y = 0; dx may be y

@@ -30,11 +30,10 @@ std::vector<T> joined(std::initializer_list<std::vector<T>> parts) {
 template <class T>
 void check_functions(Index n) {
   auto x = random<T>(size(n), 1), dy = random<T>(size(n), 2);
-  for (ElementFunction f : {ElementFunction::Tanh, ElementFunction::Sigmoid, ElementFunction::Silu,
-                            ElementFunction::GeluErf, ElementFunction::GeluTanh})
-    check_same_bits("gradient of a function", n, [&](Isa isa) {
+  for (const FunctionRow& row : kFunctionRows)
+    check_same_bits(row.name, n, [&](Isa isa) {
       std::vector<T> dx(size(n));
-      dispatch<simd::function_grad<T>>.on(isa)(f, n, x.data(), dy.data(), dx.data());
+      dispatch<simd::function_grad<T>>.on(isa)(row.f, n, x.data(), dy.data(), dx.data());
       return dx;
     });
   auto y = x;

@@ -24,12 +24,10 @@ template <class T>
 void check_rows(Index n) {
   auto x = random<T>(size(n), 1), z = random<T>(size(n), 2);
   for (T& v : x) v *= 4;
-  for (ElementFunction f :
-       {ElementFunction::Exp, ElementFunction::Tanh, ElementFunction::Sigmoid, ElementFunction::Erf,
-        ElementFunction::Silu, ElementFunction::GeluErf, ElementFunction::GeluTanh})
-    check_same_bits("function", n, [&](Isa isa) {
+  for (const FunctionRow& row : kFunctionRows)
+    check_same_bits(row.name, n, [&](Isa isa) {
       auto y = x;
-      dispatch<simd::function<T>>.on(isa)(f, n, x.data(), y.data());
+      dispatch<simd::function<T>>.on(isa)(row.f, n, x.data(), y.data());
       return y;
     });
   check_same_bits("sum of exponentials", n, [&](Isa isa) {

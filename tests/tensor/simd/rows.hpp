@@ -11,9 +11,20 @@
 
 #include "tensor/random.hpp"
 #include "tensor/simd/isa.hpp"
+#include "tensor/simd/kernels.hpp"
 #include "tests/catch.hpp"
 
 namespace glim::kernel_tests {
+
+// The rows of tensor/simd/element_functions.hpp.
+struct FunctionRow {
+  const char* name;
+  ElementFunction f;
+  bool slope_reads_y;
+};
+#define GLIM_ROW(name, value, read, ...) {#name, ElementFunction::name, #read[0] == 'y'},
+inline const FunctionRow kFunctionRows[] = {GLIM_ELEMENT_FUNCTIONS(GLIM_ROW)};
+#undef GLIM_ROW
 
 template <class T>
 std::vector<T> random(std::size_t n, std::uint64_t stream) {
