@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "autograd/apply.hpp"
+#include "autograd/functions.hpp"
 #include "autograd/measures.hpp"
-#include "autograd/ops/functions.hpp"
 #include "autograd/tape.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/windows.hpp"

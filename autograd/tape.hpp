@@ -27,7 +27,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "autograd/observe/observer.hpp"
+#include "autograd/observer.hpp"
 
 namespace glim {
 

@@ -1,8 +1,11 @@
 // Rows of the sizes that several models have (models/row.hpp), in the same words.
 #pragma once
 
+#include "models/pooling.hpp"
 #include "models/row.hpp"
-#include "models/transformer/layers.hpp"
+#include "nn/activation.hpp"
+#include "nn/attention/positions.hpp"
+#include "nn/residual.hpp"
 
 namespace glim::size_rows {
 

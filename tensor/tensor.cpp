@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tensor/error.hpp"
-#include "tensor/ops/iterate.hpp"
+#include "tensor/iterate.hpp"
 
 namespace glim {
 

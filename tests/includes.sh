@@ -18,6 +18,11 @@ grep -rHoE '^#include "[^"]+"' --include='*.cpp' --include='*.hpp' tensor autogr
     place($3) > place($1) { print $1 ": includes " $3 " of a room behind its own"; bad = 1 }
     END { if (!bad) print NR " includes go one way"; exit bad }'
 
+# Within the core, folders have no circles either: a folder and one of its own include each other one way.
+grep -rHoE '^#include "[^"]+"' --include='*.cpp' --include='*.hpp' tensor autograd nn optim models |
+  sed -nE 's|^(.*)/[^/]*:#include "(.*)/[^/]*"$|\1 \2|p' | awk '$1 != $2' | sort -u | tsort >/dev/null ||
+  { echo "these folders of the core include one another"; exit 1; }
+
 ranges=$(grep -rhoE 'std::ranges::[a-z_]+' --include='*.cpp' --include='*.hpp' tensor autograd nn optim models tools |
   sort -u | sed 's/.*:://')
 for name in $ranges; do

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "autograd/gradcheck/check.hpp"
-#include "autograd/gradcheck/mistakes/mistakes.hpp"
+#include "autograd/gradcheck/mistakes.hpp"
 
 namespace glim {
 

@@ -24,6 +24,7 @@
 // (learned positions) a sequence longer than max_len; ShapeError unless ids are (B, S).
 #pragma once
 
+#include "models/pooling.hpp"
 #include "models/row.hpp"
 #include "models/transformer/layers.hpp"
 #include "nn/attention/positions.hpp"

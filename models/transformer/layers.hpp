@@ -70,12 +70,6 @@ class EncoderLayer : public Callable<EncoderLayer> {
   Var forward(const Var& x, const AttentionRequest& request = {}, KeyValueCache* cache = nullptr);
 };
 
-// The vector of a whole sequence: that of its first position (of an image: the class token), or the mean.
-enum class Pooling { First, Mean };
-template <>
-inline const ChoiceNames<Pooling> kNames<Pooling>{
-    {{"first", Pooling::First}, {"mean", Pooling::Mean}}};
-
 // Keys and values that a decoder layer keeps of the positions already decoded.
 struct DecoderLayerCache {
   KeyValueCache self, memory;

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "models/image_model.hpp"
+#include "models/pooling.hpp"
 #include "models/transformer/layers.hpp"
 #include "nn/attention/positions.hpp"
 #include "nn/vision/conv.hpp"

@@ -3,9 +3,9 @@
 #include <cstring>
 #include <functional>
 
+#include "tensor/iterate.hpp"
 #include "tensor/ops/broadcast.hpp"
 #include "tensor/ops/elementwise.hpp"
-#include "tensor/ops/iterate.hpp"
 
 namespace glim {
 namespace {

@@ -3,8 +3,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "tensor/iterate.hpp"
 #include "tensor/ops/broadcast.hpp"
-#include "tensor/ops/iterate.hpp"
 #include "tensor/ops/wrap.hpp"
 #include "tensor/parallel.hpp"
 #include "tensor/portable.hpp"

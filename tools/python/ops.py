@@ -2,7 +2,7 @@
 and a method of Var for each declaration, with the names and defaults of its arguments, and its line of mathematics as the
 documentation.
 
-    ops.py autograd/ops.hpp autograd/ops/functions.hpp >ops.inc
+    ops.py autograd/ops.hpp autograd/functions.hpp >ops.inc
 """
 import re
 import sys

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "autograd/gradcheck/mistakes/mistakes.hpp"
+#include "autograd/gradcheck/mistakes.hpp"
 #include "tensor/error.hpp"
 #include "tests/autograd/common.hpp"
 #include "tests/autograd/gradcheck/common.hpp"

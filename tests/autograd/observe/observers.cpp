@@ -1,5 +1,5 @@
 // Observers: told of all that happens, asked before anything changes, and gone without a trace.
-#include "autograd/observe/observer.hpp"
+#include "autograd/observer.hpp"
 #include "autograd/ops.hpp"
 #include "tests/autograd/common.hpp"
 

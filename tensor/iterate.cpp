@@ -1,4 +1,4 @@
-#include "tensor/ops/iterate.hpp"
+#include "tensor/iterate.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "autograd/gradcheck/mistakes/jacobians.hpp"
+#include "autograd/gradcheck/jacobians.hpp"
 
 namespace glim::detail {
 namespace {

@@ -4,8 +4,8 @@
 // mistake. At its own inputs and outputs it looks like what it is.
 #include <algorithm>
 
-#include "autograd/gradcheck/mistakes/mistakes.hpp"
-#include "autograd/observe/observer.hpp"
+#include "autograd/gradcheck/mistakes.hpp"
+#include "autograd/observer.hpp"
 #include "autograd/tape.hpp"
 
 namespace glim::detail {

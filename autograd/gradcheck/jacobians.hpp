@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "autograd/gradcheck/mistakes/mistakes.hpp"
+#include "autograd/gradcheck/mistakes.hpp"
 #include "tensor/function_ref.hpp"
 
 namespace glim::detail {

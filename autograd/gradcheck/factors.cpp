@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/gradcheck/mistakes/jacobians.hpp"
+#include "autograd/gradcheck/jacobians.hpp"
 #include "tensor/print.hpp"
 
 namespace glim::detail {
