@@ -15,6 +15,10 @@ namespace glim {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainState, step, epoch, batch, samples, tokens, best, best_step,
                                    validations, bad_validations, seed, stream, finished, data)
 
+std::string in_folder(const std::string& folder, const std::string& name) {
+  return (std::filesystem::path(folder) / name).string();
+}
+
 std::string TrainState::to_json() const {
   nlohmann::json j(*this);
   j["epoch_kl"] = epoch_sums.kl;

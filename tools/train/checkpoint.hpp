@@ -24,6 +24,10 @@
 
 namespace glim {
 
+inline const std::string kLastFile = "last.safetensors";
+// OUT/NAME, as messages write it.
+std::string in_folder(const std::string& folder, const std::string& name);
+
 // The state of training between two updates.
 struct TrainState {
   Index step = 0;                 // updates so far

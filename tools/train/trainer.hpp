@@ -43,14 +43,13 @@ class Trainer {
   // of them the first writes files.
   Trainer(const TrainOptions& options, Learner& learner, std::string config_toml,
           const Processes& processes = {});
-  // Goes on from a checkpoint; a finished run goes on when the options say another end than the checkpoint's
-  // and leave room for more (else state().finished). ValueError unless the data are the ones it was trained
-  // on.
+  // Continues from a checkpoint. A finished run continues if the options move its end and updates remain (else
+  // state().finished). ValueError unless the data are the ones it was trained on.
   Trainer(const TrainOptions& options, Learner& learner, Checkpoint from,
           const Processes& processes = {});
 
-  // Until the end, early stopping, or `stop` becomes true: the update under way is given up, but not by one
-  // of several processes, and a checkpoint is written. Returns true at the end, false when stopped from outside.
+  // Runs to the end, to early stopping, or until `stop` is true. A single process abandons the current update;
+  // several finish it. Then a checkpoint is written. Returns true at the end, false when stopped from outside.
   bool run(TrainObservers observers, const std::atomic<bool>& stop);
 
   // Makes the updates up to `step` again, without validation and checkpoints. NonFiniteError as in run().
@@ -68,8 +67,8 @@ class Trainer {
  private:
   // The next update of an epoch with so many batches.
   StepReport update(Index batches);
-  // Adds the gradient of one part of each of the batches first … end - 1 to the parameters'. There is none if what it
-  // measured is not finite.
+  // Adds the gradient of one part of each of the batches first … end - 1 to the parameters'. Adds nothing if the loss
+  // is not finite.
   Measures backward(Index part, Index first, Index end, Index targets);
   double clip(Index first, Index end);  // the norm before
   bool at_limit() const { return options_.max_steps > 0 && state_.step >= options_.max_steps; }
@@ -80,8 +79,14 @@ class Trainer {
   std::string not_finite_parameter() const;  // which one is; empty: none
   std::string kept_checkpoint() const;       // and what may help, for errors
   void save_average();
+  void save_all(bool improved, bool epoch_end);
+  ValidationReport validate(bool epoch_end, double seconds);
   // Returns true when the run is at its end.
   bool validate_and_save(bool epoch_end, double seconds);
+  template <class Event, class... Args>
+  void notify(Event event, const Args&... args) {
+    for (TrainObserver* o : observers_) (o->*event)(args...);
+  }
 
   TrainOptions options_;
   Learner& learner_;

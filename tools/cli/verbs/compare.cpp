@@ -191,7 +191,7 @@ void run_compare(Command& command, CompareArguments& a) {
       if (!world.first()) continue;
       locks.emplace_front(own.out);
       std::error_code error;
-      if (fs::exists(fs::path(own.out) / "last.safetensors", error) && !a.overwrite)
+      if (fs::exists(fs::path(own.out) / kLastFile, error) && !a.overwrite)
         throw FileError(
             own.out, "holds a model already: --overwrite replaces it, --out names another folder");
     }

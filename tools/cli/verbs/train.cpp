@@ -134,10 +134,10 @@ class ProgressPrinter final : public TrainObserver {
   }
   void saved(const std::string& file) override {
     namespace fs = std::filesystem;
-    const std::string name = fs::path(file).filename().string(), last = "last.safetensors";
+    const std::string name = fs::path(file).filename().string();
     if (stale_.empty() || name.starts_with("step-")) return;  // that is no model yet
     // The one to resume from goes first, for good: a power cut must not leave it without its best and average.
-    if (name != last && fs::remove(fs::path(o_.out) / last)) sync_folder(o_.out, o_.out);
+    if (name != kLastFile && fs::remove(in_folder(o_.out, kLastFile))) sync_folder(o_.out, o_.out);
     for (const fs::path& old : stale_)
       if (old.filename() != name) fs::remove(old);
     stale_.clear();
@@ -219,7 +219,7 @@ void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
   const Processes& world = Processes::world();
   TrainOptions& o = run.options = a.options;
   if (o.out.empty()) throw ValueError("--out", "needs a folder");
-  const std::string& last = run.last = (fs::path(o.out) / "last.safetensors").string();
+  const std::string& last = run.last = in_folder(o.out, kLastFile);
   if (world.first()) run.lock.emplace(o.out);  // before anything in the folder is looked at
   if (a.resume) {
     if (!is_there(last)) throw FileError(last, "there is no checkpoint to resume from");
