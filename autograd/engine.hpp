@@ -1,9 +1,9 @@
-// The engine: the steps between an op and the tape, and between tape.backward and the rules.
+// The engine records ops on the tape and runs the backward pass.
 //
-// Forward, a Recorder finds out whether an op is to be recorded, and makes it a node. Backward is the loop
-// in engine.cpp: from the loss to the front, each node's complete gradient goes to its op's rule, and what
-// the rule gives is added up at the nodes that the op was computed from (Griewank & Walther 2008,
-// Evaluating Derivatives, section 3.2). Observers are told of each step (observe/observer.hpp).
+// Forward, a Recorder decides whether to record an op, and adds its node. Backward is the loop in engine.cpp:
+// from the loss to the front, each node's complete gradient goes to its op's rule. The gradients that the rule
+// gives are added up at the nodes that the op was computed from (Griewank & Walther 2008, Evaluating
+// Derivatives, section 3.2). Observers are told of each step (observer.hpp).
 #pragma once
 
 #include <functional>
@@ -34,6 +34,9 @@ class Engine {
   // recorded only with create_graph.
   Engine(Tape& tape, const Backward& options, bool fill_leaves);
 
+  // The whole pass from y, whose gradient dy is, to the leaves. Errors as begin().
+  static void pass(Tape& tape, const Var& y, const Var& dy, const Backward& options,
+                   bool fill_leaves);
   // Puts dy at y's node, which it returns. StateError when y was not computed on the tape from a leaf,
   // ShapeError unless dy has y's shape and dtype.
   static int begin(Tape& tape, Table& table, const Var& y, const Var& dy);

@@ -7,7 +7,7 @@
 //   tape.observe(count);
 //
 // Watch, Hook, OpTimes, FiniteCheck and what walks a tape are observers. A tape without them spends no time.
-// Either may end first: an observer that ends stops, and one whose tape has ended keeps what it saw.
+// Observer and tape may end in any order. An observer keeps what it saw after its tape ends.
 #pragma once
 
 #include "autograd/engine.hpp"
@@ -28,7 +28,7 @@ class Observer {
   virtual ~Observer() { stop(); }
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
-  void stop();  // is told no more
+  void stop();  // unregisters it
 
   // Forward.
   virtual void op_started(double) {}                       // seconds since the op started
@@ -61,6 +61,34 @@ class Observer {
  private:
   friend class Tape;
   Tape* tape_ = nullptr;
+};
+
+// The observers of a tape, in order of registration. One added during an event is first called at the next event; one
+// removed is not called again.
+class ObserverList {
+ public:
+  bool empty() const { return all_.empty(); }
+  void add(Observer& observer) { all_.push_back(&observer); }
+  void remove(Observer& observer);
+  // Calls f for each observer.
+  template <class F>
+  void notify(const F& f) {
+    if (all_.empty()) return;
+    Event event(*this);
+    for (std::size_t k = 0, n = all_.size(); k < n; ++k)
+      if (all_[k]) f(*all_[k]);
+  }
+
+ private:
+  struct Event {
+    explicit Event(ObserverList& l) : list(l) { ++list.events_; }
+    ~Event() {
+      if (--list.events_ == 0) std::erase(list.all_, nullptr);
+    }
+    ObserverList& list;
+  };
+  std::vector<Observer*> all_;  // null: removed during an event
+  int events_ = 0;              // nested events
 };
 
 }  // namespace glim

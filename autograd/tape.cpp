@@ -20,8 +20,8 @@ std::atomic<std::uint64_t> next_tape{1};
 
 }  // namespace
 
-// The memory of the last tape's lists serves the next one on this thread: a training step allocates
-// none, and a growing list moves none. Paths of scopes stay, as they come again.
+// The next tape on this thread reuses the memory of the last one's lists, so a training step allocates nothing. Scope
+// paths are kept because the next step uses the same ones.
 struct Tape::Spare {
   TapeLists lists;
   static thread_local bool gone;  // the thread is ending; a static tape may outlive it
@@ -47,7 +47,7 @@ Tape::~Tape() {
     end_program("on another thread than it began on, or within the backward of an outer one");
   if (running_) end_program("within its own backward, as by a hook");
   truncate(0, true);
-  for (Observer* o : observers_) o->tape_ = nullptr;
+  observers_.notify([](Observer& o) { o.tape_ = nullptr; });
   *at = outer_;
   if (!Spare::gone && nodes_.capacity() + scopes_.size() <= kMostSpare)
     Spare::get().lists = std::move(static_cast<TapeLists&>(*this));
@@ -162,9 +162,7 @@ void Tape::backward(const Var& loss, Backward options) {
 }
 
 void Tape::backward(const Var& y, const Tensor& dy, Backward options) {
-  Engine::Table table;
-  int root = Engine::begin(*this, table, y, dy);
-  Engine(*this, options, true).run(table, root);
+  Engine::pass(*this, y, dy, options, true);
 }
 
 namespace {
@@ -193,10 +191,8 @@ std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Var&
     if (int node = number_of(xs[i]); node >= 0) reader.reads.emplace_back(node, &result[i]);
   }
   if (number_of(y) >= 0) {
-    Engine::Table table;
-    int root = Engine::begin(*this, table, y, options.create_graph ? upstream : upstream.detach());
     observe(reader);
-    Engine(*this, options, false).run(table, root);
+    Engine::pass(*this, y, options.create_graph ? upstream : upstream.detach(), options, false);
   }
   for (std::size_t i = 0; i < xs.size(); ++i)
     if (!result[i].defined()) result[i] = zeros(xs[i].shape(), xs[i].dtype());
@@ -207,18 +203,19 @@ std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Var&
 
 void Tape::observe(Observer& observer) {
   if (observer.tape_) throw StateError("observe", "the observer observes a tape already");
-  observers_.push_back(&observer);
+  observers_.add(observer);
   observer.tape_ = this;
 }
 
 void Observer::stop() {
   if (!tape_) return;
-  auto& all = tape_->observers_;
-  if (tape_->telling_)
-    std::replace(all.begin(), all.end(), this, static_cast<Observer*>(nullptr));
-  else
-    std::erase(all, this);
+  tape_->observers_.remove(*this);
   tape_ = nullptr;
+}
+
+void ObserverList::remove(Observer& observer) {
+  std::replace(all_.begin(), all_.end(), &observer, static_cast<Observer*>(nullptr));
+  if (events_ == 0) std::erase(all_, nullptr);
 }
 
 int Observer::required_node(const char* op, const Var& v) const {

@@ -97,9 +97,7 @@ class Tape : private TapeLists {
   std::vector<Var> grad(const Var& y, const std::vector<Var>& xs, const Var& dy = {},
                         Backward options = {});
 
-  // Tells an observer of all that follows, until it stops or the tape ends. Observers are told in the order in
-  // which they came; one that comes while others are told is told from the next event on. StateError for one
-  // that observes a tape already.
+  // Registers an observer until it stops or the tape ends. StateError for one that observes a tape already.
   void observe(Observer& observer);
 
   const std::vector<Node>& nodes() const { return nodes_; }
@@ -131,22 +129,10 @@ class Tape : private TapeLists {
   friend Var module_output(std::string_view part, const Var& in, Var out);
   struct Spare;
 
-  // f(observer) for each that is there at the start; one that goes meanwhile leaves its place empty.
   template <class F>
   void notify(const F& f) {
-    if (observers_.empty()) return;
-    Telling telling(*this);
-    for (std::size_t k = 0, n = observers_.size(); k < n; ++k)
-      if (observers_[k]) f(*observers_[k]);
+    observers_.notify(f);
   }
-  struct Telling {
-    explicit Telling(Tape& t) : tape(t) { ++tape.telling_; }
-    ~Telling() {
-      if (--tape.telling_ == 0) std::erase(tape.observers_, nullptr);
-    }
-    Tape& tape;
-  };
-
   static inline constinit thread_local Tape* open_ = nullptr;
   bool holds(const Var& v) const;  // computed on this tape, and its node is still there
   int number_of(const Var& v);     // the node of v, adding a leaf's on first use; -1 constant
@@ -156,9 +142,8 @@ class Tape : private TapeLists {
   // Takes back the nodes from `size` on.
   void truncate(std::size_t size, bool keep_seen = false);
 
-  std::vector<Observer*> observers_;  // null: gone while the others were told
-  int telling_ = 0;                   // how many events they are told of, one within the other
-  bool replays_;                      // TapeOptions::replay
+  ObserverList observers_;
+  bool replays_;  // TapeOptions::replay
   std::uint64_t id_;
   Tape* outer_;
   int paused_ = 0;                   // how many stop it from recording

@@ -7,20 +7,12 @@
 // It is between the projections W^Q, W^K, W^V and W^O. Head by head the gradients are those of
 // attention.hpp. Splitting and joining the heads is a matter of strides: nothing is copied, and the kernel
 // writes each gradient once, where the projection's backward reads it.
+#include "autograd/heads.hpp"
 #include "autograd/ops/attention.hpp"
 #include "tensor/ops/reduce.hpp"
 
 namespace glim {
 namespace ops {
-
-// (B, T, D) -> (B, T, H, Dh) -> (B, H, T, Dh)
-Var split_heads(const Var& x, Index heads) {
-  return permute(reshape(x, {x.size(0), x.size(1), heads, x.size(2) / heads}), {0, 2, 1, 3});
-}
-// (B, H, T, Dh) -> (B, T, H, Dh) -> (B, T, D)
-Var join_heads(const Var& x) {
-  return reshape(permute(x, {0, 2, 1, 3}), {x.size(0), x.size(2), x.size(1) * x.size(3)});
-}
 
 struct HeadVars {
   Var query, key, value;  // (B, H, T or S, Dh)

@@ -1,9 +1,9 @@
-// Heads as an axis: head h of a sequence is its columns h·Dh ... (h + 1)·Dh.
+// How wide heads are, and heads of keys and values that queries share.
 #pragma once
 
 #include <string>
 
-#include "autograd/ops.hpp"
+#include "autograd/heads.hpp"
 #include "tensor/error.hpp"
 
 namespace glim {
@@ -17,17 +17,6 @@ inline Index width_of_heads(Index d, Index h, Index g) {
     throw ValueError("attention",
                      text(h) + " heads cannot share " + text(g) + " of keys and values");
   return g == 0 ? d : d / h * g;
-}
-
-// (B, T, H·Dh) -> (B, T, H, Dh) -> (B, H, T, Dh)
-inline Var heads_of(const Var& x, Index dh) {
-  return permute(reshape(x, {x.size(0), x.size(1), x.size(2) / dh, dh}), {0, 2, 1, 3});
-}
-
-// (B, H, T, Dh) -> (B, T, H, Dh) -> (B, T, H·Dh)
-inline Var joined(const Var& heads) {
-  return reshape(permute(heads, {0, 2, 1, 3}),
-                 {heads.size(0), heads.size(2), heads.size(1) * heads.size(3)});
 }
 
 // Each of G heads as many times in a row as makes H: (B, G, S, Dh) -> (B, H, S, Dh). The gradient of a head is the sum

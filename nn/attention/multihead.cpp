@@ -15,40 +15,13 @@ AttentionOutput MultiheadAttention::forward(const Var& query, const Var& key, co
   return attend_heads(rotated(q), rotated(k), v, mask(request, q, k), request);
 }
 
-AttentionOutput MultiheadAttention::forward(const Var& x, const AttentionRequest& request,
-                                            KeyValueCache* cache) {
-  Var packed = project(x, Query, Value);  // [Q K V] (B, T, 3D), with share_qk (B, T, 2D)
-  if (packs() && !cache)
-    return project_out(packed_attention(packed, {}, h_, mask(request, x, x), dropout(),
-                                        dropout_key(), request.need_weights),
-                       request.average_weights);
-  auto part = [&](Part i) { return split_heads(slice(packed, 2, begin(i), end(i))); };
-  const Index offset = cache ? cache->length : 0;
-  Var query = rotated(part(Query), offset), key = rotated(part(Key), offset), value = part(Value);
-  if (cache) {
-    cache->append(key.value(), value.value());
-    key = cache->keys();
-    value = cache->values();
-  }
-  return attend_heads(query, key, value, mask(request, query, key, offset), request);
-}
-
-AttentionOutput MultiheadAttention::forward(const Var& x, const Var& memory,
-                                            const AttentionRequest& request) {
-  if (!packs()) return forward(x, memory, memory, request);
-  Var kv = project(memory, Key, Value), q = project(x, Query, Query);  // (B, S, 2D), (B, T, D)
-  return project_out(packed_attention(q, kv, h_, mask(request, x, memory), dropout(), dropout_key(),
-                                      request.need_weights),
-                     request.average_weights);
-}
-
 AttentionOutput MultiheadAttention::attend_heads(const Var& query, const Var& key, const Var& value,
                                                  const AttentionMask& mask,
                                                  const AttentionRequest& request) {
   AttentionResult a = scaled_dot_product_attention(
       named(query, "query"), named(repeated(key, h_), "key"), named(repeated(value, h_), "value"),
       mask, dropout(), dropout_key(), request.need_weights);
-  a.context = joined(a.context);  // (B, H, T, Dh) -> (B, T, D)
+  a.context = join_heads(a.context);  // (B, H, T, Dh) -> (B, T, D)
   return project_out(a, request.average_weights);
 }
 

@@ -9,8 +9,8 @@
 //   with G kv_heads, each of which H/G heads share (Ainslie et al. 2023), (D + 2 G Dh, D)
 //   out_proj.weight (D, D)   out_proj.bias (D,)
 //
-// Errors: ValueError when H does not divide D or G does not divide H, for rotary heads of odd width, or dropout outside [0, 1];
-// ShapeError for what does not fit; keep-masks are bool, biases of the model's dtype.
+// Errors: ValueError when H does not divide D or G does not divide H, for rotary heads of odd width, or dropout
+// outside [0, 1]; ShapeError for what does not fit. Keep-masks are bool, biases of the model's dtype.
 #pragma once
 
 #include "nn/attention/cache.hpp"
@@ -48,6 +48,8 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
 
   virtual AttentionOutput forward(const Var& query, const Var& key, const Var& value,
                                   const AttentionRequest& request = {});
+
+  // The same of x to itself, and of x to a memory, by fewer products (packed.cpp).
   // With a cache, as when decoding: keys and values of x (B, n, D) join it, and x attends to all.
   virtual AttentionOutput forward(const Var& x, const AttentionRequest& request = {},
                                   KeyValueCache* cache = nullptr);
@@ -62,7 +64,7 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
 
  protected:
   enum Part { Query, Key, Value };
-  // Without `packed` there is no in_proj_weight: a subclass has W^Q, W^K and W^V.
+  // If `packed` is false, in_proj_weight is absent and the subclass holds W^Q, W^K and W^V.
   MultiheadAttention(Index d_model, Index heads, AttentionOptions options, bool packed);
   void check(const Var& query, const Var& key, const Var& value) const;
   // A part's rows in in_proj_weight and in_proj_bias, and its columns in their product.
@@ -72,7 +74,7 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
   Index end(Part part) const { return begin(part) + (part == Query ? d_ : d_kv_); }
   // x W_partsᵀ + b_parts for the parts from `first` to `last`, by one product: (B, T, parts·D).
   Var project(const Var& x, Part first, Part last) const;
-  Var split_heads(const Var& x) const { return heads_of(x, d_ / h_); }
+  Var split_heads(const Var& x) const { return glim::split_heads(x, x.size(-1) * h_ / d_); }
   Var rotated(const Var& x, Index offset = 0) { return rotary_ ? rotary_(x, offset) : x; }
   AttentionMask mask(const AttentionRequest& request, const Var& query, const Var& key,
                      Index offset = 0) const;

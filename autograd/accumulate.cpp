@@ -1,0 +1,73 @@
+// How the engine adds a gradient to a node's total or to a leaf: in place where nobody else sees the memory, else into
+// a copy.
+#include <algorithm>
+
+#include "autograd/engine.hpp"
+#include "autograd/ops.hpp"
+#include "autograd/tape.hpp"
+#include "tensor/ops/elementwise.hpp"
+
+namespace glim {
+namespace {
+
+// True if several indices share one element.
+bool repeats(const Tensor& x) {
+  for (int i = 0; i < x.rank(); ++i)
+    if (x.strides()[i] == 0 && x.shape()[i] > 1) return true;
+  return false;
+}
+
+// True when nobody else sees these elements: it may be added to in place.
+bool exclusive(const Tensor& x) { return !repeats(x) && x.storage().exclusive(); }
+
+// A copy with the same memory order. Another order would change how a later product rounds.
+Tensor copied(const Tensor& x) {
+  if (repeats(x)) return x.clone();
+  Dims order = x.shape(), back = x.shape();
+  for (int i = 0; i < x.rank(); ++i) order[i] = i;
+  std::stable_sort(&order[0], &order[0] + x.rank(),
+                   [&](Index a, Index b) { return x.strides()[a] > x.strides()[b]; });
+  for (int i = 0; i < x.rank(); ++i) back[static_cast<int>(order[i])] = i;
+  return permute(permute(x, order).clone(), back);
+}
+
+}  // namespace
+
+void Engine::add(Table& table, int node, Var&& gradient) const {
+  Var& total = table[node];
+  if (!total.defined()) {
+    total = std::move(gradient);
+  } else if (create_graph_ || (total.value().is_contiguous() && !exclusive(total.value()))) {
+    total = total + gradient;  // copied and added to in one pass
+  } else {
+    if (!exclusive(total.value())) total = copied(total.value());
+    add_(total.value(), gradient.value());
+  }
+}
+
+void Engine::add(Table& table, int node, const AddTo& part) const {
+  Var& total = table[node];
+  const Node& source = tape_.nodes_[node];
+  if (!total.defined())
+    total = zeros(source.shape, source.dtype);
+  else if (!exclusive(total.value()))
+    total = copied(total.value());
+  part(total.value());
+}
+
+// The leaf must own its gradient alone, because it writes to it. The gradient must not keep a much
+// larger block alive.
+void Engine::fill(Leaf& leaf, Var&& gradient) {
+  const Tensor g = gradient.is_leaf() ? gradient.value() : std::move(gradient.value_);
+  gradient = {};
+  std::lock_guard lock(leaf.adding);  // let go before g is freed, which may call Python
+  if (leaf.grad.defined()) {
+    add_(leaf.grad, g);
+    return;
+  }
+  bool alone = g.is_contiguous() && g.storage().exclusive() &&
+               static_cast<Index>(g.storage().bytes()) <= 2 * g.bytes();
+  leaf.grad = alone ? g : g.clone();
+}
+
+}  // namespace glim
