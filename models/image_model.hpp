@@ -24,6 +24,9 @@ class ImageModel : public Layer {
  public:
   const ImageSizes& sizes() const { return sizes_; }
   const std::string& described_sizes() const { return described_; }  // JSON, as a file has them
+  // Names of what attention attends to, where the model has any, and a line about them.
+  virtual std::vector<std::string> tokens() const { return {}; }
+  virtual std::string about_tokens() const { return {}; }
   Buffer GLIM_NAMED(pixel_mean, zeros({sizes_.channels}));
   Buffer GLIM_NAMED(pixel_deviation, ones({sizes_.channels}));
 

@@ -36,8 +36,7 @@ without() {  # GUEST, in a copy of the tree: deletes it
   elif [ -f "tools/kinds/$file.cpp" ]; then
     rm -f "tools/kinds/$file".{cpp,hpp}
     sed -i "/'$file.cpp'/d" tools/kinds/meson.build
-    perl -0pi -e "s/&${file}_kind\(\),\s*|,\s*&${file}_kind\(\)//g" tools/kinds/kinds.cpp
-    perl -0pi -e "s/,\s*(\w+<\w+>\(\"$1\"\)|\{\"$1\", Gives::\w+\})//" models/pipeline/described.cpp
+    sed -i "/F($file, /d" models/pipeline/kinds.hpp
     case $1 in bert) without classifier; without tagger ;; esac  # they begin with one
   else
     echo "guests.sh: there is no guest $1" >&2

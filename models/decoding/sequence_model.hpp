@@ -48,6 +48,7 @@ struct TeacherForced {
 
 class SequenceModel : public Module {
  public:
+  virtual bool attends() const { return true; }  // to the source
   virtual TeacherForced teach(const SourceBatch& source, const Tensor& tgt_in,
                               const TeachOptions& options = {}) = 0;
 

@@ -1,7 +1,9 @@
 #include "models/pipeline/described.hpp"
 
+#include <algorithm>
 #include <tuple>
 
+#include "models/pipeline/kinds.hpp"
 #include "tensor/error.hpp"
 
 namespace glim {
@@ -17,12 +19,24 @@ std::unique_ptr<Base> rebuilt(const ModelFile& m) {
 }
 
 template <class Model>
-ModelKind of_pairs(const char* name) {
-  return {.name = name, .gives = Gives::Translations, .of_pairs = rebuilt<Model, SequenceModel>};
+ModelKind of_pairs(std::string name) {
+  return {.name = std::move(name),
+          .gives = Gives::Translations,
+          .of_pairs = rebuilt<Model, SequenceModel>};
 }
 template <class Model>
-ModelKind of_images(const char* name) {
-  return {.name = name, .gives = Gives::ImageClass, .of_images = rebuilt<Model, ImageModel>};
+ModelKind of_images(std::string name) {
+  return {
+      .name = std::move(name), .gives = Gives::ImageClass, .of_images = rebuilt<Model, ImageModel>};
+}
+template <Gives what>
+ModelKind of(std::string name) {
+  return {.name = std::move(name), .gives = what};
+}
+
+std::string dashed(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return name;
 }
 
 TokenizerPtr tokenizer_in(const ModelFile& m, const std::string& name) {
@@ -32,16 +46,9 @@ TokenizerPtr tokenizer_in(const ModelFile& m, const std::string& name) {
 }  // namespace
 
 const std::vector<ModelKind>& model_kinds() {
-  static const std::vector<ModelKind> list = {of_pairs<Transformer>("transformer"),
-                                              of_pairs<Seq2SeqRnn>("rnn"),
-                                              of_pairs<ConvSeq2Seq>("conv"),
-                                              of_pairs<NonAutoregressive>("non-autoregressive"),
-                                              {"gpt", Gives::Text},
-                                              {"bert", Gives::HiddenTokens},
-                                              of_images<Vit>("vit"),
-                                              of_images<Cnn>("cnn"),
-                                              {"classifier", Gives::Class},
-                                              {"tagger", Gives::TokenClasses}};
+#define GLIM_KIND(name, describe) describe(dashed(#name)),
+  static const std::vector<ModelKind> list = {GLIM_KINDS(GLIM_KIND)};
+#undef GLIM_KIND
   return list;
 }
 

@@ -41,10 +41,7 @@ std::vector<std::int64_t> Translator::encode(const std::string& sentence, const 
   return ids;
 }
 
-bool Translator::attends() const {
-  const auto* rnn = dynamic_cast<const Seq2SeqRnn*>(model_.get());
-  return !rnn || rnn->config().attention != AttentionScore::None;
-}
+bool Translator::attends() const { return model_->attends(); }
 
 std::vector<std::vector<Translation>> Translator::translate(
     const std::vector<std::string>& sentences, const TranslateOptions& o,

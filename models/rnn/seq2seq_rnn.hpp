@@ -64,6 +64,7 @@ class Seq2SeqRnn : public SequenceModel {
 
  public:
   explicit Seq2SeqRnn(const Seq2SeqRnnConfig& config);
+  bool attends() const override { return config_.attention != AttentionScore::None; }
 
   // The sources, as decoding reads them.
   struct Encoded {

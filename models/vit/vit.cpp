@@ -55,6 +55,21 @@ Vit::Vit(const VitConfig& c)
   if (positions.weight.defined()) normal_(positions.weight.value(), 0, 0.02);
 }
 
+std::vector<std::string> Vit::tokens() const {
+  std::vector<std::string> names;
+  if (config_.pooling == Pooling::First) names.push_back("class");
+  for (Index i = 0; i < config_.height / config_.patch; ++i)
+    for (Index k = 0; k < config_.width / config_.patch; ++k)
+      names.push_back("patch " + std::to_string(i) + "," + std::to_string(k));
+  return names;
+}
+
+std::string Vit::about_tokens() const {
+  const std::string side = std::to_string(config_.patch);
+  return "patches of " + side + " x " + side + ": " + std::to_string(config_.patches()) +
+         " per image";
+}
+
 Var Vit::classify(const Var& pixels) {
   const VitConfig& c = config_;
   // (B, D, H/P, W/P) -> (B, H/P, W/P, D) -> (B, N, D)

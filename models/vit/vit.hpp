@@ -45,6 +45,8 @@ class Vit : public ImageModel {
  public:
   explicit Vit(const VitConfig& config);
   const VitConfig& config() const { return config_; }
+  std::vector<std::string> tokens() const override;  // "class", "patch 0,0", ...
+  std::string about_tokens() const override;
 
   Child<Conv2d> patch_embed;
   Param class_token;  // (1, 1, D); undefined with Pooling::Mean

@@ -37,10 +37,11 @@ Rows ExampleOptions::rows() {
        "tokens of the sentence that a bert has to guess, <s> being token 0: 3, or 3=cat to show "
        "cat there (without: the middle one)"},
       {"label", &label,
-       "the class to look at, of a classifier, a vit or a cnn, or the class of each token, of a "
-       "tagger (without: a trained model's own answer, a fresh one's 1)"},
+       "the class to look at, or of a tagger the class of each token (without: a trained model's "
+       "own "
+       "answer, a fresh one's 1)"},
       {"image", &image,
-       "image for a vit or a cnn: FILE.png, or FILE:N for image N of an IDX file, from 0 on "
+       "image to look at: FILE.png, or FILE:N for image N of an IDX file, from 0 on "
        "(fresh: a drawn 1)"},
       {"paint", &paint,
        "pixels of the image that are changed: ROW,COLUMN=VALUE from 0 to 1, of all channels or "

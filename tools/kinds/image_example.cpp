@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "models/vit/vit.hpp"
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
 #include "tools/common/number.hpp"
@@ -113,13 +112,7 @@ void read_image(Example& e, const ExampleOptions& options, BuildImageModel* buil
   e.source_text = options.image.empty() ? "a drawn 1" : options.image;
   Tensor pixels = images_at(e.images, {0}).to(model->pixel_mean.dtype());
   for (const std::string& text : options.paint) paint(pixels, text);
-  if (const auto* vit = dynamic_cast<const Vit*>(model.get())) {
-    const VitConfig& c = vit->config();
-    if (c.pooling == Pooling::First) e.source.push_back("class");
-    for (Index i = 0; i < c.height / c.patch; ++i)
-      for (Index k = 0; k < c.width / c.patch; ++k)
-        e.source.push_back(fmt::format("patch {},{}", i, k));
-  }
+  e.source = model->tokens();
   e.module = model;
   e.logits = [model, image = Var::leaf(pixels, "image")] { return (*model)(image); };
   ask_label(e, options, loaded->labels());

@@ -131,9 +131,8 @@ class ImageLearner final : public Learner {
     add_choices(lines);
     if (set.left_out > 0)
       lines.push_back(fmt::format("  left out: {}, not PNG", counted(set.left_out, "file")));
-    if (const auto* vit = dynamic_cast<const Vit*>(model_.get()))
-      lines.push_back(fmt::format("  patches of {0} x {0}: {1} per image", vit->config().patch,
-                                  vit->config().patches()));
+    if (const std::string about = model_->about_tokens(); !about.empty())
+      lines.push_back("  " + about);
     return lines;
   }
 

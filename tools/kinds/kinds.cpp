@@ -1,3 +1,5 @@
+#include "models/pipeline/kinds.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <functional>
@@ -14,14 +16,14 @@
 
 namespace glim {
 
-// Each in the file of its name.
-const Kind &transformer_kind(), &rnn_kind(), &conv_kind(), &non_autoregressive_kind(), &gpt_kind(),
-    &bert_kind(), &vit_kind(), &cnn_kind(), &classifier_kind(), &tagger_kind();
+#define GLIM_KIND(name, ...) const Kind& name##_kind();  // in the file of its name
+GLIM_KINDS(GLIM_KIND)
+#undef GLIM_KIND
 
 const std::vector<const Kind*>& kinds() {
-  static const std::vector<const Kind*> list = {
-      &transformer_kind(), &rnn_kind(), &conv_kind(), &non_autoregressive_kind(), &gpt_kind(),
-      &bert_kind(),        &vit_kind(), &cnn_kind(),  &classifier_kind(),         &tagger_kind()};
+#define GLIM_KIND(name, ...) &name##_kind(),
+  static const std::vector<const Kind*> list = {GLIM_KINDS(GLIM_KIND)};
+#undef GLIM_KIND
   return list;
 }
 

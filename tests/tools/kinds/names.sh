@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
-# The name of a kind of model is compared nowhere outside the kind's own file, tools/kinds/NAME.cpp: what differs between
-# kinds is a field of Kind (tools/kinds/kind.hpp). Studies have models of their own, under names of their own.
+# The name of a kind of model is compared nowhere outside the kind's own file, tools/kinds/NAME.cpp, and no model is asked
+# for its class: what differs between kinds is a field of Kind (tools/kinds/kind.hpp) or a virtual of the model. Studies
+# have models of their own, an example has one kind, and a format of export is of one kind.
 set -euo pipefail
 cd "$1"
-names=$(sed -n '/model_kinds() {/,/^}/p' models/pipeline/described.cpp | grep -oE '"[a-z-]+"' | tr -d '"' | paste -sd'|')
-[[ "$names" == *"|gpt|"* ]] || { echo "models/pipeline/described.cpp names no kinds"; exit 1; }
+files=$(grep -oE '^  F\([a-z_]+, ' models/pipeline/kinds.hpp | sed 's/.*F(//; s/, //' | paste -sd'|')
+names=${files//_/-}
+[[ "$names" == *"|gpt|"* ]] || { echo "models/pipeline/kinds.hpp names no kinds"; exit 1; }
+models="Transformer|Seq2SeqRnn|ConvSeq2Seq|NonAutoregressive|Gpt|Bert|Vit|Cnn|SequenceClassifier|TokenClassifier"
 text="[\"']($names)[\"']"
 compared="(==|!=|case) *$text|$text *(==|!=)|\[[^]]*$text[^]]*\]\.includes|\bin \(?\[?$text"
+compared+="|(kind_named|find_kind|contains|count|starts_with)\($text|dynamic_cast<(const )?($models)\b"
 if found=$(grep -rnE --include='*.cpp' --include='*.hpp' --include='*.js' --include='*.py' "$compared" \
-    autograd nn optim models tools | grep -vE '^tools/(kinds/[a-z_]+\.cpp|study/)'); then
+    autograd nn optim models tools | grep -vE "^tools/(kinds/($files)\.cpp|study/|examples/|convert/export\.cpp)"); then
   echo "a kind of model is compared by its name:"
   echo "$found"
   exit 1

@@ -100,6 +100,7 @@ void print_accuracy(const ClassifyArguments& a, const Labels& labels,
 Command classify_command() {
   Command c("classify", "label each line of standard input, or each image, with probabilities");
   auto a = std::make_shared<ClassifyArguments>();
+  const std::string of_images = " (" + names_of(kinds_that_give({Gives::ImageClass})) + ")";
   c.option("model", &a->model, "folder of a model, or one of its files");
   c.option(
       "labelled", &a->labelled,
@@ -107,13 +108,13 @@ Command classify_command() {
       "or JSON lines): measure the accuracy on them (-: standard input)");
   c.option("columns", &a->columns, "its columns, as NAME,NAME (sentence,label)");
   c.option("truncate", &a->truncate, "cut sentences beyond the model's maximum");
-  c.option("images", &a->images, "IDX file of images to classify (vit, cnn)");
+  c.option("images", &a->images, "IDX file of images to classify" + of_images);
   c.option("labels", &a->labels, "IDX file of their labels: measure the accuracy on them");
   c.option("image-folder", &a->image_folder,
-           "folder with a folder of PNGs for each class: measure the accuracy on them (vit, cnn)");
+           "folder with a folder of PNGs for each class: measure the accuracy on them" + of_images);
   c.option("json", &a->json, "print a JSON object for each input");
   c.argument("files", &a->files,
-             "PNG files (vit, cnn); without any, standard input gives their names");
+             "PNG files" + of_images + "; without any, standard input gives their names");
   c.run = [a](Command&) { run_classify(*a); };
   return c;
 }
