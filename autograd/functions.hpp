@@ -1,10 +1,10 @@
-// Functions of each element, a row each: y = f(x), and dx from dy and from x or y, whichever the rule reads.
+// Functions of each element, y = f(x), a row each. dx is computed from dy and from x or y.
 //
 //   F(name, what the rule reads, equation, gradient, rule, kernel of the rule)
 //
 // A row is the op (functions.cpp), the function (ops.hpp) and its binding for Python. Forward is the function of
 // that name on tensors (tensor/ops/elementwise.hpp). A kernel takes one pass where the rule takes one for each
-// operation. At the kink of |x| the gradient is 0; relu hands on dy where y is NaN.
+// operation. At the kink of |x| the gradient is 0; relu passes dy through where y is NaN.
 #pragma once
 
 // clang-format off

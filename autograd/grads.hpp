@@ -27,7 +27,7 @@ class Grads {
   }
   explicit Grads(Var only) { list_.push_back(std::move(only)); }  // of input 0
   // A gradient that touches few elements of a large input 0 (a slice, rows of an embedding).
-  // The engine calls `only` with the sum so far, or with zeros. Kernels alone do this.
+  // The engine calls `only` with the sum so far, or with zeros. Only kernels return one.
   explicit Grads(AddTo only) : part_(std::move(only)) {}
   Var& operator[](std::size_t input) {
     if (input >= list_.size()) {

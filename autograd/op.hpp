@@ -45,7 +45,7 @@ struct SavedValue {
   int input;             // its number, or Op::kOutput
   Var value;
   std::uint64_t version;      // of the value's storage then
-  std::uint64_t fingerprint;  // of its elements then, where others may write to them; else 0
+  std::uint64_t fingerprint;  // hash of its elements at saving, if its memory is shared; else 0
 };
 
 using InputList = std::span<const Var* const>;  // the inputs of an op

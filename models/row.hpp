@@ -1,6 +1,6 @@
-// A field of a struct as data: its name, the field, what it means and which values it may have. Whatever has fields to
-// state states rows: the sizes of a model, the options of a training run, of a verb, of an example. Command lines, files,
-// requests of a page and keywords of Python go by the same rows.
+// A field of a struct as data: its name, the field, what it means and which values it may have. Every struct with settable
+// fields lists them as rows: the sizes of a model, the options of a training run, of a verb, of an example. Command lines,
+// files, requests of a page and keywords of Python are read by these rows.
 //
 //   struct GptConfig {
 //     Index layers = 4;
@@ -48,9 +48,13 @@ using Field =
     std::variant<bool*, int*, std::int64_t*, std::uint64_t*, double*, std::optional<double>*,
                  std::optional<bool>*, std::string*, std::vector<std::string>*, Choice>;
 
-// In a run that begins with a trained model an option is the model's, free, at most the model's, or the model's unless
-// given.
-enum class FromStart { Same, Free, AtMost, Default };
+// An option of a run that begins with a trained model.
+enum class FromStart {
+  Same,     // the model's
+  Free,     // any
+  AtMost,   // the model's or less
+  Default,  // the model's unless given
+};
 
 struct Row {
   std::string name;  // "d_model"
@@ -76,9 +80,9 @@ inline Rows concatenated(Rows first, const Rows& then) {
   return first;
 }
 
-// Sets the field to what a text says. What is wrong with the text; nothing, when it is set.
+// Sets the field to the value that a text gives. Returns the problem, or an empty string if the field was set.
 std::string assign(const Row& row, const std::string& text);
-// What is wrong with the value that the field has, "must be 1 or more, not 0"; nothing, when it may have it.
+// Returns the problem of the field's value, "must be 1 or more, not 0", or an empty string if the value is allowed.
 std::string refused(const Row& row);
 
 std::string to_json(const Rows& rows);

@@ -83,7 +83,7 @@ void Module::register_child(std::string_view name, Module& child) {
   child.parent_ = this;
   child.name_ = name;
   child.train(training_);
-  child.unnamed_ = false;  // its names are the root's to give
+  child.unnamed_ = false;  // the root names its leaves
   root().unnamed_ = true;
 }
 
@@ -130,8 +130,8 @@ std::string Module::scope_name() const {
   return list.empty() ? name_ : list + "." + name_;
 }
 
-// A name is the path from the root; a leaf that several modules share has the first of its paths. A tree is named when
-// somebody asks, and not at each step of its making.
+// A name is the path from the root; a leaf that several modules share has the first of its paths. Names are computed on
+// first use, not while the tree is built.
 void Module::refresh() const {
   static std::mutex mutex;  // several threads may ask
   const Module& top = root();

@@ -81,7 +81,7 @@ class Module : private LeafNames {
   // values. Values of another floating dtype are converted.
   void load_state_dict(const StateDict& state, bool strict = true);
 
-  // Makes `child`, which somebody else owns, a part of this module. Either may go first.
+  // Registers a child that the caller owns. Module and child may be destroyed in either order.
   void register_child(std::string_view name, Module& child);
 
   // Runs f under the module's name, as operator() runs forward: for entries beside forward, and for
@@ -115,7 +115,7 @@ class Module : private LeafNames {
   std::vector<std::pair<std::string, Tensor*>> buffers_;
   std::vector<std::pair<std::string, Module*>> children_;
   mutable std::atomic<bool> unnamed_ =
-      false;          // of a root: some leaf has no name yet, or an old one
+      false;          // root only: some leaf's name is missing or out of date
   std::string name_;  // in parent_
   bool training_ = true, is_list_ = false;
 };

@@ -12,8 +12,8 @@
 // dy. (A plain sum, u = 1, hides most mistakes in a softmax.) Projection mode compares one number for each input, vᵀJᵀu
 // with random u and v. When it differs, halving v finds the element.
 //
-// Undecided is not passed. A derivative tells if it is right, and so large that a missing gradient, or its negative,
-// would fail. A report without a derivative that tells is undecided. So is a report with an input that has none and has
+// Undecided is not passed. A derivative is decisive if it is right, and so large that a zero or negated gradient would
+// fail. A report without a decisive derivative is undecided. So is a report with an input that has none and has
 // undecidable derivatives away from kinks, or some within atol alone.
 //
 // A derivative within atol alone is not counted as right: it is so small that 0, or the other sign, would be within atol
@@ -29,7 +29,7 @@
 // A report is true if it passed, and prints itself: REQUIRE(gradcheck(f, {x, w})) is a test in Catch2.
 //
 // When a check fails, each op that f recorded is checked against its own forward. The report names the ops that are
-// wrong, with file and line, and what their Jacobians look like (mistakes/).
+// wrong, with file and line, and what their Jacobians look like (mistakes.hpp).
 #pragma once
 
 #include <array>

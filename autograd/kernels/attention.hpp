@@ -101,8 +101,8 @@ struct Attended {
         bias(bias_or_none, batch_dims, t, s),
         keep(keep_or_none, batch_dims, t, s),
         drop(drop_spec(p, dropout_key)) {}
-  // About 2^20 multiplications, so that a thread's start is worth its while. For a few queries it
-  // is reading keys and values that takes the time, that of 16 multiplications an element.
+  // A piece has about 2^20 multiplications, enough to repay starting a thread. With few queries, reading K and
+  // V dominates; an element read counts as 16 multiplications.
   Index heads_per_piece() const {
     Index each = std::max<Index>(16, t) * s * (dk + dv);
     return std::max<Index>(1, (Index{1} << 20) / std::max<Index>(1, each));

@@ -179,9 +179,9 @@ class Search {
     });
   }
 
-  // Gives the continuations, whose rows are those of their prefixes, rows of their own: the best of a
-  // prefix goes on in its row, so that a decoder need not move what it keeps for it, and the others
-  // take the rows of prefixes that do not go on. origin_: the row that each row is a copy of.
+  // Assigns a row of the decoder to each continuation. The best continuation of a prefix keeps the prefix's row, so
+  // that the decoder need not move its state. The others take the rows of prefixes that end. origin_[r] is the row
+  // that r is copied from.
   void place(std::vector<Open>& next, std::size_t rows_before) {
     origin_.assign(next.size(), -1);
     std::vector<Open*> waiting;

@@ -46,8 +46,8 @@ struct SearchOptions {
   int n_best = 1;                     // hypotheses returned, best first; at most beam
   double length_penalty = 0;          // α; 0 compares plain log-probabilities
   bool keep_attention = false;
-  // Hypotheses that ended come before those cut at the limit, which may repeat themselves for ever. Where the limit is
-  // short on purpose, false compares all of them by their score.
+  // Finished hypotheses rank before those cut at the limit, which are often repetitions. False compares all by their
+  // score: for a limit that is short on purpose.
   bool ended_first = true;
 };
 

@@ -121,13 +121,14 @@ GLIM_INLINE void packed_tile(Index k, Rows a, const T* b, Index ldb, const Targe
     write(false);
 }
 
-// to: panels of W rows of x (m, k), each [k][W], with zeros past the last row. Where memory holds xᵀ,
-// its rows are read front to back for a few panels at a time: panels are W·k apart, often a multiple of
-// 4 KiB, and a first cache holds but 8 to 12 lines that far from each other. A line and a half of each row
-// at a time is too little: with 8 panels of 6 instead of 4, and prefetching, products by aᵀ take 0.9 of the
-// time (Zen 3). Vectors are stored whole where what they write beyond a panel's row is written again after
-// them: a store of a part takes as long as many (AVX2; without them products by a transpose took 0.7 to 0.9
-// of the time).
+// to: panels of W rows of x (m, k), each [k][W], with zeros past the last row. Where memory holds xᵀ, its rows are read
+// front to back for a few panels at a time: panels are W·k apart, often a multiple of 4 KiB, and a first cache holds
+// only 8 to 12 lines that far from each other. A vector is stored whole where the elements that it writes beyond a
+// panel's row are written again after it: a masked store takes as long as many whole ones (AVX2).
+//
+//   product by a transpose            time, with / without
+//   8 panels of 6 and prefetching     0.9 (Zen 3)
+//   whole stores                      0.7 to 0.9 (AVX2)
 template <class T, Index W>
 void pack(bool transposed, Index m, Index k, const T* x, Index ld, T* to) {
   constexpr Index L = kLanes<T>, kRead = (W + L - 1) / L * L;

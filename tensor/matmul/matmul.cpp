@@ -90,9 +90,8 @@ void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& batch
   });
 }
 
-// Two operands as matrices: those given, or others in their place where one is a vector or has rows that BLAS
-// cannot read. Otherwise nothing is copied: each copy of a tensor counts the owners of its memory, atomically, which
-// is 4 % of a step of a tiny model.
+// The given operands as matrices, or copies of those that are vectors or have rows that BLAS cannot read. Others are
+// not copied: counting the owners of their memory costs 4 % of a step of a tiny model.
 struct Checked {
   Checked(const Tensor& given_a, const Tensor& given_b) : a(&given_a), b(&given_b) {
     auto fail = [&](const std::string& problem) {

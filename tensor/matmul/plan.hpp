@@ -2,10 +2,9 @@
 //
 //   c = alpha op(a) op(b) + beta c      op(a) (m, k)   op(b) (k, n)   c (m, n)
 //
-// There are two engines. Our own gives the same bits on any CPU (tensor/numerics.md): the extents alone say
-// whether an element of c is a dot product in lanes or a sum along k in blocks, and the instruction set only
-// how that is reached. OpenBLAS, whose bits are those of the CPU's kernels, computes what our own would pack,
-// where use_gemm_engine or GLIM_GEMM in the environment says so.
+// There are two engines. The builtin one gives the same bits on any CPU (tensor/numerics.md): the extents alone
+// decide whether an element of c is a dot product in lanes or a sum along k in blocks. OpenBLAS computes large
+// products in its place if use_gemm_engine or the environment's GLIM_GEMM selects it; its bits depend on the CPU.
 #pragma once
 
 #include <string_view>

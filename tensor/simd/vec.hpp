@@ -168,9 +168,8 @@ GLIM_INLINE Vec<T> larger(Vec<T> a, Vec<T> b) {  // b where either is NaN
 }
 
 #if defined(__SSE2__) && !defined(__AVX2__)
-// p + c rounded to odd: of the two neighbours of a sum that is none, the one whose last bit is set. Rounded
-// to float then, it is as if rounded once (Boldo & Melquiond 2008, "Emulation of FMA and correctly rounded
-// sums").
+// p + c rounded to odd: an inexact sum becomes the neighbour whose last bit is 1. Rounded to float afterwards, the sum
+// is as if rounded once (Boldo & Melquiond 2008, "Emulation of FMA and correctly rounded sums").
 GLIM_INLINE __m128d sum_to_odd(__m128d p, __m128d c) {
   __m128d s = p + c, t = s - p;
   __m128d error = (p - (s - t)) + (c - t);  // s + error = p + c (Knuth's two-sum)

@@ -44,7 +44,7 @@ bool alike(const Tensor& a, const Tensor& b, double near);
 bool close(const Tensors& a, const Tensors& b, double near);
 bool vanishes(const Tensors& a);  // every element is 0
 double largest(const Tensor& x);
-// x a little further on, by another share for each element: an affine change would be none to a norm.
+// x with each element scaled by a small factor of its own: an affine change would leave a norm as it is.
 Tensor beside(const Tensor& x);
 inline constexpr const char* kNoneBeside = "f does not take inputs beside the given ones";
 bool broadcasts(const Shape& from, const Shape& to);

@@ -276,7 +276,7 @@ Tensor grown(const Tensor& x, std::size_t k, const Growth& to) {
   return is_floating(x.dtype()) && !same_bits(x, y) ? shrunk(y) : y;
 }
 
-// Does f read what has come to each input? If not, it is of the given sizes alone.
+// True if f depends on the added elements of each input. Otherwise f is defined only for the given sizes.
 bool reads_all(const Probe& p, Calls& there, const Tensors& x) {
   for (std::size_t k = 0; k < x.size(); ++k) {
     if (!there.wanted[k] || x[k].shape() == p.x[k].shape()) continue;

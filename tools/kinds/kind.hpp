@@ -27,11 +27,11 @@ struct Least {
 struct Kind {
   std::string name;                  // of models/pipeline/described.hpp
   ModelSizes sizes;                  // as they usually are; their rows are options
-  std::vector<std::string> options;  // of data and training, those aside that every kind has
+  std::vector<std::string> options;  // of data and training, besides those of every kind
   std::vector<std::string> usual;    // options that the help shows first
   std::vector<std::string> tasks;    // that it learns
-  // The options with which it trains well on two cores, as TOML: of every task, then tables of some tasks. A later
-  // value has the last word; "4D" is four times the width.
+  // The options with which it trains well on two cores, as TOML: of every task, then tables of some tasks. Later
+  // values override earlier ones; "4D" is four times the width.
   const char* settings;
   std::vector<std::string> example;  // options of an example that it reads
   std::vector<std::string> starts_of =
@@ -56,7 +56,7 @@ struct Kind {
 std::vector<std::string> words(std::string_view text);
 
 const std::vector<const Kind*>& kinds();  // in the order of the help
-// ValueError of --kind with the kinds that there are.
+// ValueError of --kind that lists the known kinds.
 const Kind& kind_named(std::string_view name);
 const Kind* find_kind(std::string_view name);                 // null if there is none
 std::string names_of(const std::vector<const Kind*>& kinds);  // "transformer, rnn"

@@ -1,7 +1,7 @@
 // The options of the data and of the training, each stated once: type, member of TrainOptions, default, help, and the facts
-// of Row (models/row.hpp) that hold for it. A kind lists those that it has, if not every kind does (kind.hpp); the sizes of a
-// model are rows of its own. Command line, help, manual page, completions, configurations, checkpoints and --resume all go
-// by these rows.
+// of Row (models/row.hpp) that hold for it. A kind lists the options that only some kinds have (kind.hpp); the sizes of a
+// model are rows of its own. Command line, help, manual page, completions, configurations, checkpoints and --resume are
+// made from these rows.
 //
 // No include guard: options.hpp makes the members of the rows, options.cpp the table.
 

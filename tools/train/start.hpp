@@ -9,9 +9,8 @@
 
 namespace glim {
 
-// The model that the options name, and its kind and sizes into `options`, so far as `given` says that they are
-// not given. Null without --init-from, and for a classifier that begins with a bert, whose encoder it takes
-// itself. FileError for a model of another kind, ValueError for an option that contradicts the model.
+// The model that --init-from names. Sets its kind and sizes in `options` unless the user gave them. Null without
+// --init-from, and for a classifier that begins with a bert, whose encoder it takes itself. FileError for a model of another kind, ValueError for an option that contradicts the model.
 std::unique_ptr<Checkpoint> starting_model(TrainOptions& options, const OptionGiven& given);
 
 // What a run that begins with a model does with an option: sizes are the model's, others free, unless the row says.
