@@ -33,7 +33,9 @@ Least with_positions(const TrainOptions& o, Least least, double positions) {
 
 Least least_of_layers(const TrainOptions& o, double decoders, double positions) {
   const double d = o.number("d_model"), layers = o.number("layers");
-  const double attention = 4 * d * d, feed_forward = 2 * d * o.number("d_ff");
+  const double shared = o.number("kv_heads");  // 0: none, or no such size
+  const double key_and_value = shared > 0 ? 2 * shared / o.number("heads") : 2;
+  const double attention = (2 + key_and_value) * d * d, feed_forward = 2 * d * o.number("d_ff");
   return with_positions(o,
                         {.parameters = layers * (attention + feed_forward) +
                                        decoders * (2 * attention + feed_forward),

@@ -131,6 +131,8 @@ TEST_CASE("what a training needs at least is known before it is made", "[memory]
   // 10 (4 D² + 2 D D_ff) + T D parameters, each with its gradient and two moments, in float32.
   double parameters = 10 * (4e6 + 8e6) + 1e6;
   CHECK(least_memory(o).model == Approx(16 * parameters).epsilon(0.01));
+  o.set("heads", 10).set("kv_heads", 2);  // 2 of 10 heads: K and V are a fifth as wide
+  CHECK(least_memory(o).model == Approx(16 * (parameters - 10 * 1.6e6)).epsilon(0.01));
   o = {};
   o.task = "copy";
   o.examples = 10'000'000'000;
