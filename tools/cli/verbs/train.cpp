@@ -14,6 +14,7 @@
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tensor/matmul/plan.hpp"
+#include "tensor/parallel.hpp"
 #include "tools/cli/progress.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/counted.hpp"
@@ -29,6 +30,7 @@
 #include "tools/train/recorder.hpp"
 #include "tools/train/same_run.hpp"
 #include "tools/train/start.hpp"
+#include "tools/train/thread_count.hpp"
 #include "tools/train/trainer.hpp"
 #include "tools/train/verdict.hpp"
 
@@ -311,7 +313,10 @@ void run_train(Command& command, TrainArguments& a) {
   std::optional<JsonLines> metrics;
   std::optional<ProgressPrinter> console;
   std::optional<Profile> profile;
+  std::optional<ChooseThreads> threads;
   TrainObservers observers;
+  if (world.size() == 1 && num_threads() > 1 && !std::getenv("OMP_NUM_THREADS"))
+    observers.push_back(&threads.emplace());
   if (world.first()) {
     recorder =
         recorder_of(*trainer);  // first: what it refuses leaves an earlier run's metrics alone

@@ -1,0 +1,52 @@
+// How many threads a training run uses while other programs need processors too.
+//
+// A loop ends when its last thread does. On a busy machine that is a thread which has lost its processor, and two
+// threads can take two to three times as long as one. A run has the same bits with any number of threads, so the
+// number may change between updates:
+//
+//   fewer   half as many are tried when threads have lost their processors
+//   more    twice as many are tried from time to time, up to the number that the run began with
+//
+// The faster number stays. Speed is target tokens a second. A number that was slower is tried again after twice the time.
+// A machine with processors to spare takes no thread's processor away, and nothing is tried.
+#pragma once
+
+#include "tools/train/observer.hpp"
+
+namespace glim {
+
+class ThreadCount {
+ public:
+  explicit ThreadCount(int most) : most_(most), now_(most) {}
+  // After an update of so many tokens, in which threads lost their processors `preempted` times. Returns the number of
+  // threads of the next update.
+  int after(double seconds, double tokens, Index preempted);
+
+ private:
+  struct Window {
+    double seconds = 0, tokens = 0;
+    Index preempted = 0, updates = 0;
+  };
+  int candidate(const Window& window);  // 0: none
+
+  int most_, now_, tried_ = 0;
+  bool last_was_more_ = true;
+  Window window_;
+  double speed_ = 0;                 // of the window before a trial
+  double since_ = 0, patience_ = 0;  // seconds since the last trial, and until the next
+};
+
+// Sets num_threads() by a ThreadCount after each update, and back at its end.
+class ChooseThreads final : public TrainObserver {
+ public:
+  ChooseThreads();
+  ~ChooseThreads();
+  void stepped(const StepReport& report) override;
+
+ private:
+  int before_;
+  ThreadCount count_;
+  Index preempted_;
+};
+
+}  // namespace glim
