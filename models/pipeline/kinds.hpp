@@ -2,7 +2,7 @@
 //
 //   F(name, what describes it in a file)      a name's _ is - for users
 //
-// A row is a ModelKind (described.cpp), and in the program a Kind (tools/kinds/NAME.cpp).
+// A row is a ModelKind (described.cpp), and in the program a Kind, in the file of its name in tools/kinds.
 #pragma once
 
 // clang-format off
