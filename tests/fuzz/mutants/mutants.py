@@ -38,11 +38,11 @@ from equivalent import read_equivalents
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(os.path.join(HERE, '../../..'))
-FILES = ['tensor/ops/*.hpp',  # first: their numbers change rarely, and many files include them
-         'autograd/ops/*.cpp', 'autograd/engine.cpp', 'autograd/tape.cpp', 'autograd/recomputed.cpp',
+FILES = ['tensor/iterate.hpp', 'tensor/ops/*.hpp',  # first: their numbers change rarely, and many files include them
+         'autograd/ops/*.cpp', 'autograd/engine.cpp', 'autograd/accumulate.cpp', 'autograd/tape.cpp', 'autograd/recomputed.cpp',
          'autograd/kernels/*.[ch]pp', 'autograd/kernels/simd/[!t]*.hpp',
          'nn/attention/*.cpp', 'nn/loss.cpp',
-         'tensor/ops/*.cpp', 'tensor/simd/functions.hpp', 'tensor/simd/dropout.hpp', 'tensor/simd/gates.hpp',
+         'tensor/iterate.cpp', 'tensor/ops/*.cpp', 'tensor/simd/functions.hpp', 'tensor/simd/dropout.hpp', 'tensor/simd/gates.hpp',
          'tensor/simd/bias.hpp', 'tensor/matmul/m*.cpp', 'tensor/fast/multiply.cpp', 'tensor/view.cpp',
          'optim/*.cpp', 'optim/kernels/adam.hpp']
 PROGRAMS = {name: f'tests/{name}/test_{name}' for name in ('autograd', 'nn', 'optim', 'tensor')}
