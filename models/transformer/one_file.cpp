@@ -772,7 +772,7 @@ double forward_and_backward(const Transformer& model, const Batch& batch) {
   return loss.value().item();
 }
 
-// Greedy decoding: the likeliest token, again and again. Rows go on with padding after their </s>.
+// Greedy decoding: the likeliest token from </s> on, again and again. After </s> comes padding.
 std::vector<Sentence> greedy(const Transformer& model, const Tensor& src) {
   std::vector<Sentence> said(src.size(0), {kBegin});
   const Var memory = model.encode(src);
@@ -780,7 +780,7 @@ std::vector<Sentence> greedy(const Transformer& model, const Tensor& src) {
     const Var logits = model.generator(model.decode(padded(said), memory, src));  // (B, length, V)
     const double* last = logits.value().data() + (length - 1) * model.c.vocab;
     for (Sentence& s : said) {
-      const Index token = std::max_element(last, last + model.c.vocab) - last;
+      const Index token = std::max_element(last + kEnd, last + model.c.vocab) - last;
       s.push_back(s.back() == kEnd || s.back() == kPad ? kPad : token);
       last += length * model.c.vocab;
     }
