@@ -1,6 +1,6 @@
-// The Transformer in one file (models/transformer/one_file.cpp) beside the library's, in float64.
+// The Transformer in one file (models/transformer/one_file.cpp, one_file.py) beside the library's, in float64.
 //
-// Both start from weights drawn here, written as lines of a name and its numbers. `--hold` of the file prints the loss
+// All start from weights drawn here, written as lines of a name and its numbers. `--hold` of the file prints the loss
 // of 20 updates, the gradients of the first, the weights after the last, and what greedy decoding says.
 #include <cmath>
 #include <cstdlib>
@@ -180,6 +180,12 @@ void check_equal(const std::string& command, bool tied) {
 
 TEST_CASE("the Transformer in one file equals the library's", "[one_file]") {
   for (bool tied : {false, true}) check_equal(GLIM_ONE_FILE, tied);
+}
+
+TEST_CASE("the Transformer in one file of NumPy equals the library's", "[one_file][numpy]") {
+  const std::string python = "${GLIM_PYTHON:-python3} ";
+  if (std::system((python + "-c 'import numpy' 2>/dev/null").c_str()) != 0) return;
+  for (bool tied : {false, true}) check_equal(python + GLIM_ONE_FILE_PY, tied);
 }
 
 }  // namespace test_one_file
