@@ -872,7 +872,7 @@ void hold(const Transformer& model, const std::string& file) {
     print_line("loss", forward_and_backward(model, Batch(draw_sentences(random, 32))));
     for (const auto& [name, x] : parameters)
       if (step == 1) print_line("grad." + name, x.grad());
-    adam.step(noam_schedule(step, model.c.d_model));
+    adam.step(noam_schedule(step, model.c.d_model, 10));  // rises and falls
   }
   for (const auto& [name, x] : parameters) print_line(name, x.value());
   for (const Sentence& s : greedy(model, Batch(draw_sentences(random, 8)).src))

@@ -481,7 +481,7 @@ def hold(model, file):
         print("loss", repr(float(forward_and_backward(model, draw_sentences(random, 32)))))
         for name, x in model.parameters.items() if step == 1 else ():
             print("grad." + name, *x.grad.ravel().tolist())
-        adam.step(noam_schedule(step))
+        adam.step(noam_schedule(step, warmup=10))  # rises and falls
     for name, x in model.parameters.items():
         print(name, *x.value.ravel().tolist())
     for said in greedy(model, draw_sentences(random, 8)):
