@@ -9,6 +9,7 @@
 #include <map>
 #include <sstream>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "models/transformer/transformer.hpp"
 #include "optim/adam.hpp"
@@ -73,8 +74,8 @@ struct Held {
 };
 
 Held held_by(const std::string& command, const Transformer& model, bool tied) {
-  const auto folder = std::filesystem::temp_directory_path() /
-                      ("one_file" + std::to_string(generator().next().stream));
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("one_file" + std::to_string(getpid()));
   std::filesystem::create_directory(folder);
   {
     std::ofstream out(folder / "weights");
