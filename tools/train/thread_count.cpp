@@ -1,7 +1,7 @@
 #include "tools/train/thread_count.hpp"
 
 #include <algorithm>
-#include <sys/resource.h>
+#include <ctime>
 
 #include "tensor/parallel.hpp"
 
@@ -12,20 +12,20 @@ constexpr double kWindow = 0.2;                 // seconds
 constexpr Index kUpdates = 3;                   // of a window, at least
 constexpr double kShortest = 1, kLongest = 16;  // seconds between trials
 constexpr double kFaster = 1.05;
-constexpr double kOften = 25;  // lost processors a second
+constexpr double kAll = 0.875;  // share of the time in which threads that compute have processors
 
-Index preemptions() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_nivcsw;
+double processor_seconds() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
 
 }  // namespace
 
-int ThreadCount::after(double seconds, double tokens, Index preempted) {
+int ThreadCount::after(double seconds, double tokens, double processor) {
   window_.seconds += seconds;
   window_.tokens += tokens;
-  window_.preempted += preempted;
+  window_.processor += processor;
   ++window_.updates;
   if (window_.seconds < kWindow || window_.updates < kUpdates) return tried_ ? tried_ : now_;
   const Window window = std::exchange(window_, {});
@@ -45,7 +45,7 @@ int ThreadCount::after(double seconds, double tokens, Index preempted) {
 }
 
 int ThreadCount::candidate(const Window& window) {
-  const bool fewer = now_ > 1 && window.preempted > kOften * window.seconds;
+  const bool fewer = now_ > 1 && window.processor < kAll * now_ * window.seconds;
   const bool more = now_ < most_ && (!fewer || !last_was_more_);
   if (!fewer && !more) return 0;
   last_was_more_ = more;
@@ -53,14 +53,14 @@ int ThreadCount::candidate(const Window& window) {
 }
 
 ChooseThreads::ChooseThreads()
-    : before_(num_threads()), count_(before_), preempted_(preemptions()) {}
+    : before_(num_threads()), count_(before_), processor_(processor_seconds()) {}
 
 ChooseThreads::~ChooseThreads() { set_num_threads(before_); }
 
 void ChooseThreads::stepped(const StepReport& report) {
-  const Index now = preemptions();
+  const double now = processor_seconds();
   const auto tokens = static_cast<double>(report.sums.tokens);
-  set_num_threads(count_.after(report.seconds, tokens, now - std::exchange(preempted_, now)));
+  set_num_threads(count_.after(report.seconds, tokens, now - std::exchange(processor_, now)));
 }
 
 }  // namespace glim

@@ -4,11 +4,11 @@
 // threads can take two to three times as long as one. A run has the same bits with any number of threads, so the
 // number may change between updates:
 //
-//   fewer   half as many are tried when threads have lost their processors
+//   fewer   half as many are tried when threads were without a processor for an eighth of the time
 //   more    twice as many are tried from time to time, up to the number that the run began with
 //
 // The faster number stays. Speed is target tokens a second. A number that was slower is tried again after twice the time.
-// A machine with processors to spare takes no thread's processor away, and nothing is tried.
+// On a machine with processors to spare nothing is tried: threads that wait for each other spin there.
 #pragma once
 
 #include "tools/train/observer.hpp"
@@ -18,14 +18,14 @@ namespace glim {
 class ThreadCount {
  public:
   explicit ThreadCount(int most) : most_(most), now_(most) {}
-  // After an update of so many tokens, in which threads lost their processors `preempted` times. Returns the number of
+  // After an update of so many tokens, in which the threads had so many seconds of processors. Returns the number of
   // threads of the next update.
-  int after(double seconds, double tokens, Index preempted);
+  int after(double seconds, double tokens, double processor);
 
  private:
   struct Window {
-    double seconds = 0, tokens = 0;
-    Index preempted = 0, updates = 0;
+    double seconds = 0, tokens = 0, processor = 0;
+    Index updates = 0;
   };
   int candidate(const Window& window);  // 0: none
 
@@ -46,7 +46,7 @@ class ChooseThreads final : public TrainObserver {
  private:
   int before_;
   ThreadCount count_;
-  Index preempted_;
+  double processor_;
 };
 
 }  // namespace glim

@@ -14,7 +14,7 @@ namespace {
 
 struct Machine {
   std::map<int, double> speed;  // tokens a second, by the number of threads
-  Index preempted = 0;          // an update
+  double share = 0.95;          // of the time, in which threads have processors
 };
 
 // Seconds with each number of threads, of `seconds` on the machine; updates have 10 tokens.
@@ -24,14 +24,14 @@ std::map<int, double> spent(ThreadCount& count, int& now, const Machine& m, doub
     const double step = 10 / m.speed.at(now);
     by_number[now] += step;
     at += step;
-    now = count.after(step, 10, m.preempted);
+    now = count.after(step, 10, m.share * now * step);
   }
   return by_number;
 }
 
 const Machine kQuiet{{{1, 1000}, {2, 1900}, {4, 3500}}};
-const Machine kBusy{{{1, 600}, {2, 300}, {4, 100}}, 5};
-const Machine kBusyYetFaster{{{1, 600}, {2, 1000}, {4, 1500}}, 5};
+const Machine kBusy{{{1, 600}, {2, 300}, {4, 100}}, 0.7};
+const Machine kBusyYetFaster{{{1, 600}, {2, 1000}, {4, 1500}}, 0.7};
 
 }  // namespace
 
@@ -72,9 +72,9 @@ TEST_CASE("threads come back when the machine is quiet again", "[threads]") {
 TEST_CASE("updates without tokens change nothing", "[threads]") {
   ThreadCount count(2);
   int now = 2;
-  for (int i = 0; i < 1000; ++i) now = count.after(0.01, 0, 3);
+  for (int i = 0; i < 1000; ++i) now = count.after(0.01, 0, 0);
   CHECK((now == 1 || now == 2));
-  CHECK(ThreadCount(1).after(10, 0, 100) == 1);
+  CHECK(ThreadCount(1).after(10, 0, 0) == 1);
 }
 
 }  // namespace test_thread_count
