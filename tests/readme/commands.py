@@ -47,6 +47,9 @@ TABLE = re.compile(r"^<!-- (slow )?table: ([^;>]*?)(?:; last run ([^>]*?))? -->\
 INPUT = "(glim) "
 FOLDERS = ["tensor", "autograd", "nn", "optim", "models", "tests", "tools"]
 DEMO = "tools/demo"
+# Trainings that several pages have, and the folder that each makes.
+SHARED = {DEMO: "build/demo-model", "glim train --kind gpt --text README.md --out prose": "prose",
+          "glim train --source mine.en --target mine.de --out translator": "translator"}
 
 
 def files_of_a_reader(folder):
@@ -104,29 +107,27 @@ def typed(folder, command, given="", seconds=900):
     return done.returncode, done.stdout, done.stderr
 
 
-class Demo:
-    """`tools/demo`, typed once for all pages, when the first of them needs it."""
+class Once:
+    """A command that several pages type, run once for all of them, when the first needs it."""
 
-    def __init__(self, build):
-        self.lock, self.build, self.done = threading.Lock(), build, None
-        self.folder = pathlib.Path(tempfile.mkdtemp())
+    def __init__(self, command, makes, build):
+        self.command, self.makes, self.build, self.done = command, makes, build, None
+        self.lock, self.folder = threading.Lock(), pathlib.Path(tempfile.mkdtemp())
 
-    def __call__(self):
+    def __call__(self, folder):
+        """What it said; the folder that it makes is copied into `folder`."""
         with self.lock:
             if not self.done:
                 furnish(self.folder, self.build)
-                self.done = typed(self.folder, DEMO)
+                self.done = typed(self.folder, self.command)
+        if (self.folder / self.makes).exists() and not (folder / self.makes).exists():
+            shutil.copytree(self.folder / self.makes, folder / self.makes)
         return self.done
-
-    def model(self, folder):
-        self()
-        if not (folder / "build/demo-model").exists():
-            shutil.copytree(self.folder / "build/demo-model", folder / "build/demo-model")
 
 
 class Page:
-    def __init__(self, name, options, demo):
-        self.name, self.options, self.demo = name, options, demo
+    def __init__(self, name, options, shared):
+        self.name, self.options, self.shared = name, options, shared
         self.text = (ROOT / name).read_text()
         self.passed, self.failed, self.said, self.left, self.results = 0, 0, [], {}, {}
         self.folder = pathlib.Path(tempfile.mkdtemp())
@@ -137,13 +138,14 @@ class Page:
                 (self.folder / name).rename(self.folder / to)
 
     def run(self, command, given=""):
-        if command.partition("#")[0].strip() == DEMO:
-            return self.demo()
-        if "build/demo-model" in command:
-            self.demo.model(self.folder)
+        words = command.partition("#")[0].strip()
+        if words in self.shared:
+            return self.shared[words](self.folder)
+        if SHARED[DEMO] in command:
+            self.shared[DEMO](self.folder)
         done = typed(self.folder, command, given, None if self.options.slow else 900)
         if not given:  # a block, tables and pictures may have one command in common
-            self.results[command.partition("#")[0].strip()] = done
+            self.results[words] = done
         return done
 
     def judge(self, command, problem):
@@ -276,11 +278,12 @@ def main():
     names = options.pages or sorted(str(p.relative_to(ROOT)) for f in ["."] + FOLDERS for p in (
         ROOT.glob("*.md") if f == "." else (ROOT / f).rglob("*.md")) if not p.name.endswith(".zh.md"))
     names = [n for n in names if any(kind.search((ROOT / n).read_text()) for kind in (BLOCK, TABLE, PICTURE))]
-    demo, left = Demo(options.build), {}
+    shared, left = {command: Once(command, makes, options.build) for command, makes in SHARED.items()}, {}
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # pages are typed side by side
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        pages = list(pool.map(lambda name: Page(name, options, demo).typed_through(), names))
-    shutil.rmtree(demo.folder)
+        pages = list(pool.map(lambda name: Page(name, options, shared).typed_through(), names))
+    for once in shared.values():
+        shutil.rmtree(once.folder)
     for page in pages:
         print("\n".join(page.said) + "\n" if page.said else "", end="")
         for reason, count in page.left.items():

@@ -77,7 +77,7 @@ if "$glim" inspect --help >/dev/null 2>&1; then
   printf 'continue\nexport gradients.safetensors\n' >script
   gone "step" gradients.safetensors "$glim" step --model model <script
 fi
-gone "a verb without files" "" "$glim" gradcheck --json
+gone "a verb without files" "" "$glim" gradcheck --only relu --json
 
 # --- a run's folder ---
 "$glim" average model --out all.safetensors >out 2>err
