@@ -81,6 +81,9 @@ fake meson 'mkdir -p build && touch build/build.ninja'
 fake ninja 'echo "$@" >asked'
 "$tools/build" >out 2>err || cat err
 report "without a folder, build is built" "$(grep -q -- '-C build$' fakes/asked || show fakes/asked err)"
+"$tools/build" build small -j2 >out 2>err || cat err
+report "as many at a time as -jN says" "$(grep -q -- '^-j2 -C build small$' fakes/asked || show fakes/asked err)"
+refused "an option among the targets" 'usage: tools/build' "$tools/build" build -j
 refused "an option of tools/test that is none" 'usage: tools/test' "$tools/test" --qiuck
 
 # A program of two lines, built where other programs and Python modules come before Debian's.
