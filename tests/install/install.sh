@@ -58,17 +58,16 @@ for program in first_layer watched_attention; do
     { "$cxx" "${strict[@]}" "$program.cpp" "${flags[@]}" -o "$program" && "./$program"; } >log 2>&1 || show log)"
 done
 
+examples=$root/tools/examples
 # Trained models: the programs that use them, one of them in C, with pkg-config.
 if [ -x "$prefix/bin/glim" ]; then
-  examples=$root/tools/examples
   read -ra flags < <(pkg-config --define-variable=prefix="$prefix" --cflags --libs glim-pipeline)
   "$prefix/bin/glim" train --task copy --examples 200 --layers 1 --d-model 16 --heads 2 --d-ff 32 --epochs 1 --quiet \
     --progress none --out model >log 2>&1 || tail -n 1 log
   "$cxx" "${strict[@]}" "$examples/serve.cpp" "${flags[@]}" -pthread -o serve >log 2>&1 &&
     "$cxx" "${strict[@]}" "$examples/classify.cpp" "${flags[@]}" -o classify >>log 2>&1
   prints "the examples of the pipeline" "*holds a model of kind 'transformer', which does not classify sentences*" ./classify model x
-  { "${CC:-cc}" -std=c99 -Wall -Wextra -Wpedantic -Werror -c "$examples/translate_c.c" -I"$prefix/include" -o c.o &&
-    "$cxx" c.o "${flags[@]}" -o by_c; } >log 2>&1 || tail -n 5 log
+  "${CC:-cc}" -std=c99 -Wall -Wextra -Wpedantic -Werror "$examples/translate_c.c" "${flags[@]}" -o by_c >log 2>&1 || tail -n 5 log
   block translate_lines models/pipeline/pipeline.md
   "$cxx" "${strict[@]}" translate_lines.cpp "${flags[@]}" -o translate_lines >log 2>&1
   prints "translate_lines, as its page has it" "$("$prefix/bin/glim" translate --model model <<<'3 4 5')" \
@@ -82,13 +81,27 @@ if command -v cmake >/dev/null; then
     cmake --build by_cmake; } >log 2>&1
   learns "CMake" by_cmake/consumer
   [ -z "$pipeline" ] || prints "CMake's pipeline" "classify: nowhere: no such file or folder" by_cmake/classify nowhere x
+  for languages in ${pipeline:+C "C CXX"}; do
+    mkdir "in $languages"
+    printf '%s\n' 'cmake_minimum_required(VERSION 3.20)' "project(translate_c $languages)" 'find_package(Glim REQUIRED)' \
+      "add_executable(translate_c $examples/translate_c.c)" 'target_link_libraries(translate_c PRIVATE Glim::pipeline)' \
+      >"in $languages/CMakeLists.txt"
+    { cmake -S "in $languages" -B "by $languages" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$cxx" &&
+      cmake --build "by $languages"; } >log 2>&1
+    prints "CMake, project($languages)" "translate_c: nowhere: no such file or folder" "by $languages/translate_c" nowhere x
+  done
 else
   echo "CMake is not installed: its consumer is not tried"
 fi
 
+unset PKG_CONFIG_PATH LD_LIBRARY_PATH
+if [ -x "$prefix/bin/glim" ] && [ -e "$prefix/lib/libglim.a" ]; then
+  "$prefix/bin/glim" course start softmax --language cpp --folder exercise --solution >log 2>&1
+  prints "an exercise in C++ beside the installed program" "* right*" "$prefix/bin/glim" course check softmax --folder exercise
+fi
+
 # The tree itself within another: of Glim only the library is to be built. It has the sources that $build compiled, so
 # the consumer is linked with that one.
-unset PKG_CONFIG_PATH LD_LIBRARY_PATH
 cp -r "$here" consumers
 ln -s "$root" consumers/meson/subprojects/glim
 theirs=subprojects/glim/libglim.a

@@ -7,7 +7,7 @@ root=$(realpath "$1")
 source "$(dirname "$0")/common.sh"
 # The scripts, where fake programs come before the system's.
 mkdir -p fake fakes/tools
-cp "$root"/tools/{build,package,reference,setup,test,*.sh} fakes/tools
+cp "$root"/tools/{build,install,package,reference,setup,test,*.sh} fakes/tools
 echo "PATH=$PWD/fake:\$PATH" >fakes/tools/system.sh
 tools=$PWD/fakes/tools
 fake() { printf '#!/bin/sh\n%s\n' "$2" >"fake/$1"; chmod +x "fake/$1"; }
@@ -68,6 +68,8 @@ for script in package reference; do
   refused "an option of tools/$script that is none" "usage: tools/$script" "$tools/$script" --quick
 done
 refused "an option of tools/build that is none" 'usage: tools/build' "$tools/build" --quick
+refused "a prefix that cannot be written" 'install: .*file/below cannot be written: use sudo, or name' "$tools/install" "$PWD/file/below"
+refused "an option of tools/install that is none" 'usage: tools/install' "$tools/install" --prefix=x
 fake meson 'echo "ERROR: Dependency \"fmt\" not found"; exit 1'
 "$tools/build" "$PWD/half" >out 2>err
 report "what Meson says is shown" "$(grep -q 'Dependency "fmt" not found' err && tail -1 err | grep -q '^build: meson could not configure' || show err)"
@@ -79,14 +81,17 @@ fake meson 'mkdir -p build && touch build/build.ninja'
 fake ninja 'echo "$@" >asked'
 "$tools/build" >out 2>err || cat err
 report "without a folder, build is built" "$(grep -q -- '-C build$' fakes/asked || show fakes/asked err)"
+"$tools/build" build small -j2 >out 2>err || cat err
+report "as many at a time as -jN says" "$(grep -q -- '^-j2 -C build small$' fakes/asked || show fakes/asked err)"
+refused "an option among the targets" 'usage: tools/build' "$tools/build" build -j
 refused "an option of tools/test that is none" 'usage: tools/test' "$tools/test" --qiuck
 
 # A program of two lines, built where other programs and Python modules come before Debian's.
 if [ -x /usr/bin/dpkg-query ]; then
   mkdir -p small/tools modules
-  cp "$root"/tools/{build,*.sh} small/tools
+  cp "$root"/tools/{build,install,*.sh} small/tools
   cp "$root/meson_options.txt" small
-  printf "project('small', 'cpp')\nexecutable('small', 'small.cpp')\n" >small/meson.build
+  printf "project('small', 'cpp')\nexecutable('small', 'small.cpp', install: true)\n" >small/meson.build
   echo 'int main() {}' >small/small.cpp
   for name in c++ g++ meson ninja pkg-config python3; do fake "$name" "touch $PWD/used-$name; exit 1"; done
   echo 'raise SystemExit("not the module of Debian")' >modules/mesonbuild.py
@@ -95,5 +100,8 @@ if [ -x /usr/bin/dpkg-query ]; then
   report "Debian's programs are used" "$(CXX= built build; ls used-* 2>/dev/null)"
   report "and a compiler that CXX names" "$(CXX='my-c++ -pipe' built again
     [ "$(ls used-*)" = used-my-c++ ] || ls used-*)"
+  rm used-*
+  report "and to install" "$(CXX= PATH="$PWD/fake:$PATH" PYTHONPATH=$PWD/modules timeout 600 small/tools/install below >out 2>err || cat err
+    grep -qx "installed below $PWD/below" out && [ -x below/bin/small ] || show out err; ls used-* 2>/dev/null)"
 fi
 summary

@@ -29,18 +29,18 @@ constexpr double kSecondsToCompile = 60;
 constexpr int kNoProgram = 127;      // the status of a shell that finds none
 constexpr double kBusySeconds = 20;  // of processor time: SECONDS_IN_ALL of runner.py
 
-// How a program that includes <glim/...> is compiled: against the build that this program is of, or what is installed.
+// Flags for <glim/...>: of the build or the installation of this program, or from pkg-config.
 std::string glim_flags() {
-  std::error_code none;
-  const fs::path tools = fs::read_symlink("/proc/self/exe", none).parent_path(),
-                 library = tools.parent_path() / "libglim.a", headers = tools / "packaging";
-  if (fs::exists(library) && fs::exists(headers / "glim"))
-    return fmt::format("-I{} {}", shell_word(headers.string()), shell_word(library.string()));
+  const fs::path at = fs::read_symlink("/proc/self/exe").parent_path();
+  for (const auto& [library, headers] : {std::pair{at / "../libglim.a", at / "packaging"},
+                                         {at / "../lib/libglim.a", at / "../include"}})
+    if (fs::exists(library) && fs::exists(headers / "glim"))
+      return fmt::format("-I{} {}", shell_word(headers.string()), shell_word(library.string()));
   auto [flags, status] = output_of("pkg-config --cflags --libs glim");
   if (status != 0)
     throw MachineError(
-        "exercises in C++ need Glim's library, built (tools/build build) or installed; those in "
-        "NumPy do not");
+        "exercises in C++ need Glim's library, built (tools/build build) or installed "
+        "(tools/install); those in NumPy do not");
   flags.erase(flags.find_last_not_of(" \n") + 1);
   return flags;
 }

@@ -26,8 +26,19 @@ FileError too_long(const std::string& place, std::size_t most) {
   return FileError(place, fmt::format("more than {} bytes, the most that a line may have", most));
 }
 
-std::string zero_byte(std::size_t at) {
-  return fmt::format("zero byte at byte {}: not a text file in UTF-8", at + 1);
+// The command that converts a file in UTF-16 to which this line belongs, or `other`.
+const char* remedy(std::string_view line, const char* other) {
+  const bool utf16 = line.starts_with("\xFF\xFE") || line.starts_with("\xFE\xFF");
+  return utf16 ? "; iconv -f UTF-16 -t UTF-8 FILE >NEW converts UTF-16" : other;
+}
+
+std::string zero_byte(std::string_view line, std::size_t at) {
+  return fmt::format("zero byte at byte {}: not a text file in UTF-8{}", at + 1, remedy(line, ""));
+}
+
+std::string invalid(std::string_view line, std::size_t at) {
+  return describe_invalid_utf8(line, at) +
+         remedy(line, "; iconv -f CP1252 -t UTF-8 FILE >NEW converts Latin-1");
 }
 
 bool is_blank(std::string_view line) { return split_spaces(line).empty(); }
@@ -42,10 +53,10 @@ class LineReader {
     while (!piece.empty()) {
       const std::size_t end = piece.find('\n');
       const std::string_view part = piece.substr(0, end);
-      if (const std::size_t at = part.find('\0'); at != std::string_view::npos) {
-        throw error_at(path_, number(), zero_byte(open_.size() + at));
-      }
       open_ += part;
+      if (const std::size_t at = open_.find('\0', open_.size() - part.size()); at != open_.npos)
+        throw error_at(path_, number(), zero_byte(open_, at));
+      if (open_.size() > most_) refuse_returns();
       if (open_.size() > most_) throw too_long(fmt::format("{}:{}", path_, number()), most_);
       if (end == std::string_view::npos) return;
       finish_line();
@@ -54,6 +65,7 @@ class LineReader {
   }
 
   std::vector<std::string> finish() {
+    refuse_returns();
     if (!open_.empty()) finish_line();
     if (lines_.empty()) throw FileError(kCorpusOp, path_ + " is empty");
     return std::move(lines_);
@@ -64,16 +76,16 @@ class LineReader {
 
   void finish_line() {
     if (lines_.empty() && open_.starts_with("\xEF\xBB\xBF")) open_.erase(0, 3);
-    if (auto bad = first_invalid_utf8(open_)) {
-      std::string problem = describe_invalid_utf8(open_, *bad);
-      if (lines_.empty() && (open_.starts_with("\xFF\xFE") || open_.starts_with("\xFE\xFF"))) {
-        problem += "; the file looks like UTF-16";
-      }
-      throw error_at(path_, number(), problem);
-    }
+    if (auto bad = first_invalid_utf8(open_)) throw error_at(path_, number(), invalid(open_, *bad));
     if (open_.ends_with('\r')) open_.pop_back();
     lines_.push_back(std::move(open_));
     open_.clear();
+  }
+
+  // A file without "\n" whose lines end at "\r".
+  void refuse_returns() const {
+    if (const std::size_t at = open_.find('\r'); lines_.empty() && at < open_.size() - 1)
+      throw FileError(path_, "its lines end at \\r alone; tr '\\r' '\\n' <FILE >NEW mends them");
   }
 
   const std::string& path_;
@@ -97,9 +109,9 @@ bool next_line(std::FILE* in, std::string& line) {
 
 void require_text(const std::string& name, const std::string& line) {
   if (line.size() > kMostLineBytes) throw too_long(name, kMostLineBytes);
-  if (const std::size_t at = line.find('\0'); at != line.npos) throw FileError(name, zero_byte(at));
-  if (const auto bad = first_invalid_utf8(line))
-    throw FileError(name, describe_invalid_utf8(line, *bad));
+  if (const std::size_t at = line.find('\0'); at != line.npos)
+    throw FileError(name, zero_byte(line, at));
+  if (const auto bad = first_invalid_utf8(line)) throw FileError(name, invalid(line, *bad));
 }
 
 std::vector<std::string> read_lines(const std::string& path, std::size_t most) {

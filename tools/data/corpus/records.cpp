@@ -62,6 +62,17 @@ std::vector<std::size_t> as_numbers(const Fields& names) {
   return numbers;
 }
 
+// The comma, semicolon or tab that divides the first line of a CSV file outside quotation marks.
+char divider_of(std::string_view line) {
+  char found = '\t';
+  bool quoted = false;
+  for (char c : line) {
+    quoted ^= c == '"';
+    if (!quoted && (c == ',' || (c == ';' && found == '\t'))) found = c;
+  }
+  return found;
+}
+
 class TableReader {
  public:
   TableReader(Table& table, const std::vector<std::string>& lines) : table_(table), lines_(lines) {}
@@ -75,6 +86,7 @@ class TableReader {
         ++at_;
         continue;
       }
+      if (count == 0) divider_ = divider_of(lines_[begin]);
       if (!csv && std::ranges::count(lines_[begin], '\t') >= kMostFields) fail_wide(begin);
       Fields fields = csv ? csv_record() : divided(lines_[at_++], '\t');
       if (!csv && !given && fields.size() < std::min<std::size_t>(wanted.size(), 2))
@@ -87,9 +99,12 @@ class TableReader {
             fail(begin, fmt::format("there is no column {}: the line has {}", wanted[i], count));
       }
       if (fields.size() != count)
-        fail(begin, fmt::format("{} column{}, the first line has {}{}", fields.size(),
-                                fields.size() == 1 ? "" : "s", count,
-                                csv ? " (a field with a comma belongs in quotation marks)" : ""));
+        fail(begin,
+             fmt::format(
+                 "{} column{}, the first line has {}{}", fields.size(),
+                 fields.size() == 1 ? "" : "s", count,
+                 csv ? " (a field with a comma or semicolon of its own belongs in quotation marks)"
+                     : ""));
       Fields row;
       for (std::size_t place : places) row.push_back(fields[place]);
       add(begin, std::move(row));
@@ -180,7 +195,7 @@ class TableReader {
           closed = true;
         } else if (quoted) {
           fields.back() += c;
-        } else if (c == ',') {
+        } else if (c == divider_) {
           if (std::ssize(fields) == kMostFields) fail_wide(at_);
           fields.emplace_back();
           closed = false;
@@ -226,6 +241,7 @@ class TableReader {
 
   Table& table_;
   const std::vector<std::string>& lines_;
+  char divider_ = ',';  // of CSV
   std::size_t at_ = 0;
 };
 
@@ -237,7 +253,7 @@ TableFormat table_format(std::string_view path, std::string_view first_line) {
   if (path.ends_with(".jsonl")) return TableFormat::JsonLines;
   if (first_line.starts_with('{')) return TableFormat::JsonLines;
   bool commas = first_line.find('\t') == std::string_view::npos &&
-                first_line.find(',') != std::string_view::npos;
+                first_line.find_first_of(",;") != std::string_view::npos;
   return commas ? TableFormat::Csv : TableFormat::Tsv;
 }
 

@@ -1,12 +1,12 @@
 // Tables of text: a row a record, with columns that have names.
 //
-//   csv    RFC 4180: commas between fields; a field in quotation marks may hold commas, line ends (which
-//          become spaces) and quotation marks, each written twice
+//   csv    RFC 4180: commas between fields (semicolons or tabs where the first line has no comma); a field in
+//          quotation marks may hold them, line ends (which become spaces) and quotation marks, each written twice
 //   tsv    a tab between fields; quotation marks are text
 //   jsonl  a JSON object a line; numbers, true and false are taken as they are written, null as ""
 //
 // The file's name says which one it is (.csv, .tsv, .jsonl), else its first line: "{" begins jsonl, a tab is
-// tsv's, a comma csv's.
+// tsv's, a comma or a semicolon csv's.
 //
 // The first line of csv and tsv names the columns. Columns that are wanted by number ("1", counted from 1)
 // have no such line, and neither has a tsv file of as many columns as are wanted by default, none of them

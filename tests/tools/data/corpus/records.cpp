@@ -42,6 +42,7 @@ TEST_CASE("a table's format goes by its name, else by its first line") {
   CHECK(table_format("-", "{\"a\": 1}") == TableFormat::JsonLines);
   CHECK(table_format("-", "a, b\tc") == TableFormat::Tsv);
   CHECK(table_format("-", "a,b") == TableFormat::Csv);
+  CHECK(table_format("-", "a;b") == TableFormat::Csv);
 }
 
 TEST_CASE("CSV: quotation marks hold commas, line ends and marks; empty fields stay") {
@@ -55,6 +56,18 @@ TEST_CASE("CSV: quotation marks hold commas, line ends and marks; empty fields s
   CHECK(t.line == Numbers{2, 4, 6});
   CHECK(table(TemporaryFile("a,b,c\n"), "3,1").rows == Rows{{"c", "a"}});
   CHECK(table(TemporaryFile("en,de\na,b"), "de,en").rows == Rows{{"b", "a"}});
+}
+
+TEST_CASE("CSV of Excel: semicolons, or tabs, where the first line has no comma") {
+  CHECK(table(TemporaryFile("source;target\r\na,b;\"c;d\"\r\n")).rows == Rows{{"a,b", "c;d"}});
+  CHECK(table(TemporaryFile("\"a, b\";c\n"), "1,2").rows == Rows{{"a, b", "c"}});
+  CHECK(table(TemporaryFile("source,target;x\na,b\n"), "source,target;x").rows == Rows{{"a", "b"}});
+  const TemporaryFile tabs("source\ttarget\n\"a\tb\"\tc\n");
+  CHECK(table_of("a.csv", read_lines(tabs.path()), TableFormat::Csv, {}, kSides).rows ==
+        Rows{{"a\tb", "c"}});
+  CHECK(problem("source;target\na;b;c\n") ==
+        ":2: 3 columns, the first line has 2 (a field with a comma or semicolon of its own belongs "
+        "in quotation marks)");
 }
 
 TEST_CASE("CSV that is damaged is refused with its line") {
