@@ -43,6 +43,62 @@ def test_no_framework_is_imported_without_need():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+# ---- Glim ----
+
+
+class Power(glim.Op):
+    def __init__(self, factor):
+        self.factor = factor
+
+    def forward(self, x):
+        return x ** 3
+
+    def gradient(self, dy, x):
+        return self.factor * dy * x * x
+
+
+class Net(glim.Module):
+    def __init__(self, factor=3):
+        super().__init__()
+        self.linear, self.norm, self.power = glim.Linear(4, 2), glim.LayerNorm(2), Power(factor)
+
+    def forward(self, x, shift=0.0):
+        return self.norm(self.power(self.linear(x)) + shift)
+
+
+def test_an_op_of_glim():
+    report = glim.gradcheck(Power(3), X)
+    assert report and str(report).startswith("gradcheck of Power: passed") and "0 x (3, 4) float64" in str(report)
+    assert "0.666667 times the derivative" in glim.gradcheck(Power(2), X).mistake and glim.gradcheck(Power(3), X.astype(np.float32))
+
+
+def test_a_module_of_glim():
+    net = Net()
+    with glim.Tape() as tape:
+        tape.backward(net(X).sum())
+    before = [(p.dtype, p.numpy().copy(), p.grad.numpy().copy()) for p in net.parameters()]
+    report = glim.gradcheck(net, X)
+    assert report and all(f" {name} (" in str(report) for name in ("x", "linear.weight", "linear.bias", "norm.weight"))
+    for p, (dtype, value, grad) in zip(net.parameters(), before):
+        assert p.dtype == dtype and np.array_equal(p.numpy(), value) and np.array_equal(p.grad.numpy(), grad)
+    assert "0.666667 times" in glim.gradcheck(Net(2), X).mistake and "0.666667 times" in glim.gradcheck(Net(2), glim.Var(X)).mistake
+    net.freeze("*")
+    assert "weight" not in str(glim.gradcheck(net, X, X[0, :2]))
+    assert glim.gradcheck(glim.Embedding(5, 3), np.array([0, 1, 4])) and glim.gradcheck(Net(), X.astype(np.float32))
+    with pytest.raises(TypeError, match="no input of a floating dtype"):
+        glim.gradcheck(glim.ReLU(), np.arange(3))
+
+
+def test_functions_of_glim():
+    assert glim.gradcheck(glim.softmax, X) and glim.gradcheck(lambda a, b: (glim.tanh(a), {"y": a @ b}), X, X.T)
+    assert not glim.gradcheck(lambda x: Power(2)(x) * 2, X) and glim.gradcheck(lambda x: glim.sum(x), X)
+    drawn = glim.seed(5) or glim.next_key()
+    glim.seed(5)
+    assert "draws random numbers" in str(glim.gradcheck(glim.Dropout(0.5), X)) and glim.next_key()[0] == drawn[0]
+    with pytest.raises(TypeError, match="returns no Var"):
+        glim.gradcheck(lambda x: glim and "text", X)
+
+
 # ---- torch ----
 
 

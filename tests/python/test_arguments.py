@@ -197,7 +197,7 @@ def test_comparisons_are_element_by_element():
         with pytest.raises(TypeError):
             v == wrong
     with pytest.raises(glim.DTypeError):
-        v == np.ones(3, np.float32)
+        v == glim.Var(np.ones(3, np.float32))
     with pytest.raises(TypeError, match="in"):
         1.0 in v
     with pytest.raises(glim.ShapeError):

@@ -38,6 +38,21 @@ def test_a_wrong_backward_is_named():
     assert "\n" not in repr(report) and "term missing" in repr(report)
 
 
+def test_swapped_arguments_are_named():
+    def backward(x, dy):
+        y = softmax(x)
+        return y * (dy - (y * dy).sum(-1, keepdims=True))
+
+    report = glim.gradcheck(softmax, backward, X)
+    assert not report and report.mistake == "the arguments are swapped: it is called as backward(dy, x0), and is right as backward(x0, dy)"
+    assert str(report).startswith("gradcheck of softmax: FAILED: the arguments are swapped") and json.loads(report.to_json())["mistake"] == report.mistake
+    with pytest.raises(TypeError, match=r"backward\(dy, x0, x1\), and is right as backward\(x0, x1, dy\)"):
+        glim.gradcheck(np.matmul, lambda a, b, dy: (dy @ b.T, a.T @ dy), X, X.T)
+    report = glim.gradcheck(lambda x: (x * x, x), lambda x, dy: 2 * x * dy * dy, X, cache=True)
+    assert not report and "swapped" not in report.mistake
+    assert "swapped" in glim.gradcheck(lambda x: (np.sin(x), x), lambda x, dy: np.cos(x) * dy, X, cache=True).mistake
+
+
 def test_what_atol_alone_decides_is_counted():
     report = glim.gradcheck(np.expm1, lambda dy, x: dy * np.exp(x), np.array([0.5, -40.0]))
     assert report and report.within_atol == {"x0": 2} and "but for 2 of its derivatives" in str(report)

@@ -108,7 +108,7 @@ def test_logic_and_places():
         assert getattr(glim, name)(v).item() == getattr(np, name)(x)
         for axis in (0, 1, -1):
             assert (getattr(glim, name)(v, axis).numpy() == getattr(np, name)(x, axis)).all()
-            assert getattr(glim, name)(v, axis=axis, keepdim=True).shape == getattr(np, name)(x, axis, keepdims=True).shape
+            assert getattr(glim, name)(v, axis=axis, keepdims=True).shape == getattr(np, name)(x, axis, keepdims=True).shape
     assert (glim.where(glim.greater(v, 1), v, 0 * v).numpy() == np.where(x > 1, x, 0)).all()
 
 

@@ -1,11 +1,13 @@
 #include <atomic>
 #include <cmath>
 #include <csignal>
+#include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
 
 #include "autograd/formula.hpp"
+#include "nn/module.hpp"
 #include "tools/python/vars.hpp"
 
 namespace glim::python {
@@ -149,17 +151,51 @@ const Var& Arg::target(std::string_view name) const {
   return (*this)(name);
 }
 
+void Arg::convert_values(DType dtype, std::string_view name) const {
+  if (!given() || is_var()) return;
+  if (number()) return convert_to(dtype);
+  if (array_.is_valid()) array_ = widened(array_, name);
+  own_ = Var((*this)(name).value().to(dtype));
+}
+
+namespace {
+
+std::optional<DType> dtype_of_var(std::initializer_list<NamedArg> args) {
+  for (const auto& [arg, name] : args)
+    if (arg.is_var() && is_floating(arg(name).dtype())) return arg(name).dtype();
+  return {};
+}
+
+}  // namespace
+
 void convert_numbers(std::initializer_list<NamedArg> args) {
-  std::optional<DType> dtype;
+  std::optional<DType> dtype = dtype_of_var(args);
+  if (dtype) {
+    for (const auto& [arg, name] : args) arg.convert_values(*dtype, name);
+    return;
+  }
   for (const auto& [arg, name] : args)
     if (arg.given() && !arg.number() && !dtype) dtype = arg(name).dtype();
   for (const auto& [arg, name] : args)
     if (arg.number() && dtype) arg.convert_to(*dtype);
 }
 
-Var var_of(nb::handle x, std::string_view name) {
+std::optional<DType> dtype_of(const Module& module) {
+  const std::vector<Var> parameters = module.parameters();
+  return parameters.empty() ? std::nullopt : std::optional(parameters[0].dtype());
+}
+
+void convert_for(const Module& module, std::initializer_list<NamedArg> args) {
+  std::optional<DType> dtype;
+  for (const auto& [arg, name] : args)
+    if (arg.given() && !arg.is_var() && (dtype || (dtype = dtype_of(module))))
+      arg.convert_values(*dtype, name);
+}
+
+Var var_of(nb::handle x, std::string_view name, std::optional<DType> dtype) {
   Arg given;
   given.take(x, true);
+  if (dtype) given.convert_values(*dtype, name);
   return given(name);
 }
 
@@ -180,6 +216,31 @@ std::vector<Var> vars_of(const std::vector<Arg>& list) {
   for (std::size_t k = 0; k < list.size(); ++k)
     all.push_back(list[k]("input " + std::to_string(k)));
   return all;
+}
+
+void refuse_words(const std::string& op, nb::kwargs words) {
+  static const std::map<std::string, const char*> kNames = {
+      {"dim", "axis"}, {"axes", "axis"}, {"keepdim", "keepdims"}, {"ddof", "correction"}};
+  for (auto [key, value] : words) {
+    const std::string word = nb::cast<std::string>(key);
+    if (value.is_none()) continue;
+    const auto known = kNames.find(word);
+    throw nb::type_error(
+        (op + ": unknown argument '" + word + "'" +
+         (known == kNames.end() ? ": help(glim." + op + ") names them"
+                                : "; it is called '" + std::string(known->second) + "'"))
+            .c_str());
+  }
+}
+
+std::vector<Var> parts_of(const std::vector<Arg>& list) {
+  for (const Arg& part : list)
+    if (part.is_var() && is_floating(part("").dtype())) {
+      for (std::size_t k = 0; k < list.size(); ++k)
+        list[k].convert_values(part("").dtype(), "input " + std::to_string(k));
+      break;
+    }
+  return vars_of(list);
 }
 
 nb::object result_of(OrderedVar v) { return nb::make_tuple(v.values, v.indices); }
@@ -229,6 +290,7 @@ namespace nanobind::detail {
 bool type_caster<glim::python::DimsArg>::from_python(handle src, std::uint32_t flags,
                                                      cleanup_list* cleanup) noexcept {
   value.list = {};
+  if (src.is_none()) return true;  // where an argument may be None: no axes
   // A Var as a sequence would record each of its elements.
   if (isinstance<glim::Var>(src)) return false;
   if (PyIndex_Check(src.ptr())) {
@@ -241,6 +303,18 @@ bool type_caster<glim::python::DimsArg>::from_python(handle src, std::uint32_t f
   if (sequence.value.size() > static_cast<std::size_t>(glim::kMaxRank)) return false;
   value.list = glim::Dims(sequence.value);
   return true;
+}
+
+bool type_caster<glim::python::DTypeArg>::from_python(handle src, std::uint32_t,
+                                                      cleanup_list*) noexcept {
+  try {
+    const object type =
+        isinstance<str>(src) ? borrow(src) : module_::import_("numpy").attr("dtype")(src);
+    value.name = glim::python::text_of(type);
+    return true;
+  } catch (const python_error&) {
+    return false;
+  }
 }
 
 bool type_caster<glim::python::MaskArg>::from_python(handle src, std::uint32_t,

@@ -191,12 +191,22 @@ void bind_tensor(nb::module_& m) {
   m.def(
       "_widened", [](nb::object x, const std::string& name) { return widened(x, name); },
       nb::arg("x"), nb::arg("name"));
-  nb::class_<Tensor>(
+  nb::class_<Tensor> tensor(
       m, "Tensor",
       "An n-dimensional array of float32, float64, int64 or bool, without gradients.\n\n"
       "Tensor(array) shares the memory of a NumPy array, or of an array of a library that speaks "
       "DLPack. "
-      "numpy() and DLPack hand it out again, without copies.")
+      "numpy() and DLPack hand it out again, without copies. Its operators are those of this "
+      "array.");
+  // A Tensor has no gradient to lose.
+  for (const char* name :
+       {"__add__",     "__radd__",     "__sub__",    "__rsub__",    "__mul__",    "__rmul__",
+        "__truediv__", "__rtruediv__", "__matmul__", "__rmatmul__", "__pow__",    "__rpow__",
+        "__neg__",     "__abs__",      "__and__",    "__or__",      "__invert__", "__getitem__",
+        "__len__",     "__iter__",     "__float__",  "__int__"})
+    tensor.def(name,
+               [name](nb::handle x, nb::args args) { return x.attr("numpy")().attr(name)(*args); });
+  tensor
       .def(
           "__init__",
           [](Tensor* self, nb::handle array) { new (self) Tensor(tensor_of(array, "array")); },
@@ -216,10 +226,15 @@ void bind_tensor(nb::module_& m) {
       .def("item", &Tensor::item, "The one element, a float. ShapeError if there are several.")
       .def("clone", &Tensor::clone, "A copy with memory of its own.")
       .def("__array__",
-           [](const Tensor& x, nb::kwargs options) {
+           [](const Tensor& x, nb::args args, nb::kwargs options) {
              nb::object array = numpy_of(x, recording());
-             return options.size() ? nb::module_::import_("numpy").attr("array")(array, **options)
-                                   : array;
+             return args.size() + options.size()
+                        ? nb::module_::import_("numpy").attr("array")(array, *args, **options)
+                        : array;
+           })
+      .def("__reduce__",
+           [](nb::handle self) {
+             return nb::make_tuple(self.type(), nb::make_tuple(self.attr("numpy")()));
            })
       .def("__dlpack__",
            [](const Tensor& x, nb::kwargs options) {

@@ -33,6 +33,10 @@ void raise_as(const Error& error) {
   PyObject* type = error_class;
   ((dynamic_cast<const E*>(&error) ? void(type = exception_of<E>()) : void()), ...);
   std::string text = error.what();
+  if (text.find(") float32") != std::string::npos && text.find(") float64") != std::string::npos)
+    text +=
+        "\n  float32 and float64 differ: make the leaf of array.astype(\"float32\"), or call "
+        "layer.to(\"float64\")";
   if (const Where line = user_line();
       line.line() && text.find(to_string(line)) == std::string::npos)
     text += "\n  called at " + to_string(line);

@@ -86,7 +86,9 @@ void bind_plain_layers(nb::module_& m) {
           "kind"_a, "d_model"_a, "dropout"_a = 0.1, "max_len"_a = 5000, "base"_a = 10000)
       .def(
           "__call__",
-          [](PositionalEncoding& p, const Arg& x, Index offset) { return p(x("x"), offset); },
+          [](PositionalEncoding& p, const Arg& x, Index offset) {
+            return convert_for(p, {{x, "x"}}), p(x("x"), offset);
+          },
           "x"_a, "offset"_a = 0);
 }
 
@@ -117,6 +119,11 @@ void bind_attention(nb::module_& m) {
              const Arg& key_keep, const Arg& keep, const Arg& key_bias, const Arg& bias,
              bool causal, bool need_weights, bool average_weights, nb::kwargs unknown) {
             refuse_unknown("MultiheadAttention", unknown);
+            convert_for(a, {{query, "query"},
+                            {key, "key"},
+                            {value, "value"},
+                            {key_bias, "key_bias"},
+                            {bias, "bias"}});
             const AttentionRequest request{of_keys(key_keep.constant("key_keep")),
                                            keep.constant("keep"),
                                            of_keys(key_bias("key_bias")),
@@ -158,12 +165,16 @@ void bind_attention(nb::module_& m) {
           },
           "score"_a, "query_size"_a, "key_size"_a, "width"_a = 0)
       .def(
-          "project", [](ScoredAttention& a, const Arg& keys) { return a.project(keys("keys")); },
+          "project",
+          [](ScoredAttention& a, const Arg& keys) {
+            return convert_for(a, {{keys, "keys"}}), a.project(keys("keys"));
+          },
           "keys"_a)
       .def(
           "attend",
           [](ScoredAttention& a, const Arg& query, const Arg& projected, const Arg& values,
              const Arg& keep) {
+            convert_for(a, {{query, "query"}, {projected, "projected"}, {values, "values"}});
             return result_of(a.attend(query("query"), projected("projected"), values("values"),
                                       keep.constant("keep")));
           },
@@ -187,6 +198,7 @@ void bind_others(nb::module_& m) {
       .def(
           "__call__",
           [](Recurrent& r, const Arg& x, const Arg& initial, const Arg& lengths) {
+            convert_for(r, {{x, "x"}, {initial, "initial"}});
             RecurrentOutput out = r(x("x"), initial("initial"), lengths.constant("lengths"));
             return nb::make_tuple(out.y, out.state);
           },
@@ -233,6 +245,9 @@ void bind_others(nb::module_& m) {
       "cross_entropy",
       [](const Arg& logits, const Arg& target, const Arg& weight, Index ignore_index,
          double label_smoothing, const std::string& reduction) {
+        convert_numbers({{logits, "logits"}, {weight, "weight"}});
+        if (is_floating(target.target("target").dtype()))
+          convert_numbers({{logits, "logits"}, {target, "target"}});
         return cross_entropy(logits("logits"), target.target("target"),
                              {ignore_index, label_smoothing,
                               kWords<Reduction>.parse("reduction", reduction), weight("weight")});
@@ -244,6 +259,7 @@ void bind_others(nb::module_& m) {
   m.def(
       "mse_loss",
       [](const Arg& x, const Arg& y, const std::string& reduction) {
+        convert_numbers({{x, "x"}, {y, "y"}});
         return mse_loss(x("x"), y("y"), kWords<Reduction>.parse("reduction", reduction));
       },
       "x"_a, "y"_a, "reduction"_a = "mean", "(x - y)², reduced.");

@@ -1,5 +1,6 @@
 #include "tools/python/modules.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <sstream>
 
@@ -36,7 +37,8 @@ nb::object attribute(nb::handle self, const std::string& name) {
     if (child == name) return wrapped(*m, self);
   if (const Var* v = module.parameter(name)) return nb::cast(*v);
   if (const Tensor* buffer = module.buffer(name)) return nb::cast(*buffer);
-  throw nb::attribute_error(("'" + type_of(self) + "' has no attribute '" + name + "'").c_str());
+  throw nb::attribute_error(
+      text_of(nb::module_::import_("glim._words").attr("missing")(self, name)).c_str());
 }
 
 // Registered by `self.weight = glim.Param(array)`.
@@ -91,9 +93,45 @@ void set_attribute(nb::handle self, nb::str name, nb::handle value) {
     set_plainly(self, name, value);
 }
 
+bool contains(const Module& module, const Module* part) {
+  return std::ranges::any_of(module.children(), [&](const auto& child) {
+    return child.second == part || contains(*child.second, part);
+  });
+}
+
+// TypeError for modules in a list, which no optimizer would see.
+void require_members(nb::handle self, const Module& module) {
+  for (auto [name, value] : nb::cast<nb::dict>(self.attr("__dict__"))) {
+    nb::object list = nb::borrow(value);
+    if (nb::isinstance<nb::dict>(value))
+      list = value.attr("values")();
+    else if (!nb::isinstance<nb::list>(value) && !nb::isinstance<nb::tuple>(value))
+      continue;
+    for (nb::handle one : list)
+      if (Module* m = nullptr; nb::try_cast<Module*>(one, m) && m && !contains(module, m))
+        throw nb::type_error((type_of(self) + "." + text_of(name) + " is a " + type_of(value) +
+                              " of modules, whose parameters no optimizer would see: make it a "
+                              "glim.ModuleList")
+                                 .c_str());
+  }
+}
+
+// Floating arrays get the dtype of the module, as those that its layers are given do.
 nb::object call(nb::handle self, nb::args args, nb::kwargs options) {
-  return module_of(self).in_scope(
-      [&] { return call_python([&] { return self.attr("forward")(*args, **options); }); });
+  Module& module = module_of(self);
+  if (dynamic_cast<const PyModule*>(&module)) require_members(self, module);
+  nb::list given;
+  std::optional<DType> dtype;
+  for (nb::handle x : args) {
+    const bool array =
+        x.type().is(numpy_class(NumpyClass::Array)) && text_of(x.attr("dtype").attr("kind")) == "f";
+    if (array && (dtype || (dtype = dtype_of(module))))
+      given.append(x.attr("astype")(std::string(name_of(*dtype)), "copy"_a = false));
+    else
+      given.append(x);
+  }
+  return module.in_scope(
+      [&] { return call_python([&] { return self.attr("forward")(*given, **options); }); });
 }
 
 }  // namespace
@@ -137,13 +175,24 @@ void bind_modules(nb::module_& m) {
           },
           "(name, module) of each child.")
       .def_prop_ro("parameter_count", &Module::parameter_count, "Elements; shared ones once.")
-      .def("train", &Module::train, "on"_a = true, "This module and all below.")
-      .def("eval", &Module::eval)
+      .def(
+          "train",
+          [](nb::handle self, bool on) {
+            nb::cast<Module&>(self).train(on);
+            return nb::borrow(self);
+          },
+          "on"_a = true, "This module and all below. Returns the module.")
+      .def("eval", [](nb::handle self) { return self.attr("train")(false); })
       .def_prop_ro("training", &Module::training)
       .def("zero_grad", &Module::zero_grad)
       .def(
-          "to", [](Module& x, const std::string& dtype) { x.to(dtype_named(dtype)); }, "dtype"_a,
-          "Converts parameters and floating buffers; gradients are dropped.")
+          "to",
+          [](nb::handle self, const DTypeArg& dtype) {
+            nb::cast<Module&>(self).to(dtype_of(dtype));
+            return nb::borrow(self);
+          },
+          "dtype"_a,
+          "Converts parameters and floating buffers; gradients are dropped. Returns the module.")
       .def("freeze", &Module::freeze, "pattern"_a,
            "Parameters whose name matches are constants from now on. Returns the names.")
       .def("unfreeze", &Module::unfreeze, "pattern"_a = "*")
@@ -175,7 +224,11 @@ void bind_modules(nb::module_& m) {
       });
   nb::class_<Layer, Module>(m, "Layer", "A module that maps a Var to a Var.")
       .def(
-          "__call__", [](Layer& l, const Arg& x) { return l(x("x")); }, "x"_a);
+          "__call__",
+          [](Layer& l, const Arg& x) {
+            return convert_for(l, {{x, "x"}}), l(x("x"));
+          },
+          "x"_a);
   auto mark = [&]<class Mark>(Mark*, const char* name, const char* doc) {
     nb::class_<Mark>(m, name, doc)
         .def(

@@ -14,7 +14,7 @@ TYPES = {
     "const Tensor&": ("const Arg&", "{0}.constant(\"{0}\")"),
     "const Shape&": ("const DimsArg&", "{0}.dims()"),
     "const Dims&": ("const DimsArg&", "{0}.dims()"),
-    "const std::vector<Var>&": ("const std::vector<Arg>&", "vars_of({0})"),
+    "const std::vector<Var>&": ("const std::vector<Arg>&", "parts_of({0})"),
     "const std::vector<std::pair<Index, Index>>&": ("const std::vector<std::pair<Index, Index>>&", "{0}"),
     "const std::vector<Index>&": ("const std::vector<Index>&", "{0}"),
     "RandomKey": ("const Key&", "key_of({0})"),
@@ -28,16 +28,18 @@ TYPES = {
 }
 DEFAULTS = {"GeluForm::Erf": '"erf"', "const Dims& {}": "nb::tuple()", "RandomKey {}": "nb::make_tuple(0, 0)",
             "const AttentionMask& {}": None, "const Tensor& {}": None}
-OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "div": "truediv", "matmul": "matmul", "pow": "pow", "neg": "neg"}
+OPERATORS = {"abs": "abs", "add": "add", "sub": "sub", "mul": "mul", "div": "truediv", "matmul": "matmul", "pow": "pow", "neg": "neg"}
 MAY_BE_NONE = {"bias", "gamma", "beta", "memory"}
 BY_HAND = {"recomputed", "index"}
+NUMPY_NAMES = {"axes": "axis", "keepdim": "keepdims"}  # of reductions
+SHAPES = {"reshape", "permute", "broadcast_to"}  # as methods they also take v.reshape(2, 3)
 
 
 class Op:
     def __init__(self, name, parameters, doc):
         formula = "power" if name == "pow" and "double exponent" not in parameters else name
         self.name, self.doc = name, f'doc_of("{formula}", R"({doc})")'
-        self.taken, self.named, self.calls, self.vars = [], [], [], []
+        self.taken, self.named, self.calls, self.vars, self.words = [], [], [], [], False
         for part in re.split(r",\s*(?![^{<(]*[}>)])", " ".join(parameters.split())):
             declaration, _, default = (side.strip() for side in part.partition("="))
             kind, parameter = declaration.rsplit(" ", 1)
@@ -50,20 +52,31 @@ class Op:
             self.taken.append(f"{taken} {parameter}")
             if kind in ("const Operand&", "const Var&"):
                 self.vars.append(parameter)
+            if parameter != "axes" or default:
+                parameter = NUMPY_NAMES.get(parameter, parameter)
+            self.words = self.words or parameter in ("axis", "keepdims")
             if default:
                 default = DEFAULTS.get(default, DEFAULTS.get(f"{kind} {default}", default))
             if default is None or (taken == "const Arg&" and parameter in MAY_BE_NONE):
                 self.named.append(f'"{parameter}"_a.none() = nb::none()')
+            elif default == "nb::tuple()":  # None is all axes, as in NumPy
+                self.named.append(f'"{parameter}"_a.none() = nb::tuple()')
             else:
                 self.named.append(f'"{parameter}"_a' + (f" = {default}" if default else ""))
         required = [k for k, named in enumerate(self.named) if " = " not in named]
         for k in range(required[-1]):  # a default before an argument that has none is no default
             self.named[k] = self.named[k].split(" = ")[0]
 
+    def take_words(self):
+        """Words that NumPy's functions pass on, or torch's: refuse_words says what to type."""
+        self.taken.append("nb::kwargs words")
+        self.named.append('"words"_a')
+
     def function(self, taken):
         numbers = ", ".join(f'{{{x}, "{x}"}}' for x in self.vars)
         numbers = f"convert_numbers({{{numbers}}}); " if len(self.vars) > 1 else ""
-        return (f"[]({', '.join(taken)}) {{ const Where line = user_line(); {numbers}"
+        words = f'refuse_words("{self.name}", words); ' if taken[-1] == "nb::kwargs words" else ""
+        return (f"[]({', '.join(taken)}) {{ {words}const Where line = user_line(); {numbers}"
                 f"return result_of(glim::{self.name}({', '.join(self.calls)})); }}")
 
     def bindings(self):
@@ -72,6 +85,9 @@ class Op:
         variable = [t.startswith("const Arg&") for t in self.taken]
         if variable[0] and self.calls[0].startswith("Operand"):
             yield f"var.def(\"{self.name}\", {self.function(self.taken)}, {', '.join(self.named[1:] + [self.doc])});"
+            if self.name in SHAPES:
+                yield (f'var.def("{self.name}", [](const Arg& x, nb::args numbers) {{ const Where line = user_line(); '
+                       f'return glim::{self.name}(Operand(x("x"), line), nb::cast<DimsArg>(numbers).dims()); }});')
         operator = OPERATORS.get(self.name)
         if operator and variable[0]:
             yield f"var.def(\"__{operator}__\", {self.function(self.taken)}, nb::is_operator());"
@@ -97,11 +113,16 @@ def main():
     for name, equation in re.findall(r'^  F\((\w+), [xy], "y = ([^"]*)"', rows, re.M):
         for line in Op(name, "const Operand& x", equation).bindings():
             print(line)
-    for match in re.finditer(r"^(?:Var|Tensor|std::vector<Var>|OrderedVar|AttentionResult|MeasuredLoss) (\w+)\(([^;]*?)\);(.*)$",
-                             text, re.M):
+    found = list(re.finditer(r"^(?:Var|Tensor|std::vector<Var>|OrderedVar|AttentionResult|MeasuredLoss) (\w+)\(([^;]*?)\);(.*)$",
+                             text, re.M))
+    names = [match[1] for match in found]
+    for match in found:
         name, parameters, beside = match.groups()
         if name not in BY_HAND:
-            for line in Op(name, parameters, documentation(text, match.start(), beside.strip())).bindings():
+            op = Op(name, parameters, documentation(text, match.start(), beside.strip()))
+            if op.words and names.count(name) == 1:
+                op.take_words()
+            for line in op.bindings():
                 print(line)
 
 

@@ -51,7 +51,14 @@ struct OwnOp final : Op {
         if (all[k].is_none())
           throw ValueError(name(), "gradient returned None for input " + std::to_string(k) +
                                        ", which has a gradient; return zeros where it is 0");
-        grads[k] = var_of(all[k], "gradient " + std::to_string(k));
+        if (Tape::current() && all[k].type().is(numpy_class(NumpyClass::Array)))
+          throw nb::type_error((name() + ": gradient returned an array for input " +
+                                std::to_string(k) +
+                                ", through which create_graph loses the derivative: make it of ops "
+                                "of Glim, or glim.Var(array) if it is a constant")
+                                   .c_str());
+        grads[k] =
+            var_of(all[k], "gradient " + std::to_string(k), saved(static_cast<int>(k)).dtype());
       }
     return grads;
   }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -11,6 +12,8 @@
 #include "autograd/observe/tape_table.hpp"
 #include "autograd/observe/walk.hpp"
 #include "autograd/op_form.hpp"
+#include "autograd/scope.hpp"
+#include "tools/common/nearest.hpp"
 #include "tools/derive/derive.hpp"
 #include "tools/python/vars.hpp"
 #if GLIM_PAGES
@@ -84,7 +87,35 @@ class PyTape {
     seen_->hooks.emplace(id, std::make_unique<Hook>(on, at, std::move(f)));
     return seen_->next_hook++;
   }
-  void remove_hook(int id) { seen().hooks.erase(id); }
+  void remove_hook(int id) {
+    seen().hooks.erase(id);
+    std::erase_if(seen().awaited, [&](const Awaited& a) { return a.hook == id; });
+  }
+  // Patterns of watch and hook, until a node matches.
+  void await(std::string op, std::string pattern, int hook = -1) {
+    seen().awaited.push_back({std::move(op), std::move(pattern), hook});
+  }
+  // ValueError for a pattern that no node matches, with the nearest names.
+  void require_matches() const {
+    const Tape& on = tape();
+    for (const Awaited& a : seen().awaited) {
+      std::set<std::string> names;
+      bool found = false;
+      for (std::size_t k = 0; k < on.nodes().size() && !found; ++k) {
+        const std::string path = on.path(static_cast<int>(k));
+        found = glob_match(a.pattern, path);
+        names.insert(path.substr(path.rfind('.') + 1));
+      }
+      if (found) continue;
+      std::string bare = a.pattern.substr(a.pattern.rfind('.') + 1);
+      std::erase(bare, '*');
+      throw ValueError(a.op,
+                       "no node matches '" + a.pattern + "'" +
+                           nearest_names(bare, {names.begin(), names.end()}) +
+                           "; tape.table() shows all paths, and * stands for any part of one");
+    }
+    seen().awaited.clear();
+  }
   // f(tape) while backward runs: the tape may not end, Ctrl-C is an exception, other threads of Python run.
   template <class F>
   auto run(const F& f) {
@@ -100,12 +131,17 @@ class PyTape {
   }
 
  private:
+  struct Awaited {
+    std::string op, pattern;
+    int hook;
+  };
   // The observers of one tape.
   struct Seen {
     std::optional<OpTimes> times;
     std::optional<FiniteCheck> finite;
     std::optional<Watch> watch;
     std::map<int, std::unique_ptr<Hook>> hooks;
+    std::vector<Awaited> awaited;
     int next_hook = 0;
   };
   Seen& seen() const {
@@ -150,7 +186,7 @@ Hook::Function hook_of(nb::callable f) {
   return [f = kept(f)](const Var& g) {
     return call_back([&] {
       nb::object result = call_python([&] { return (*f)(g); });
-      return result.is_none() ? Var() : var_of(result, "the hook's result");
+      return result.is_none() ? Var() : var_of(result, "the hook's result", g.dtype());
     });
   };
 }
@@ -300,6 +336,7 @@ void bind_tape(nb::module_& m) {
             convert_numbers({{y, "y"}, {dy, "dy"}});
             const Tensor up = dy.constant("dy");
             const Var& of = y("y");
+            t.require_matches();
             t.run([&](Tape& tape) {
               const Backward options{.retain = retain, .create_graph = create_graph};
               up.defined() ? tape.backward(of, up, options) : tape.backward(of, options);
@@ -317,6 +354,7 @@ void bind_tape(nb::module_& m) {
             convert_numbers({{y, "y"}, {dy, "dy"}});
             const Var &of = y("y"), &up = dy("dy");
             const std::vector<Var> inputs = vars_of(xs);
+            t.require_matches();
             return t.run([&](Tape& tape) {
               return tape.grad(of, inputs, up, {.retain = retain, .create_graph = create_graph});
             });
@@ -326,10 +364,14 @@ void bind_tape(nb::module_& m) {
           "∂(Σ y·dy)/∂x for each x of a list, leaving leaves alone. With create_graph the results "
           "are on the tape, and differentiable in dy too.")
       .def(
-          "watch", [](PyTape& t, const std::string& pattern) { t.watch().add(pattern); },
+          "watch",
+          [](PyTape& t, const std::string& pattern) {
+            t.watch().add(pattern);
+            t.await("watch", pattern);
+          },
           "pattern"_a,
           "Keeps value and gradient of every node recorded from now on whose path matches (* and "
-          "?).")
+          "?). Backward raises a ValueError if none does.")
       .def(
           "watch", [](PyTape& t, const Arg& v) { t.watch().add(v("v")); }, "v"_a)
       .def_prop_ro(
@@ -351,7 +393,9 @@ void bind_tape(nb::module_& m) {
       .def(
           "hook",
           [](PyTape& t, const std::string& pattern, nb::callable f) {
-            return t.hook(pattern, hook_of(f));
+            const int id = t.hook(pattern, hook_of(f));
+            t.await("hook", pattern, id);
+            return id;
           },
           "pattern"_a, "f"_a,
           "Calls f with the complete gradient of every node whose path matches. f returns a "
@@ -365,6 +409,7 @@ void bind_tape(nb::module_& m) {
       .def(
           "walk",
           [](PyTape& t, const Arg& y, const Arg& dy, bool retain) {
+            t.require_matches();
             return new PyWalk(t, y("y"), dy.constant("dy"), retain);
           },
           "y"_a, "dy"_a.none() = nb::none(), nb::kw_only(), "retain"_a = false,

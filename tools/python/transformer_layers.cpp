@@ -85,6 +85,7 @@ void bind_transformer_layers(nb::module_& m) {
       [](EncoderInLayout& layer, const Arg& src, const Arg& keep, const Arg& key_keep,
          const Arg& bias, const Arg& key_bias, bool causal, nb::kwargs unknown) {
         refuse_unknown("TransformerEncoderLayer", unknown);
+        convert_for(layer, {{src, "src"}, {bias, "bias"}, {key_bias, "key_bias"}});
         const Var& x = src("src");
         return layer.as_given(
             layer(layer.batches_first(x),
@@ -108,6 +109,12 @@ void bind_transformer_layers(nb::module_& m) {
          const Arg& memory_keep, const Arg& memory_key_keep, const Arg& memory_bias,
          const Arg& memory_key_bias, bool memory_causal, nb::kwargs unknown) {
         refuse_unknown("TransformerDecoderLayer", unknown, ", with tgt_ or memory_ before it");
+        convert_for(layer, {{tgt, "tgt"},
+                            {memory, "memory"},
+                            {bias, "tgt_bias"},
+                            {key_bias, "tgt_key_bias"},
+                            {memory_bias, "memory_bias"},
+                            {memory_key_bias, "memory_key_bias"}});
         const Var& x = tgt("tgt");
         const AttentionRequest of_self{of_keys(key_keep.constant("tgt_key_keep")),
                                        keep.constant("tgt_keep"), of_keys(key_bias("tgt_key_bias")),

@@ -104,6 +104,11 @@ std::string shown(const Var& x) {
 Var leaf_of(const Arg& value, const std::string& name) {
   require_constant(value("value"), "value");
   const Tensor& x = value("value").value();
+  if (!is_floating(x.dtype()))
+    throw DTypeError("leaf",
+                     "a leaf of " + std::string(name_of(x.dtype())) +
+                         " gets no gradient: pass array.astype(\"float32\"), or \"float64\"",
+                     {{"value", x}});
   return Var::leaf(x.storage().read_only() ? x.clone() : x, name);
 }
 
@@ -199,7 +204,16 @@ void bind_vars(nb::module_& m) {
       .def_prop_ro("is_leaf", &Var::is_leaf)
       .def_prop_ro("name", &Var::name)
       .def_prop_rw(
-          "grad", [](const Var& x) { return array_or_none(x.is_leaf() ? x.grad() : Tensor()); },
+          "grad",
+          [](const Var& x) {
+            if (!x.is_leaf())
+              throw StateError(
+                  "grad",
+                  "is kept for leaves, such as glim.Var.leaf(array). Of a value on the "
+                  "way, tape.watch(v) before backward keeps it, and tape.grad_of(v) "
+                  "reads it");
+            return array_or_none(x.grad());
+          },
           [](const Var& x, const Arg& g) { x.set_grad(g.constant("grad")); },
           nb::for_setter(nb::arg("grad").none()),
           "The gradient of a leaf, a Tensor, or None. Set it to a copy of an array.")
@@ -231,7 +245,6 @@ void bind_vars(nb::module_& m) {
       .def("__sub__", minus, nb::is_operator())
       .def("__repr__", &shown);
   bind_comparisons(var);
-  var.attr("__array_ufunc__") = nb::none();  // array * var is var.__rmul__(array)
   m.def("sub", minus, "x"_a, "c"_a);
   m.def(
       "named", [](const Arg& x, const std::string& label) { return named(x("x"), label); }, "x"_a,
@@ -252,26 +265,29 @@ void bind_vars(nb::module_& m) {
       },
       "f"_a, "f(), of which nothing is kept: backward runs it again (Chen et al. 2016).");
 #include "tools/python/ops.inc"
+  var.def("transpose", [](nb::handle, nb::args) {
+    throw nb::type_error(
+        "transpose exchanges two axes: v.transpose(0, 1); v.permute(2, 0, 1) orders all of them");
+  });
 }
 
-DType dtype_named(const std::string& name) {
+DType dtype_of(const DTypeArg& dtype) {
   for (DType t : {DType::Float32, DType::Float64, DType::Int64, DType::Bool})
-    if (name == name_of(t)) return t;
-  throw DTypeError(
-      "tensor", "dtype is \"" + name + "\"; it is \"float32\", \"float64\", \"int64\" or \"bool\"");
+    if (dtype.name == name_of(t)) return t;
+  throw DTypeError("tensor", "dtype is \"" + dtype.name +
+                                 "\"; it is \"float32\", \"float64\", \"int64\" or \"bool\"");
 }
 
 void bind_random(nb::module_& m) {
   auto drawn = [](Tensor (*draw)(const Shape&, double, double, RandomKey, DType)) {
-    return
-        [draw](const DimsArg& s, double a, double b, std::optional<Key> key, const std::string& t) {
-          return draw(s.dims(), a, b, key ? key_of(*key) : generator().next(), dtype_named(t));
-        };
+    return [draw](const DimsArg& s, double a, double b, std::optional<Key> key, const DTypeArg& t) {
+      return draw(s.dims(), a, b, key ? key_of(*key) : generator().next(), dtype_of(t));
+    };
   };
   nb::class_<Tensor> tensor = nb::borrow<nb::class_<Tensor>>(m.attr("Tensor"));
   tensor.def(
-      "to", [](const Tensor& x, const std::string& dtype) { return x.to(dtype_named(dtype)); },
-      "dtype"_a, "Converted; itself when it has the dtype.");
+      "to", [](const Tensor& x, const DTypeArg& dtype) { return x.to(dtype_of(dtype)); }, "dtype"_a,
+      "Converted; itself when it has the dtype.");
   m.def("seed", &seed, "value"_a, "Sets the generator that initial values and dropout draw from.");
   m.def(
       "next_key",
@@ -280,29 +296,27 @@ void bind_random(nb::module_& m) {
         return Key(k.seed, k.stream);
       },
       "The next stream of the generator, a key for dropout, normal and uniform.");
+  m.def(
+      "_set_key", [](const Key& k) { generator().set_state(k.first, k.second); }, "key"_a);
   using Make = Tensor (*)(const Shape&, DType);
   for (auto [name, make] :
        {std::pair<const char*, Make>("empty", &empty), {"zeros", &zeros}, {"ones", &ones}})
     m.def(
         name,
-        [make = make](const DimsArg& s, const std::string& t) {
-          return make(s.dims(), dtype_named(t));
-        },
+        [make = make](const DimsArg& s, const DTypeArg& t) { return make(s.dims(), dtype_of(t)); },
         "shape"_a, "dtype"_a = "float32");
   m.def(
       "full",
-      [](const DimsArg& s, double v, const std::string& t) {
-        return full(s.dims(), v, dtype_named(t));
-      },
+      [](const DimsArg& s, double v, const DTypeArg& t) { return full(s.dims(), v, dtype_of(t)); },
       "shape"_a, "value"_a, "dtype"_a = "float32");
   m.def(
       "arange",
-      [](double a, double b, double step, const std::string& t) {
-        return arange(a, b, step, dtype_named(t));
+      [](double a, double b, double step, const DTypeArg& t) {
+        return arange(a, b, step, dtype_of(t));
       },
       "start"_a, "stop"_a, "step"_a = 1, "dtype"_a = "int64");
   m.def(
-      "eye", [](Index n, const std::string& t) { return eye(n, dtype_named(t)); }, "n"_a,
+      "eye", [](Index n, const DTypeArg& t) { return eye(n, dtype_of(t)); }, "n"_a,
       "dtype"_a = "float32");
   m.def("normal", drawn(&normal), "shape"_a, "mean"_a = 0, "deviation"_a = 1, "key"_a = nb::none(),
         "dtype"_a = "float32",

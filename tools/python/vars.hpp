@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,10 @@
 #include "tensor/interrupt.hpp"
 #include "tensor/parallel.hpp"
 #include "tools/python/arrays.hpp"
+
+namespace glim {
+class Module;
+}
 
 namespace glim::python {
 
@@ -38,7 +43,10 @@ class Arg {
   const Var& target(std::string_view name) const;
   bool given() const { return array_.is_valid() || var_->defined(); }
   bool number() const { return array_.is_valid() && is_number(array_); }
+  bool is_var() const { return !array_.is_valid() && var_ != &own_; }
   void convert_to(DType dtype) const;  // of a number
+  // Converts a number, an array or a Tensor to a floating dtype. A Var stays.
+  void convert_values(DType dtype, std::string_view name) const;
   Arg() = default;
   Arg(const Arg& o) { *this = o; }
   Arg& operator=(const Arg& o) {
@@ -65,18 +73,30 @@ struct MaskArg {
   AttentionMask value;
   const AttentionMask& mask() const { return value; }
 };
-// Numbers among the arguments of an op get the dtype of the others.
 struct NamedArg {
   const Arg& arg;
   const char* name;
 };
+// Numbers, arrays and Tensors among the arguments of an op get the dtype of the first floating Var. Without such a
+// Var, numbers get the dtype of the first array.
 void convert_numbers(std::initializer_list<NamedArg> args);
+// The dtype of the module's first parameter.
+std::optional<DType> dtype_of(const Module& module);
+// Numbers, arrays and Tensors get the dtype of the module.
+void convert_for(const Module& module, std::initializer_list<NamedArg> args);
+// A dtype by its name, or NumPy's: "float64", np.float64, float.
+struct DTypeArg {
+  std::string name;
+};
 using Key = std::pair<std::uint64_t, std::uint64_t>;  // a stream of random numbers: (seed, stream)
 inline RandomKey key_of(const Key& key) { return {key.first, key.second}; }
-DType dtype_named(const std::string& name);  // DTypeError for a name that is none
+// TypeError for a word that is none of the op's, naming the one to type; None is left out, as NumPy's functions pass it.
+void refuse_words(const std::string& op, nb::kwargs words);
 std::vector<Var> vars_of(const std::vector<Arg>& list);
-// The result of a Python function: a number is one element.
-Var var_of(nb::handle x, std::string_view name);
+DType dtype_of(const DTypeArg& dtype);                    // DTypeError for a name that is none
+std::vector<Var> parts_of(const std::vector<Arg>& list);  // of one dtype, as convert_numbers has it
+// The result of a Python function: a number is one element. With a dtype, values are converted to it.
+Var var_of(nb::handle x, std::string_view name, std::optional<DType> dtype = {});
 
 // The line of Python that is running, outside the package itself.
 Where user_line();
@@ -127,6 +147,14 @@ struct type_caster<glim::python::DimsArg> {
   NB_TYPE_CASTER(glim::python::DimsArg, const_name("int | Sequence[int]"))
   bool from_python(handle src, std::uint32_t flags, cleanup_list* cleanup) noexcept;
   static handle from_cpp(const glim::python::DimsArg&, rv_policy, cleanup_list*) noexcept {
+    return none().release();
+  }
+};
+template <>
+struct type_caster<glim::python::DTypeArg> {
+  NB_TYPE_CASTER(glim::python::DTypeArg, const_name("numpy.typing.DTypeLike"))
+  bool from_python(handle src, std::uint32_t, cleanup_list*) noexcept;
+  static handle from_cpp(const glim::python::DTypeArg&, rv_policy, cleanup_list*) noexcept {
     return none().release();
   }
 };

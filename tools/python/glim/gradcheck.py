@@ -15,10 +15,15 @@ class Report:
     within_atol  dict from inputs to how many of their derivatives are so small that 0 would be within atol, too
     """
 
-    def __init__(self, report, notes=()):
+    def __init__(self, report, notes=(), mistake=None):
         self._passed, self._json = report.passed, report.json
         self._text = "".join([report.text, *("\n  " + note for note in notes)])
         self._data = json.loads(report.json)
+        if mistake:
+            head, _, checks = self._text.partition("\n")
+            self._text = f"{head.split(': ')[0]}: FAILED: {mistake}\n{checks}"
+            self._data["mistake"] = mistake
+            self._json = json.dumps(self._data, ensure_ascii=False)
 
     def __bool__(self):
         return self._passed
@@ -75,8 +80,8 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
     With cache=True f returns (y, cache), and backward is called as backward(dy, cache).
 
     gradcheck(F, *inputs)
-        F: a torch.autograd.Function, a torch.nn.Module with its parameters, a function of torch, of JAX or of
-        HIPS/autograd. The gradient is the framework's (glim.adapters).
+        F: a glim.Op or torch.autograd.Function, a glim.Module or torch.nn.Module with its parameters, a function of
+        Vars, of torch, of JAX or of HIPS/autograd. The gradient is the framework's (glim.adapters).
 
     Inputs are float64 or float32 arrays of any shape and strides; arrays of integers and bools are passed on unchecked.
 
@@ -108,7 +113,28 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
         names, notes, parameters = None, (), 0
     else:
         f, backward, inputs, names, notes, parameters = adapt(f, *args)
-    value, gradient, interrupted, named = pair(f, backward, inputs, cache, names)
-    return Report(_glim.check_function(
-        value, gradient, interrupted, named, name=name, full=mode == "full", precise=precise, atol=atol or 0, rtol=rtol or 0,
-        seed=seed, fixed_shapes=len(named) - parameters, refuses_misfits=of_arrays), notes)
+
+    def checked(backward, full):
+        value, gradient, interrupted, named = pair(f, backward, inputs, cache, names)
+        return _glim.check_function(
+            value, gradient, interrupted, named, name=name, full=full, precise=precise, atol=atol or 0, rtol=rtol or 0,
+            seed=seed, fixed_shapes=len(named) - parameters, refuses_misfits=of_arrays)
+
+    def mistake():
+        """That backward(x, dy) is right where backward(dy, x) is not."""
+        try:
+            if of_arrays and checked(lambda dy, *x: backward(*x, dy), False).passed:
+                kept = "cache" if cache else ", ".join(f"x{k}" for k in range(len(inputs)))
+                return (f"the arguments are swapped: it is called as backward(dy, {kept}), and is right as "
+                        f"backward({kept}, dy)")
+        except Exception:
+            pass
+        return None
+
+    try:
+        report = checked(backward, mode == "full")
+    except Exception as error:
+        if found := mistake():
+            raise TypeError(f"gradcheck of {name}: {found}") from error
+        raise
+    return Report(report, notes, None if report.passed else mistake())

@@ -39,8 +39,11 @@ class Sequential(_glim.Module):
 
     def __init__(self, *layers):
         super().__init__()
-        self._layers = list(layers)
+        self.__dict__["_layers"] = list(layers)  # no member: the names below are
         for k, layer in enumerate(layers):
+            if not callable(layer):
+                raise TypeError(f"Sequential: argument {k} is a {type(layer).__name__}, expected a layer; of a list, "
+                                "Sequential(*layers)")
             setattr(self, str(k), layer)
 
     def forward(self, x):

@@ -1,7 +1,7 @@
 """Functions of other frameworks as a function and a backward in NumPy.
 
 `adapt(function, *args)` finds the framework that the function or an argument belongs to, and only then imports it.
-One file a framework: torch_functions.py, jax_functions.py, autograd_functions.py.
+One file a framework: glim_functions.py, torch_functions.py, jax_functions.py, autograd_functions.py.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 # Where a type or a function comes from, and the file that adapts it.
 _FRAMEWORKS = {
+    "glim": "glim_functions",
     "torch": "torch_functions",
     "jax": "jax_functions",
     "jaxlib": "jax_functions",
@@ -38,7 +39,7 @@ def adapt(function: Any, *args: Any) -> Adapted:
     """The function as NumPy arrays see it.
 
     Floating tensors among `args`, also within lists, tuples and dicts, become the inputs, and so do the parameters of a
-    torch.nn.Module. All other arguments stay as they are. Tensors and parameters are checked in float64. NumPy arrays
+    module. All other arguments stay as they are. Tensors and parameters are checked in float64. NumPy arrays
     of float32 alone ask for float32.
 
     Raises TypeError if the function belongs to no framework, or if an argument is not in the memory of the CPU.
@@ -47,7 +48,7 @@ def adapt(function: Any, *args: Any) -> Adapted:
     if name is None:
         raise TypeError(
             "gradcheck: the second argument is the backward, a function: gradcheck(f, backward, *inputs). It is left out "
-            f"for a function of torch, JAX or autograd alone, and {name_of(function)} is none of these"
+            f"for a function of Glim, torch, JAX or autograd alone, and {name_of(function)} is none of these"
         )
     return importlib.import_module("." + name, __name__).adapt(function, args)
 
