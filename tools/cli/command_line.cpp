@@ -1,6 +1,7 @@
 #include "tools/cli/command_line.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 
 #include "tensor/error.hpp"
@@ -204,6 +205,15 @@ void run_command(Command& command) {
     if (o->given) throw FileError(o->origin, o->name + ": " + e.problem());
     std::string origin = o->origin.empty() ? "default" : o->origin;
     throw ValueError(e.op(), e.problem() + " (" + value + " is the " + origin + ")");
+  } catch (const FileError& e) {
+    const Option* model = command.find("model");
+    if (!model || model->given || e.op() != model->shown_default() ||
+        std::filesystem::exists(e.op()))
+      throw;
+    throw ValueError("--model",
+                     "the folder '" + e.op() + "' does not exist: `glim train` makes a " +
+                         "model there in a few minutes, --model names another" +
+                         (command.find("fresh") ? ", --fresh takes an untrained one" : ""));
   }
 }
 

@@ -38,16 +38,19 @@ std::size_t edit_distance(std::string_view first, std::string_view second) {
 
 std::string nearest_names(std::string_view name, const std::vector<std::string>& known) {
   struct Candidate {
-    bool begins;
+    int like;  // 0: begins with it, 1: contains it
     std::size_t distance;
     const std::string* name;
   };
   std::vector<Candidate> list;
   const std::string wanted = lower(name);
   for (const std::string& k : known)
-    list.push_back({!wanted.empty() && lower(k).starts_with(wanted), edit_distance(name, k), &k});
+    list.push_back({wanted.empty() || lower(k).find(wanted) == std::string::npos ? 2
+                    : lower(k).starts_with(wanted)                               ? 0
+                                                                                 : 1,
+                    edit_distance(name, k), &k});
   auto better = [](const Candidate& a, const Candidate& b) {
-    if (a.begins != b.begins) return a.begins;
+    if (a.like != b.like) return a.like < b.like;
     if (a.distance != b.distance) return a.distance < b.distance;
     return *a.name < *b.name;
   };

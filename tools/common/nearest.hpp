@@ -12,7 +12,7 @@ namespace glim {
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 // " (nearest: encoder.layers.0, encoder.layers.1)": the known names most like `name`, at most three,
-// those that begin with it first; nothing when there is none at all.
+// those that begin with it first, then those that contain it; nothing when there is none at all.
 std::string nearest_names(std::string_view name, const std::vector<std::string>& known);
 
 // The known name that was probably meant: with at most a third of its letters wrong, begun or contained, with

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::size_t kMostColumns = 72;  // of the left column of a terminal
 constexpr std::size_t kMostNote = 120;    // of a note there
-constexpr std::size_t kMostMath = 110;    // of an equation in LaTeX
+constexpr std::size_t kMostMath = 100;    // of an equation in LaTeX
+constexpr std::size_t kMostSlide = 60;    // of one on a slide
 constexpr std::string_view kHat = "\u0302";
 
 // In columns: of code points, but for the hat of x̂.
@@ -64,20 +65,32 @@ class Equation {
   Equation(const Sheet& sheet, Format format) : sheet_(sheet), format_(format) {}
 
   std::string of(std::string_view equation) {
+    return fill_in(spelling("equation", format_), pieces(equation));
+  }
+  std::string within_text(std::string_view text, bool shape) {
+    return fill_in(spelling("shape", format_), pieces(text, shape));
+  }
+
+ private:
+  // `depth`: how many brackets of sizes are open, in which S and V are no matrices.
+  std::string pieces(std::string_view equation, int depth = 0) {
     done_.clear(), last_.clear();
+    depth_ = depth;
+    bool sizes = depth > 0;
     for (rest_ = equation; !rest_.empty();) {
       const auto c = static_cast<unsigned char>(rest_[0]);
+      if (rest_.starts_with(" as (")) sizes = true;
+      if (c == '[' || (c == '(' && sizes)) ++depth_;
+      if (c == ']' || (c == ')' && depth_ > 0)) sizes = --depth_ > 0;
       if (std::isalpha(c))
         word(cut([](char x) {
-          return std::isalnum(static_cast<unsigned char>(x)) || x == '_' || x == '.';
+          return std::isalnum(static_cast<unsigned char>(x)) || x == '_' || x == '.' || x == '\'';
         }));
       else if (std::isdigit(c))
-        put("number",
-            cut([last = ' '](char x) mutable {  // 1e-05 is one
-              const bool exponent = std::exchange(last, x) == 'e';
-              return std::isalnum(static_cast<unsigned char>(x)) || x == '.' ||
-                     (x == '-' && exponent);
-            }));
+        number(cut([last = ' '](char x) mutable {  // 1e-05 is one
+          const bool exponent = std::exchange(last, x) == 'e';
+          return std::isalnum(static_cast<unsigned char>(x)) || x == '.' || (x == '-' && exponent);
+        }));
       else if (c == '_' && rest_.size() > 1)
         attach("sub", cut([](char x) {
                         return std::isalnum(static_cast<unsigned char>(x)) || x == '-' ||
@@ -88,10 +101,8 @@ class Equation {
       else
         sign(cut([plus = c == '+'](char x) { return (x & 0xC0) == 0x80 || (plus && x == '='); }));
     }
-    return fill_in(spelling("equation", format_), done_ + last_);
+    return done_ + last_;
   }
-
- private:
   // The first character, and those after it that belong to it.
   template <class Belongs>
   std::string_view cut(Belongs belongs) {
@@ -108,16 +119,25 @@ class Equation {
   void attach(const char* kind, std::string_view text) {  // to the piece before
     last_ = fill_in(spelling(kind, format_), last_, text);
   }
+  void number(std::string_view text) {  // or "3D"
+    put(sheet_.extents.contains(std::string(text.substr(text.size() - 1))) ? "extent" : "number",
+        text);
+  }
   void word(std::string_view text) {
     auto known = [&](std::string_view name) { return sheet_.names.contains(std::string(name)); };
-    const bool gradient = text.size() > 1 && text[0] == 'd' && known(text.substr(1));
-    const char* kind = text.size() == 1         ? "letter"
-                       : gradient               ? "gradient"
-                       : known(text)            ? "name"
-                       : rest_.starts_with('(') ? "function"
-                                                : "prose";
+    const bool gradient = text.size() > 1 && text[0] == 'd' &&
+                          (known(text.substr(1)) || text.size() == 2) && !known(text),
+               extent = sheet_.extents.contains(std::string(text)) &&
+                        (depth_ > 0 || text.size() > 1 || !known(text));
+    if (gradient) text.remove_prefix(1);
+    const char* kind = extent                    ? "extent"
+                       : text.size() == 1        ? "letter"
+                       : gradient || known(text) ? "name"
+                       : rest_.starts_with('(')  ? "function"
+                                                 : "prose";
     if (rest_.starts_with(kHat)) kind = "hat", rest_.remove_prefix(kHat.size());
-    put(kind, escaped(gradient ? text.substr(1) : text, format_ == kMarkdown ? kLatex : format_));
+    put(kind, escaped(text, format_ == kMarkdown ? kLatex : format_));
+    if (gradient) last_ = fill_in(spelling("gradient", format_), last_);
   }
   void sign(std::string_view text) {
     const std::string_view spelled = spelling(text, format_);
@@ -130,6 +150,7 @@ class Equation {
   const Sheet& sheet_;
   Format format_;
   std::string_view rest_;
+  int depth_ = 0;
   std::string done_, last_;
 };
 
@@ -139,6 +160,8 @@ std::string text_of(const Sheet& sheet) {
   std::string out = visible(sheet.title) + "\n";
   for (const std::string& note : sheet.notes)
     for (const std::string& line : wrapped(note, kMostNote)) out += line + "\n";
+  if (!sheet.signs.empty()) out += "\n";
+  for (const Sign& s : sheet.signs) out += padded(s.sign, 22) + s.means + "\n";
   std::size_t width = 30;
   for (const Section& s : sheet.sections)
     for (const Row& r : s.rows)
@@ -163,12 +186,12 @@ std::string text_of(const Sheet& sheet) {
   return out;
 }
 
-std::string document_of(const Sheet& sheet, Format format) {
+std::string document_of(const Sheet& sheet, Format format, bool bare) {
   Equation equation(sheet, format);
   auto written = [&](const std::string& text) {
     if (format != kLatex) return equation.of(text);
     std::string aligned;  // at the first sign of equality
-    for (const std::string& line : wrapped(text, kMostMath))
+    for (const std::string& line : wrapped(text, bare ? kMostSlide : kMostMath))
       aligned += (aligned.empty() ? "" : "\\\\\n&") + equation.of(line);
     return aligned.insert(std::min(aligned.find('='), aligned.find("\\mathrel")), "&");
   };
@@ -176,22 +199,30 @@ std::string document_of(const Sheet& sheet, Format format) {
     return fill_in(spelling(key, format), values...);
   };
   const std::string title = escaped(sheet.title, format);
-  std::string out = format == kMarkdown
-                        ? part("title", title)
-                        : fill_in(text_part(format == kHtml ? "html" : "latex"), title, title);
-  for (const std::string& note : sheet.notes) out += part("note", escaped(note, format));
+  std::string out;
+  if (!bare) {
+    out = format == kMarkdown
+              ? part("title", title)
+              : fill_in(text_part(format == kHtml ? "html" : "latex"), title, title);
+    for (const std::string& note : sheet.notes) out += part("note", escaped(note, format));
+    if (!sheet.signs.empty()) out += part("signs", "");
+    for (const Sign& s : sheet.signs)
+      out += part("sign", equation.within_text(s.sign, s.extent), escaped(s.means, format));
+    if (!sheet.signs.empty()) out += part("endsigns", "");
+  }
   for (const Section& s : sheet.sections) {
-    out += part("section", escaped(s.heading, format));
+    out += bare ? "% " + s.heading + "\n" : part("section", escaped(s.heading, format));
+    out += part("open", "");
     for (const Row& r : s.rows) {
-      out += part(&r == &s.rows[0] ? "first" : "row", written(r.forward), r.shape,
-                  escaped(r.where, format));
+      out += part(&r == &s.rows[0] ? "first" : "row", written(r.forward),
+                  equation.within_text(r.shape, true), escaped(r.where, format));
       for (const std::string& b : r.backward)
         out += part(&b == &r.backward[0] ? "backward" : "next", written(b));
       out += part("end", "");
     }
     out += part("close", "");
   }
-  return out + part("finish", "");
+  return bare ? out : out + part("finish", "");
 }
 
 }  // namespace glim::derive

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -10,13 +9,22 @@
 
 namespace glim::derive {
 
+struct Extent {
+  std::string letter, means;
+  Index size;
+};
+
 struct Letters {
   std::map<Index, std::string> of;  // a size's letter
-  std::set<Index> shared;           // sizes of two kinds of extent, which have no letter
-  std::vector<std::string> notes;   // on extents that are equal
+  std::vector<Extent> extents;      // what the letters stand for in the user's model
+  std::vector<Shape> shapes;        // by value, of a pass whose sizes the letters are; or none
   std::string size(Index n) const {
     const auto found = of.find(n);
     return found == of.end() ? std::to_string(n) : found->second;
+  }
+  std::string shape(int value, const Shape& own, bool batch) const {
+    const auto v = static_cast<std::size_t>(value);
+    return shape(v < shapes.size() ? shapes[v] : own, batch);
   }
   // A batch's first axis is 1 here.
   std::string shape(const Shape& s, bool batch) const {

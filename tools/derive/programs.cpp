@@ -104,7 +104,7 @@ class Program : public Expressions {
           (cpp_ && !(part_->loop() && listing_.stored(v)) ? "const Tensor " : "") + ref(v) + " = ";
     else if (cpp_ && column_ < 90)
       left = "const Tensor " + left;
-    put(left + expression(v).text, letters_.shape(at(v).shape(), at(v).batch));
+    put(left + expression(v).text, letters_.shape(v, at(v).shape(), at(v).batch));
   }
 
   // The names that each layer of this part's stack keeps for other parts, joined by commas.

@@ -1,6 +1,7 @@
 #include "tools/derive/sheet.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "tensor/error.hpp"
 #include "tools/common/nearest.hpp"
@@ -8,6 +9,14 @@
 
 namespace glim::derive {
 namespace {
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kAttention{
+    {{"query", "Q"},
+     {"key", "K"},
+     {"value", "V"},
+     {"scores", "S"},
+     {"probs", "A"},
+     {"context", "O"}}};
 
 class Equations final : public Expressions {
  public:
@@ -57,9 +66,19 @@ class Equations final : public Expressions {
         name.insert(x.backward ? 1 : 0, fill_in("{}.{}.", of->stack, number));
     }
     name = short_of(name, x.backward ? 1 : 0);
+    if (const std::string_view letter = of ? letter_of(name.substr(x.backward ? 1 : 0)) : "";
+        !letter.empty())
+      name = (x.backward ? "d" : "") + std::string(letter);
     sheet_.names.insert(name);
     read.emplace(name, v);
     return name;
+  }
+  // The paper's letter of a value of an attention.
+  std::string_view letter_of(const std::string& name) const {
+    if (letters_.extents.empty()) return "";
+    for (const auto& [word, letter] : kAttention)
+      if (name == word) return letter;
+    return "";
   }
   // Without the layer's path and the module's, unless it is then another value's name.
   std::string short_of(std::string name, std::size_t start) const {
@@ -260,14 +279,87 @@ std::string section_of(const Part& part, const std::string& path, const std::str
   return heading;
 }
 
+// A sign, what it means, and how a line has it.
+constexpr std::array<std::array<std::string_view, 3>, 15> kSigns{{
+    {"dx", "∂L/∂x, the gradient of the loss, of x's shape", ""},
+    {"a b", "the product of matrices", ""},
+    {"xᵀ", "the last two axes swapped", "ᵀ"},
+    {"x ⊙ y", "the product of elements", "⊙"},
+    {"Σ_-1(x)", "the sum along the last axis (Σ_0: axis 0), which stays with extent 1", "Σ_"},
+    {"Σ_rows(x)", "the sum along all axes but the last", "Σ_rows"},
+    {"Σ(x)", "the sum of all elements", "Σ("},
+    {"d(a b)", "the gradient of a b, which has no line", "= d("},
+    {"x as (T, D)", "the same elements in another shape", " as ("},
+    {"x at [0:D] of zeros", "zeros, but for x at these indices", " of zeros"},
+    {"dx += y (1 of 2)", "the first of two parts of a gradient, where x is read twice", "+="},
+    {"Q, K, V", "queries, keys and values: query, key and value of the module", "Q"},
+    {"S", "scores", "dS"},
+    {"A", "attention, the softmax of S: probs", "dA"},
+    {"O", "outputs of the heads, A V: context", "dO"},
+}};
+
+// The table of a sheet's signs: those that its lines have.
+void add_signs(Sheet& sheet, const Letters& letters) {
+  std::string lines, shapes;
+  for (const Section& s : sheet.sections)
+    for (const Row& r : s.rows) {
+      lines += r.forward + "\n";
+      shapes += r.shape + "\n";
+      for (const std::string& b : r.backward) lines += b + "\n";
+    }
+  auto has = [](const std::string& text, std::string_view word) {  // between other characters
+    auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '\''; };
+    for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; ++at) {
+      const std::size_t end = at + word.size();
+      if (at > 0 && letter(text[at - 1])) continue;
+      if (!letter(text[end]) && text[end] != '_' && text[end] != '.') return true;
+    }
+    return false;
+  };
+  for (const auto& [sign, means, in] : kSigns) {
+    const bool word =
+        !in.empty() && std::isalpha(static_cast<unsigned char>(in.back())) && in.size() < 3;
+    if (word ? has(lines, in) : lines.find(in) != std::string::npos)
+      sheet.signs.push_back({std::string(sign), std::string(means)});
+  }
+  if (shapes.find("(B") != std::string::npos)
+    sheet.signs.push_back({"(B, …)", "a shape: B is sentences of a batch, here 1, and", true});
+  for (const Extent& e : letters.extents) {
+    sheet.extents.insert({e.letter, "B"});
+    if (has(shapes, e.letter) || (e.letter.size() > 1 && has(lines, e.letter)))
+      sheet.signs.push_back({e.letter, fill_in("{}, here {}", e.means, e.size), true});
+  }
+}
+
 }  // namespace
 
-Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string& module,
+std::string module_named(const Trace& trace, const std::string& name) {
+  std::set<std::string> modules;
+  for (const Value& x : trace.values)
+    if (!x.backward && x.op != "leaf" && x.op != "constant")
+      for (std::size_t dot = x.path.find('.'); dot != std::string::npos;
+           dot = x.path.find('.', dot + 1))
+        modules.insert(x.path.substr(0, dot));
+  if (name.empty() || modules.contains(name)) return name;
+  std::vector<std::string> ends;
+  for (const std::string& m : modules)
+    if (m.ends_with("." + name)) ends.push_back(m);
+  if (ends.size() == 1) return ends[0];
+  if (ends.empty())
+    throw ValueError("--module", fill_in("the model has no module '{}'{}", name,
+                                         nearest_names(name, {modules.begin(), modules.end()})));
+  std::string all;
+  for (const std::string& m : ends) all += (all.empty() ? "" : ", ") + m;
+  throw ValueError("--module", fill_in("'{}' is the end of several: {}", name, all));
+}
+
+Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string& asked,
                bool equations) {
   const Trace& trace = listing.trace();
+  const std::string module = module_named(trace, asked);
   Sheet sheet;
   Equations write(listing, letters, sheet);
-  std::set<std::string> modules, loops;
+  std::set<std::string> loops;
   std::set<std::pair<int, std::size_t>> shown;    // part and line
   std::vector<std::pair<int, std::string>> sent;  // values, and the names of their gradients
   // Backward lines by the forward line that they come from: part and line.
@@ -291,9 +383,6 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
       std::vector<int> nodes;
       for (const auto& layer : part.values) {
         const std::string& path = trace[layer[l]].path;
-        for (std::size_t dot = path.find('.'); dot != std::string::npos;
-             dot = path.find('.', dot + 1))
-          modules.insert(path.substr(0, dot));
         if (!module.empty() && !path.starts_with(module + ".")) continue;
         if (!wanted) wanted = &path;
         nodes.push_back(trace[layer[l]].node);
@@ -375,9 +464,7 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
   if (!given.empty()) sheet.notes.push_back("Given, without a gradient: " + given + ".");
   if (!elsewhere.empty())
     sheet.notes.push_back("From lines that are elsewhere: " + elsewhere + ".");
-  if (sheet.sections.empty())
-    throw ValueError("--module", fill_in("the model has no module '{}'{}", module,
-                                         nearest_names(module, {modules.begin(), modules.end()})));
+  if (!letters.extents.empty()) add_signs(sheet, letters);
   return sheet;
 }
 

@@ -20,16 +20,23 @@ struct Section {
   std::string heading;  // "decoder.layers.0 … 1.multihead_attn"
   std::vector<Row> rows;
 };
+struct Sign {
+  std::string sign, means;
+  bool extent = false;  // of a shape
+};
 struct Sheet {
   std::string title;
   std::vector<std::string> notes;
+  std::vector<Sign> signs;  // that the lines have
   std::vector<Section> sections;
-  int marked = -1;              // the node whose line text_of marks with =>
-  std::set<std::string> names;  // of values; other words are prose
+  int marked = -1;                // the node whose line text_of marks with =>
+  std::set<std::string> names;    // of values; other words are prose
+  std::set<std::string> extents;  // letters of sizes
 };
 
 // The lines of the module, or of all (""). By the ops' equations, or (a listing without each_op) as backward recorded
-// them. ValueError with the nearest names for an unknown module.
+// them. With letters the values of an attention have the paper's, Q K V S A O, and the sheet a table of its signs.
+// `module` may be the end of one name. ValueError with the nearest names for an unknown module.
 Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string& module,
                bool equations);
 
@@ -37,6 +44,10 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
 void add_notes_on_hooks(Sheet& sheet, const Pass& pass, bool equations);
 
 std::string text_of(const Sheet& sheet);
-std::string document_of(const Sheet& sheet, Format format);
+// `bare`: the equations alone, for a slide.
+std::string document_of(const Sheet& sheet, Format format, bool bare = false);
+
+// The module of this name, or of the one name that ends with it. ValueError as of sheet_of.
+std::string module_named(const Trace& trace, const std::string& name);
 
 }  // namespace glim::derive

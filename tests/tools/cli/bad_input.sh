@@ -36,6 +36,11 @@ refuse "no number" 'layers' limited train --layers many
 refuse "a flag with a value that is none" '=true or =false' limited train --bias=maybe
 refuse "the empty name of a folder" '--out: the name is empty' limited evaluate --out ''
 refuse "the empty name of a model" '--model: the name is empty' limited translate --model ''
+for verb in step inspect; do
+  refuse "$verb without a model" "^glim: error: --model: the folder 'model' does not exist: .glim train. makes .*, --fresh" limited $verb
+done
+refuse "translate without a model" "^glim: error: --model: the folder 'model' does not exist: .glim train. makes .* names another$" limited translate
+refuse "a model's folder that is not there" '^glim: error: nowhere: no such file or folder$' limited step --model nowhere
 refuse "an empty number" "layers: '' is not a whole number" limited train --layers ''
 refuse "a number too large" 'layers: .* beyond' limited train --layers 99999999999999999999
 refuse "enough of what is never tried" 'enough.*try-every' limited train --task copy --enough 0.5 --out fresh

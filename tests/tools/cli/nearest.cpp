@@ -21,6 +21,8 @@ TEST_CASE("the nearest names come first, those that begin with it before others"
   CHECK(nearest_names("warmup", known) == " (nearest: warm-up, rollout, scaling)");
   CHECK(nearest_names("r", known).starts_with(" (nearest: rollout, rank-collapse"));
   CHECK(nearest_names("x", {}).empty());
+  const std::vector<std::string> modules{"norm", "encoder.layers.0.self_attn", "attns"};
+  CHECK(nearest_names("attn", modules) == " (nearest: attns, encoder.layers.0.self_attn, norm)");
 }
 
 TEST_CASE("one is singular") {

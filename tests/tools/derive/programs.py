@@ -56,6 +56,18 @@ changed = changed_in_cpp + [
 ]
 
 
+small = {"transformer": "--d-model 40 --heads 2 --d-ff 48", "rnn": "--d-model 40", "conv": "--d-model 40", "cnn": ""}
+parts = [  # a module alone
+    "transformer --module encoder.layers.0.self_attn", "transformer --module layers.1.multihead_attn --d-model 64 --d-ff 64 --heads 8",
+    "transformer --module encoder", "gpt --module layers.0.norm1", "vit --module encoder.layers.1", "rnn --module attention",
+]
+
+
+def sized(options):  # the options of a model that differences are quick for
+    kind = options.split()[0]
+    return options.split() + ([] if "--d-model" in options else small.get(kind, small["transformer"]).split())
+
+
 def run(program, *data):  # its variables, and how far each gradient is from Glim's
     sys.argv = ["backward.py", *map(str, data)]
     names, out = {"__file__": "backward.py"}, io.StringIO()
@@ -120,7 +132,7 @@ int main() {
 def in_cpp(cases, folder):  # those that a program does not compute to the bit, or what the compiler or the sanitizers say
     includes, namespaces, calls = set(), "", ""
     for k, options in enumerate(cases):
-        done = subprocess.run([glim, "derive", "--kind", *options.split(), "--format", "cpp", "--out", folder / str(k)],
+        done = subprocess.run([glim, "derive", "--kind", *sized(options), "--format", "cpp", "--out", folder / str(k)],
                               capture_output=True, text=True)
         if done.returncode:
             return done.stderr
@@ -138,10 +150,10 @@ def in_cpp(cases, folder):  # those that a program does not compute to the bit, 
 
 
 failed = 0
-for options in [m for m in models + changed if pattern in m]:
+for options in [m for m in models + changed + parts if pattern in m]:
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        done = subprocess.run([glim, "derive", "--kind", *options.split(), "--format", "numpy", "--out", folder / "d"],
+        done = subprocess.run([glim, "derive", "--kind", *sized(options), "--format", "numpy", "--out", folder / "d"],
                               capture_output=True, text=True)
         if done.returncode:
             print(f"{options}: {done.stderr.strip()}")
@@ -170,7 +182,7 @@ for options in [m for m in models + changed if pattern in m]:
                 found = wrong != program and max(run(wrong, data)[1]) > 1e-12
                 failed += not found
                 print(f"  mistake {k + 1}: {'found' if found else 'NOT FOUND'}")
-cases = [m for m in changed_in_cpp if pattern in m]
+cases = [m for m in changed_in_cpp + parts if pattern in m]
 if cases:
     with tempfile.TemporaryDirectory() as folder:
         problem = in_cpp(cases, pathlib.Path(folder))

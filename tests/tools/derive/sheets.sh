@@ -18,12 +18,34 @@ for kind in transformer "transformer --copy" rnn conv non-autoregressive gpt ber
     says "$kind, $level" "loss = " "$glim" derive --kind $kind --level $level
   done
 done
+"$glim" train --task copy --layers 1 --d-model 16 --heads 4 --d-ff 16 --max-steps 2 --progress none --out copy >log 2>&1
 layer=("$glim" derive --module encoder.layers.1.self_attn)
 says "a layer that is equal to another" "encoder.layers.1.self_attn" "${layer[@]}"
 says "a value that is read three times" "(3 of 3)" "${layer[@]}"
-says "sizes that are equal" "D = F = 48 here: written as a number" "${layer[@]}" --d-model 48 --d-ff 48
+for sizes in "--d-model 48 --d-ff 48" "--d-model 64 --heads 8" "--d-model 16 --heads 16" "--heads 1"; do
+  # shellcheck disable=SC2086
+  says "letters of sizes that are equal: $sizes" "    (B, H, S, Dh)  multihead.cpp" "${layer[@]}" $sizes
+done
+says "the size of a letter" "Dh                    width of a head, D / H, here 8" "${layer[@]}" --d-model 64 --heads 8
+says "a trained model's letters" "    (B, H, T, S)  multihead.cpp" "$glim" derive --model copy --sentence "1 2 3" --module decoder.layers.0.multihead_attn
+says "the paper's letters" "A = softmax(S where keep)" "${layer[@]}"
+says "the paper's letters of gradients" "dS = A ⊙ (dA - Σ_-1(dA ⊙ A))" "${layer[@]}"
+says "a table of signs" "x ⊙ y                 the product of elements" "${layer[@]}"
+says "the end of a module's name" "decoder.layers.0.multihead_attn  " "$glim" derive --module layers.0.multihead_attn
+says "Glim's sizes of a fresh model" "here 128" "${layer[@]}"
+lacks() {  # NAME PATTERN COMMAND...: no line of the output has it
+  local name=$1 pattern=$2
+  shift 2
+  "$@" >out 2>err
+  report "$name" "$([ -s out ] || head -3 err; grep -E -- "$pattern" out | head -3)"
+}
 says "a pass that was changed" "This pass was changed: glim derive" "${layer[@]}" --scale 0.5
-says "Markdown" '$\mathit{probs}\;=\;\mathrm{softmax}' "${layer[@]}" --format markdown
+says "Markdown" '$A\;=\;\mathrm{softmax}' "${layer[@]}" --format markdown
+says "the gradient with regard to the scores" '\frac{\partial L}{\partial S}' "${layer[@]}" --format markdown
+says "a name of the program" '\mathtt{in\_proj\_weight}' "${layer[@]}" --format markdown
+says "an extent" '(\mathrm{B},\;\mathrm{H},\;\mathrm{S},\;\mathrm{Dh})' "${layer[@]}" --format markdown
+says "equations for a slide" '\begin{align*}' "${layer[@]}" --format align
+lacks "equations for a slide" 'document|tabular|subsection' "${layer[@]}" --format align
 says "HTML" '<mi>softmax</mi>' "${layer[@]}" --format html
 python3 - out <<'PY' >problem 2>&1
 import html.parser, sys
@@ -43,19 +65,11 @@ for level in rules primitives; do
   pdflatex -interaction=nonstopmode -halt-on-error sheet.tex >log 2>&1
   report "LaTeX, $level" "$(grep -E '^!|Overfull .hbox .[0-9]{3}' log)"
 done
-
-# lacks NAME PATTERN COMMAND...: no line of the output has it
-lacks() {
-  local name=$1 pattern=$2
-  shift 2
-  "$@" >out 2>err
-  report "$name" "$([ -s out ] || head -3 err; grep -E -- "$pattern" out | head -3)"
-}
 for level in rules primitives; do
   for kind in transformer classifier vit rnn; do
     lacks "each sum of a $kind has its axes, $level" 'Σ[^_]' \
-      sh -c "'$glim' derive --kind $kind --level $level | grep -v 'Σ(where'"
-    lacks "a product of elements has its sign, $level $kind" 'd[a-z_.]*probs [a-z]*probs|dnormalized normalized|dmul[_0-9]* normalized' \
+      sh -c "'$glim' derive --kind $kind --level $level | grep -v 'Σ(where\|^Σ(x) '"
+    lacks "a product of elements has its sign, $level $kind" 'dA A|dnormalized normalized|dmul[_0-9]* normalized' \
       "$glim" derive --kind $kind --level $level
   done
   lacks "the names of one layer, $level" 'layers[0-9]' "$glim" derive --layers 1 --level $level
@@ -63,7 +77,7 @@ for level in rules primitives; do
   says "a mask, $level" "Given, without a gradient: keep (B, 1, 1, S)" "${layer[@]}" --level $level
 done
 nineteen=(--task copy --sentence "1 2 3 4 5 1 2 3 4 5 1 2 3 4 5 1 2 3 4")  # and the end: as long as a head is wide
-says "two extents of the same size" "scores = 1/√Dh " "${layer[@]}" "${nineteen[@]}"
+says "two extents of the same size" "S = 1/√Dh " "${layer[@]}" "${nineteen[@]}"
 lacks "two extents of the same size" 'Dh = |\(B, S, H, S\)' "${layer[@]}" "${nineteen[@]}"
 says "the constant of a loss" "q > 0" "$glim" derive --level primitives
 lacks "the model is a fresh one" 'default: model' "$glim" derive --help
@@ -71,7 +85,9 @@ refuse "more layers than fit" "with 1000000 layers .* at least .* of memory" "$g
 refuse "a width that does not fit" "--layers, --d-model: with 2 layers of width 10000000 " "$glim" derive --d-model 10000000
 
 refuse "an unknown module" "no module 'encoder.layer.0' \(nearest: encoder.layers.0" "$glim" derive --module encoder.layer.0
-refuse "a part of a program" '--module: a program has the whole pass' "${layer[@]}" --format numpy
+refuse "the level of a program" '--level: a program has the whole pass' "${layer[@]}" --format numpy --level rules
+refuse "an end that several have" "'self_attn' is the end of several: decoder.layers.0.self_attn, " "$glim" derive --module self_attn
+refuse "a part of a name" "no module 'attn' \(nearest: decoder.layers.0.self_attn" "$glim" derive --module attn
 refuse "an unknown format" "--format: 'pdf' is not one of" "$glim" derive --format pdf
 refuse "a sheet that is there" 'sheet.tex: exists already: --overwrite' "$glim" derive --format latex --out sheet.tex
 refuse "a model that is not there" 'nowhere: no such file' "$glim" derive --model nowhere

@@ -8,6 +8,7 @@
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/terminal.hpp"
 #include "tools/inspect/debugger/prompt.hpp"
+#include "tools/inspect/lettered.hpp"
 
 namespace glim {
 namespace {
@@ -28,7 +29,7 @@ void run_step(const ExampleOptions& options) {
         print(text);
         print_flush();
       },
-      step::interrupted);
+      step::interrupted, [&] { return lettered_pass(options, example, pass); });
   debugger.show_place();
   if (int status = step::converse(debugger, terminal)) throw Exit(status);
 }

@@ -14,6 +14,7 @@
 #include "tools/inspect/debugger/difference.hpp"
 #include "tools/inspect/debugger/show.hpp"
 #include "tools/inspect/debugger/why.hpp"
+#include "tools/inspect/lettered.hpp"
 #include "tools/measure/statistics.hpp"
 #include "tools/pass/node_names.hpp"
 #include "tools/render/pictures_asked.hpp"
@@ -218,8 +219,12 @@ void Debugger::list(const Words& words) {
   auto within = [&](const std::string& path) { return path.starts_with(words[1] + "."); };
   if (words.size() > 1 && std::ranges::any_of(paths, within) &&
       std::ranges::find(paths, words[1]) == paths.end()) {
-    const derive::Listing listing(derive::forward_of(pass_), true);
-    derive::Sheet sheet = derive::sheet_of(listing, {}, words[1], true);
+    const auto twin = lettered_ ? lettered_() : nullptr;
+    const derive::Listing listing(
+        twin ? derive::forward_of(twin->pass, twin->names.names) : derive::forward_of(pass_), true);
+    derive::Sheet sheet =
+        derive::sheet_of(listing, twin ? twin->letters : derive::Letters(), words[1], true);
+    sheet.signs.clear();  // `glim derive` has them
     sheet.title = words[1];
     if (const int now = pass_.current(); now >= 0) {
       const derive::Trace& trace = listing.trace();

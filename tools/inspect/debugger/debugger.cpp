@@ -86,10 +86,12 @@ const std::vector<Debugger::Command>& Debugger::commands() {
 }
 
 Debugger::Debugger(Pass& pass, std::function<void(const std::string&)> print,
-                   std::function<bool()> interrupted)
+                   std::function<bool()> interrupted,
+                   std::function<std::unique_ptr<LetteredPass>()> lettered)
     : pass_(pass),
       print_(std::move(print)),
       interrupted_(std::move(interrupted)),
+      lettered_(std::move(lettered)),
       selected_(pass.current()) {}
 
 const Debugger::Command& Debugger::command(const std::string& word) const {

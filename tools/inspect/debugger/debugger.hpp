@@ -5,11 +5,15 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "tools/pass/pass.hpp"
 
+namespace glim {
+struct LetteredPass;
+}
 namespace glim::step {
 
 inline constexpr std::size_t kLongestLine = 4096;
@@ -18,7 +22,8 @@ class Debugger {
  public:
   // `interrupted` is called while a command works; when it returns true, the command stops.
   Debugger(Pass& pass, std::function<void(const std::string&)> print,
-           std::function<bool()> interrupted = {});
+           std::function<bool()> interrupted = {},
+           std::function<std::unique_ptr<LetteredPass>()> lettered = {});
 
   // One line. False: leave.
   bool run(const std::string& line);
@@ -83,6 +88,8 @@ class Debugger {
   Pass& pass_;
   std::function<void(const std::string&)> print_;
   std::function<bool()> interrupted_;
+  std::function<std::unique_ptr<LetteredPass>()>
+      lettered_;  // for `list MODULE`; none: sizes are numbers
   int selected_ = -1;
   bool leaving_ = false;
   std::vector<Breakpoint> breaks_;
