@@ -102,7 +102,7 @@ class ProgressPrinter final : public TrainObserver {
     p.steps = total_;
     p.epoch = r.epoch;
     p.epochs = o_.epochs;
-    p.loss = mean.kl;
+    p.nll = mean.nll;
     p.perplexity = mean.perplexity();
     p.tokens_per_second = speed;
     p.rate = r.rate;
