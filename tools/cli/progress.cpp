@@ -42,8 +42,8 @@ std::string head(const ProgressState& s) {
 // The measurements, most wanted first.
 std::vector<std::string> parts(const ProgressState& s) {
   std::vector<std::string> list;
-  if (s.loss >= 0) {
-    list.push_back(fmt::format("loss {:.3f}", s.loss));
+  if (s.nll >= 0) {
+    list.push_back(fmt::format("NLL {:.3f}", s.nll));
     list.push_back(s.perplexity < 1e5 ? fmt::format("ppl {:.2f}", s.perplexity)
                                       : fmt::format("ppl {:.2g}", s.perplexity));
   }

@@ -1,6 +1,6 @@
 // How far a training run is: one moving line on a terminal, plain lines elsewhere.
 //
-//   epoch 3/30 ██████████▌            38%  loss 1.234  ppl 3.42  12.3k tok/s  lr 8.3e-04  0:42 left
+//   epoch 3/30 ██████████▌            38%  NLL 1.234  ppl 3.42  12.3k tok/s  lr 8.3e-04  0:42 left
 //
 // The line is redrawn by a single write, at most ten times a second. It is never wider than the terminal:
 // parts that do not fit are left out, from the right. Other lines (say()) are printed above it.
@@ -16,8 +16,8 @@ namespace glim {
 struct ProgressState {
   Index step = 0, steps = 0;    // updates done, of all
   Index epoch = 0, epochs = 0;  // the current one from 1; epochs 0: unknown
-  double loss = 0;              // nats per token; negative: none yet
-  double perplexity = 0;
+  double nll = 0;               // nats per token; negative: none yet
+  double perplexity = 0;        // e^nll
   double tokens_per_second = 0;
   double rate = 0;          // learning rate
   double seconds_left = 0;  // negative: unknown

@@ -178,7 +178,7 @@ class MaskedLearner final : public SentenceLearner {
   }
 
   std::string describe(const Measures& m) const override {
-    return fmt::format("loss {:.4f}  perplexity {:.3f}  accuracy {:.4f}", m.nll, m.perplexity(),
+    return fmt::format("NLL {:.4f}  perplexity {:.3f}  accuracy {:.4f}", m.nll, m.perplexity(),
                        m.accuracy());
   }
 

@@ -136,7 +136,7 @@ class LanguageLearner final : public Learner {
   }
 
   std::string describe(const Measures& m) const override {
-    return fmt::format("loss {:.4f}  perplexity {:.3f}", m.nll, m.perplexity());
+    return fmt::format("NLL {:.4f}  perplexity {:.3f}", m.nll, m.perplexity());
   }
 
   std::map<Index, Index> target_counts() const override {

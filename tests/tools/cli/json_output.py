@@ -97,6 +97,21 @@ def main(glim, root, make_images, *_):  # under sanitizers ~[slow] comes last
         if found[0]["pairs"] != 2 or "1 pair" not in said:
             failed.append(f"evaluate --pairs: {found} {said}")
 
+        # A head that is removed, and columns as in training.
+        pathlib.Path("one.csv").write_text("a,b\n" + "1 2 3,1 2 3\n" * 20)
+        train("columns", "--pairs", "one.csv", "--columns", "a,b")
+        head = ("--remove-head", "decoder.layers.0.*:1")
+        nll = [check("evaluate", 1, "evaluate", "--model", "columns", "--pairs", "one.csv", *removed)[0][0]["nll"]
+               for removed in ((), head)]
+        loss = [float(re.search(r"^loss ([0-9.]+)", run("inspect", "--model", "columns", "--sentence", "1 2 3", "--translation",
+                "1 2 3", "--out", "page", "--overwrite", "--label-smoothing", "0", *removed).stdout, re.M)[1]) for removed in ((), head)]
+        if nll[0] == nll[1] or any(abs(a - b) > 1e-4 for a, b in zip(nll, loss)):
+            failed.append(f"evaluate --remove-head: NLL {nll}, inspect has {loss}")
+        for wrong_head in ("decoder.layers.0.self_attn", "decoder.layers.0.self_attn:2", "decoder.layers.7.self_attn:0"):
+            done = run("evaluate", "--model", "m", "--remove-head", wrong_head)
+            if done.returncode != 1 or not done.stderr.startswith(f"glim: error: --remove-head: "):
+                failed.append(f"evaluate --remove-head {wrong_head}: {done.stderr}")
+
         pathlib.Path("labelled").write_text("a good film\tyes\na bad film\tno\n")
         train("c", "--kind", "classifier", "--labelled", "labelled")
         check("classify", 2, "classify", "--model", "c", text="good\n\n")
@@ -104,6 +119,9 @@ def main(glim, root, make_images, *_):  # under sanitizers ~[slow] comes last
         check("translate", 2, "translate", "--model", "m", text="3 4\n" + "3 " * 300, status=1)
         measured = "classify --labelled, --labels or --image-folder"
         check(measured, 1, "classify", "--model", "c", "--labelled", "labelled")
+        pathlib.Path("named.csv").write_text("kind,text\nyes,a good film\nno,a bad film\n")
+        train("named", "--kind", "classifier", "--labelled", "named.csv", "--columns", "text,kind")
+        check(measured, 1, "classify", "--model", "named", "--labelled", "named.csv")
         pathlib.Path("tagged").write_text("Bob\tB-PER\nmet\tO\n\nAda\tB-PER\n" * 3)
         train("t", "--kind", "tagger", "--labelled", "tagged")
         check("classify with a tagger", 3, "classify", "--model", "t", text="Bob met\n\n" + "Bob " * 300, status=1)
@@ -116,6 +134,15 @@ def main(glim, root, make_images, *_):  # under sanitizers ~[slow] comes last
 
         pathlib.Path("text").write_text("KING: the day is fair.\n" * 40)
         train("g", "--kind", "gpt", "--text", "text", "--block", "8")
+        pathlib.Path("end").write_text("KING: the day is fair.\n" * 4)  # the last tenth validates
+        scored = check("evaluate of a text", 1, "evaluate", "--model", "g/last.safetensors", "--text", "end")[0][0]
+        valid = json.loads([line for line in pathlib.Path("g/metrics.jsonl").read_text().splitlines() if '"valid"' in line][-1])
+        if scored["tokens"] != valid["tokens"] or abs(scored["nll"] - valid["nll"]) > 1e-5:
+            failed.append(f"evaluate --text: {scored}, validation had {valid}")
+        for wrong_use in (("g",), ("g", "--text", "end", "--source", "lines", "--target", "lines"), ("m", "--text", "end")):
+            done = run("evaluate", "--model", *wrong_use)
+            if done.returncode != 1 or not done.stderr.startswith("glim: error: --text: is n"):
+                failed.append(f"evaluate {wrong_use}: {done.stderr}")
         pathlib.Path("prompt").write_text("the\n")
         generate = ("generate", "--model", "g", "--max-tokens", "5")
         given, _ = check("generate", 2, *generate, "--samples", "2", "--prompt", "the")

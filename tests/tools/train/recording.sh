@@ -104,7 +104,11 @@ refuse_report() { refuse "report: $1" "$2" "$glim" report "${@:3}"; }
 before=$(sha256sum report.html)
 refuse_report "a page that exists" 'report\.html: exists already: --overwrite' one
 report "report: it is as it was" "$([ "$(sha256sum report.html)" = "$before" ] || echo changed)"
-refuse_report "no recording" 'glim train --record' plain --out new.html
+"$glim" train --task copy --examples 1 --layers 1 --d-model 4 --heads 1 --d-ff 4 --batch-sentences 1 --epochs 1000 --out long >log 2>&1
+report "a long run says what --record gives" "$(grep -q '^note: --record would keep' log || tail -n 3 log
+  "$glim" train "${sizes[@]}" "${attention[@]}" "${copy[@]}" --max-steps 2 --out short 2>&1 | grep 'note: --record')"
+report "report: a run that was not recorded" "$("$glim" report plain --out plain.html >out 2>&1
+  grep -q '^plain: [1-9].* log line' out && grep -q 'not recorded: .*glim train --record' out && [ -s plain.html ] || show out)"
 refuse_report "an unknown folder" 'aloen.*nearest: alone' aloen --out new.html
 refuse_report "a run twice" 'twice' one ./one/ --out new.html
 refuse_report "a page beyond its limit" 'max-mb' one --max-mb 0.1 --out new.html

@@ -106,7 +106,7 @@ Command classify_command() {
       "labelled", &a->labelled,
       "file of sentence<TAB>label lines, CSV or JSON lines (tagger: TOKEN<TAB>LABEL lines, CoNLL "
       "or JSON lines): measure the accuracy on them (-: standard input)");
-  c.option("columns", &a->columns, "its columns, as NAME,NAME (sentence,label)");
+  c.option("columns", &a->columns, "its columns, as NAME,NAME (those of training; sentence,label)");
   c.option("truncate", &a->truncate, "cut sentences beyond the model's maximum");
   c.option("images", &a->images, "IDX file of images to classify" + of_images);
   c.option("labels", &a->labels, "IDX file of their labels: measure the accuracy on them");

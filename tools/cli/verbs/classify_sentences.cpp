@@ -15,8 +15,11 @@
 namespace glim {
 namespace {
 
-void measure_labelled(const Classifier& classifier, const ClassifyArguments& a) {
-  ParallelCorpus data = read_labelled(a.labelled, a.columns);
+void measure_labelled(const Classifier& classifier, const ClassifyArguments& a,
+                      const ModelFile& model) {
+  const bool trained = a.columns.empty() && !model.run.empty();
+  ParallelCorpus data =
+      read_labelled(a.labelled, trained ? trained_options(model).columns : a.columns);
   std::vector<Index> truth = label_numbers(data, classifier.labels());
   std::vector<Classified> found;
   for (std::size_t i = 0; i < truth.size(); ++i) {
@@ -32,7 +35,7 @@ void classify_sentences(const ClassifyArguments& a, const ModelFile& model) {
   if (!a.columns.empty() && a.labelled.empty())
     throw ValueError("--columns", "names those of --labelled FILE");
   const Classifier classifier(model);
-  if (!a.labelled.empty()) return measure_labelled(classifier, a);
+  if (!a.labelled.empty()) return measure_labelled(classifier, a, model);
   std::string line;
   bool all = true;
   for (Index number = 1; next_line(stdin, line); ++number) {

@@ -4,11 +4,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "models/pipeline/scorer.hpp"
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/counted.hpp"
+#include "tools/common/nearest.hpp"
+#include "tools/common/number.hpp"
 #include "tools/data/bleu/bleu.hpp"
 #include "tools/kinds/kind.hpp"
 #include "tools/kinds/pairs.hpp"
@@ -17,8 +20,9 @@ namespace glim {
 namespace {
 
 struct EvaluateArguments {
-  std::string model = "model", source, reference, pairs, columns, hypotheses, tokenize = "auto",
-              output;
+  std::string model = "model", source, reference, pairs, columns, text, hypotheses,
+              tokenize = "auto", output;
+  std::vector<std::string> removed;  // heads
   bool lowercase = false, json = false;
   TranslateOptions options;
 };
@@ -57,6 +61,41 @@ double in_place(const std::vector<std::string>& hypotheses,
   return all == 0 ? 0 : 100.0 * static_cast<double>(right) / static_cast<double>(all);
 }
 
+// A head's context is 0: its columns of out_proj.weight are.
+void remove_heads(Checkpoint& model, const std::vector<std::string>& heads) {
+  const std::string option = "--remove-head", weight = ".out_proj.weight";
+  const Index count = nlohmann::json::parse(model.described("model")).value("heads", Index{1});
+  std::vector<std::string> attentions;
+  for (const auto& [name, tensor] : model.weights)
+    if (name.ends_with(weight)) attentions.push_back(name.substr(0, name.size() - weight.size()));
+  for (const std::string& text : heads) {
+    const auto colon = std::min(text.rfind(':'), text.size());
+    const auto head = number_in<Index>(text.substr(std::min(colon + 1, text.size()))).value_or(-1);
+    if (head < 0 || head >= count)
+      throw ValueError(
+          option, fmt::format("'{}' must be MODULE:HEAD, a head from 0 to {}", text, count - 1));
+    for (const std::string& name :
+         matching_names(option, "attention", text.substr(0, colon), attentions)) {
+      Tensor& w = model.weights.at(name + weight);
+      const Index width = w.size(1) / count;
+      w = w.clone();
+      narrow(w, 1, head * width, width).fill_(0);
+    }
+  }
+}
+
+void measure_text(const EvaluateArguments& a, const Checkpoint& model) {
+  if (a.text.empty() || !a.source.empty() || !a.pairs.empty())
+    throw ValueError("--text", "is needed, alone: the model is of kind '" + model.kind + "'");
+  const std::vector<std::string> lines = read_lines(a.text, std::string::npos);
+  const Score all = Scorer(model).score(fmt::format("{}\n", fmt::join(lines, "\n")));
+  const double nll = -all.log_prob / static_cast<double>(all.tokens);
+  if (a.json)
+    return print_json({{"tokens", all.tokens}, {"nll", nll}, {"perplexity", all.perplexity()}});
+  print_line(fmt::format("{} tokens: NLL {:.4f} per token, perplexity {:.3f}", all.tokens, nll,
+                         all.perplexity()));
+}
+
 void run_evaluate(Command& command, EvaluateArguments& a) {
   const Processes& world = Processes::world();
   if (!a.hypotheses.empty()) {
@@ -80,7 +119,8 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
     throw ValueError("--pairs", "has both sides: leave out --source and --target");
   if (!a.columns.empty() && a.pairs.empty())
     throw ValueError("--columns", "names those of --pairs FILE");
-  const Checkpoint checkpoint = load_checkpoint(a.model);
+  Checkpoint checkpoint = load_checkpoint(a.model);
+  remove_heads(checkpoint, a.removed);
   const Gives gives = kind_named(checkpoint.kind).gives();
   if (gives == Gives::Class || gives == Gives::TokenClasses || gives == Gives::ImageClass)
     throw FileError(
@@ -88,13 +128,16 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
         fmt::format(
             "holds a model of kind '{}', which glim classify measures, with {}", checkpoint.kind,
             gives == Gives::ImageClass ? "--images FILE --labels FILE" : "--labelled FILE"));
+  if (gives == Gives::Text) return measure_text(a, checkpoint);
+  if (!a.text.empty())
+    throw ValueError("--text", "is not for kind '" + checkpoint.kind + "': give --source");
   const TrainOptions& trained = checkpoint.options;
   const Translator translator(checkpoint);
   ParallelCorpus test;
   if (!a.source.empty()) {
     test = read_parallel(a.source, a.reference, true);
   } else if (!a.pairs.empty()) {
-    test = read_pairs(a.pairs, a.columns, true);
+    test = read_pairs(a.pairs, a.columns.empty() ? trained.columns : a.columns, true);
   } else {
     auto pairs = task_test_pairs(trained);
     if (pairs.empty())
@@ -151,7 +194,7 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
 }  // namespace
 
 Command evaluate_command() {
-  Command c("evaluate", "perplexity and BLEU on a test set");
+  Command c("evaluate", "perplexity and BLEU on a test set, or the perplexity of a text");
   auto a = std::make_shared<EvaluateArguments>();
   a->options.beam = 4;
   c.option("model", &a->model, "folder of a model, or one of its files");
@@ -160,7 +203,10 @@ Command evaluate_command() {
   c.option("pairs", &a->pairs,
            "instead of --source and --target: file of both (CSV, TSV or JSON lines; -: standard "
            "input)");
-  c.option("columns", &a->columns, "its columns, as NAME,NAME (source,target)");
+  c.option("columns", &a->columns, "its columns, as NAME,NAME (those of training; source,target)");
+  c.option("text", &a->text, "file of text that a gpt is measured on (-: standard input)");
+  c.option("remove-head", &a->removed,
+           "the context of these heads is 0: decoder.layers.1.multihead_attn:2");
   c.option("hypotheses", &a->hypotheses, "file of translations to score instead of a model's");
   c.option("out", &a->output, "file that also gets the translations");
   c.option("tokenize", &a->tokenize, "BLEU's tokenizer (auto: zh for Chinese references, else 13a)")

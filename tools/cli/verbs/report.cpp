@@ -1,4 +1,4 @@
-// glim report: recorded training runs as one HTML page, and as single pictures.
+// glim report: training runs as one HTML page, and as single pictures.
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
@@ -61,10 +61,11 @@ void run_report(const ReportArguments& a) {
 }  // namespace
 
 Command report_command() {
-  Command c("report", "recorded training runs as a page: losses, what happened inside, events");
+  Command c("report",
+            "training runs as a page: losses, rates, gradient norms; of recorded runs what "
+            "happened inside");
   auto a = std::make_shared<ReportArguments>();
-  c.argument("runs", &a->folders,
-             "folders of glim train --record --out FOLDER; several are compared")
+  c.argument("runs", &a->folders, "folders of glim train --out FOLDER; several are compared")
       .required = true;
   c.option("out", &a->out, "file of the page");
   c.option("overwrite", &a->overwrite, "replace the page and pictures");

@@ -37,6 +37,8 @@
 namespace glim {
 namespace {
 
+constexpr Index kLongRun = 1000;  // updates, from which --record is worth a word
+
 std::atomic<bool> interrupted{false};
 extern "C" void interrupt(int) { interrupted = true; }
 
@@ -104,7 +106,7 @@ class ProgressPrinter final : public TrainObserver {
     p.steps = total_;
     p.epoch = r.epoch;
     p.epochs = o_.epochs;
-    p.loss = mean.kl;
+    p.nll = mean.nll;
     p.perplexity = mean.perplexity();
     p.tokens_per_second = speed;
     p.rate = r.rate;
@@ -298,6 +300,9 @@ void run_train(Command& command, TrainArguments& a) {
   say(fmt::format("model: {} parameters; {} updates at most", learner->model().parameter_count(),
                   trainer->total_steps()));
   say("schedule: " + trainer->schedule().describe());
+  if (!o.record && trainer->total_steps() >= kLongRun)
+    say("note: --record would keep each module's gradient and each head's entropy, for glim "
+        "report");
   if (world.size() > 1)
     say(
         fmt::format("processes: {}, {} of the {} parts of a batch each; {:.3g} MB sent and "

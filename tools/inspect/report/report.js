@@ -62,7 +62,8 @@ let show_inside = () => {};
 function draw_inside(panel) {
   const there = Object.keys(quantities).filter(q => runs.some(r => track_of(r, q)));
   if (!there.length) {
-    panel.append(make("p", {}, "Nothing was recorded from inside the model yet."));
+    panel.append(make("p", {}, "Each module's gradient, update ratio and activations, and each head's entropy and saturation, " +
+      "are in runs of glim train --record. These runs have no such record yet."));
     return;
   }
   const steps = runs.flatMap(r => r.steps);

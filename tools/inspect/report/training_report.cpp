@@ -53,7 +53,7 @@ nlohmann::ordered_json to_json(const TrainingRun& run) {
                       {"where", e.where},
                       {"value", e.value},
                       {"text", e.text},
-                      {"command", replay_command(run.folder, e.step)}});
+                      {"command", r.step.empty() ? "" : replay_command(run.folder, e.step)}});
   return j;
 }
 

@@ -136,12 +136,13 @@ bool read_recording(const std::string& path, Recording& r) {
 
 bool holds(const fs::path& folder, const char* file) { return is_there((folder / file).string()); }
 
-std::vector<std::string> recorded_folders(const fs::path& parent) {
+std::vector<std::string> runs_in(const fs::path& parent) {
   std::vector<std::string> names;
   std::error_code error;
   if (!fs::is_directory(parent, error)) return names;
   for (const fs::path& path : entries_of(parent))
-    if (std::error_code no; fs::exists(path / "recording.jsonl", no))
+    if (std::error_code no;
+        fs::exists(path / "recording.jsonl", no) || fs::exists(path / "metrics.jsonl", no))
       names.push_back(path.filename().string());
   return names;
 }
@@ -161,7 +162,7 @@ void note_what_is_missing(TrainingRun& run, bool has_metrics, bool has_recording
   if (has_metrics && run.valid.step.empty()) note("no validation losses: the run had none");
   if (run.options.empty()) note("no options: there is no config.toml");
   if (!has_recording) {
-    note("nothing from inside: the run was not recorded (glim train --record)");
+    note("not recorded: gradients of modules, activations and heads need glim train --record");
   } else if (r.step.empty()) {
     note("nothing from inside: the recording has no step yet");
   } else {
@@ -179,14 +180,13 @@ void require_run(const std::string& folder) {
     if (fs::exists(folder, error))
       throw FileError(folder, "is a file; a run is a folder that glim train --out made");
     fs::path parent = path.parent_path();
-    throw FileError(folder, "there is no such folder" +
-                                nearest_names(path.filename().string(),
-                                              recorded_folders(parent.empty() ? "." : parent)));
+    throw FileError(
+        folder, "there is no such folder" + nearest_names(path.filename().string(),
+                                                          runs_in(parent.empty() ? "." : parent)));
   }
   if (holds(path, "recording.jsonl") || holds(path, "metrics.jsonl")) return;
-  std::vector<std::string> within = recorded_folders(path);
-  if (within.empty())
-    throw FileError(folder, "holds no recording: glim train --record --out FOLDER makes one");
+  std::vector<std::string> within = runs_in(path);
+  if (within.empty()) throw FileError(folder, "holds no run: glim train --out FOLDER makes one");
   throw FileError(
       folder, fmt::format("is not a run but holds some: name one of {}", fmt::join(within, ", ")));
 }
@@ -219,19 +219,15 @@ TrainingRun read_training_run(const std::string& folder) {
 
 std::vector<TrainingRun> read_training_runs(const std::vector<std::string>& folders) {
   std::vector<TrainingRun> runs;
-  bool recorded = false;
   for (const std::string& folder : folders) {
     runs.push_back(read_training_run(folder));
     TrainingRun& run = runs.back();
-    recorded = recorded || holds(run.folder, "recording.jsonl");
     run.name = normal(fs::absolute(run.folder).string()).filename().string();
     std::error_code error;
     for (std::size_t i = 0; i + 1 < runs.size(); ++i)
       if (fs::equivalent(runs[i].folder, run.folder, error))
         throw ValueError("report", "the run " + run.folder + " is named twice");
   }
-  if (!recorded)
-    throw FileError(folders.at(0), "holds no recording: glim train --record makes one");
   std::vector<std::string> names;
   for (const TrainingRun& r : runs) names.push_back(r.name);
   for (TrainingRun& r : runs)

@@ -55,7 +55,7 @@ struct TrainingRun {
 void require_run(const std::string& folder);
 TrainingRun read_training_run(const std::string& folder);
 // The run of each folder. Names are the folders' own, longer where several are alike. ValueError
-// for a folder named twice; FileError when none of them holds a recording.
+// for a folder named twice.
 std::vector<TrainingRun> read_training_runs(const std::vector<std::string>& folders);
 
 }  // namespace glim

@@ -170,12 +170,26 @@ TEST_CASE("folders that are no runs: what is there is named") {
     CHECK(message.find(text) != std::string::npos);
   };
   refused({"frist"}, "(nearest: first");
-  refused({"empty"}, "glim train --record");
-  refused({"plain"}, "glim train --record");
-  refused({"."}, "holds some: name one of first, second");
+  refused({"empty"}, "holds no run: glim train --out FOLDER");
+  refused({"."}, "holds some: name one of first, plain, second");
   refused({"first/recording.jsonl"}, "is a file");
   refused({"first", "second", "first/"}, "named twice");
   CHECK(read_training_runs({folder.within("first"), folder.within("plain")}).size() == 2);
+  // The losses of a run that was not recorded, and what is missing.
+  folder.write("plain/metrics.jsonl",
+               R"({"type":"train","step":5,"epoch":1,"nll":2,"lr":0.1,"gradient_norm":3})"
+               "\n");
+  const std::vector<TrainingRun> runs = read_training_runs({folder.within("plain")});
+  CHECK(runs[0].train.gradient_norm == std::vector<double>{3});
+  // No step of it can be made again, so that its events have no command.
+  std::vector<TrainingRun> stopped = runs;
+  stopped[0].train.nll[0] = std::nan("");
+  auto event = [&] { return nlohmann::json::parse(report_json(stopped))["runs"][0]["events"][0]; };
+  CHECK(event()["command"] == "");
+  stopped[0].recording.step = {5};
+  CHECK(event()["command"].get<std::string>().starts_with("glim inspect "));
+  CHECK(runs[0].notes.back().starts_with("not recorded: "));
+  CHECK(pictures(runs).size() == 3);
 }
 
 TEST_CASE("single pictures of runs") {
