@@ -121,7 +121,8 @@ refuse "an engine that is none" "--gemm: 'mkl' is not one of builtin, openblas$"
 refuse "a product that is none" "GLIM_GEMM: 'mkl' is not one of builtin, openblas$" env GLIM_GEMM=mkl "$glim" translate --model nowhere
 refuse "nothing to resume" 'nothing/last\.safetensors' limited train --resume --out nothing
 # A run ends with the first trial that is good enough, and not before.
-limited train --task copy --examples 2000 --epochs 30 --try-every 2 --enough 0.2 --out enough >out 2>err
+limited train --task copy --examples 2000 --layers 1 --d-model 32 --heads 2 --d-ff 64 --rate 1e-2 --epochs 30 --try-every 2 \
+  --enough 0.2 --out enough >out 2>err
 shares=$(grep -oE '[0-9.]+ % of 200 validation' err | cut -d' ' -f1)
 report "training stops when it is enough" "$(awk -v epochs="$(grep -c '^epoch' err)" '
   { if (last >= 20) early = 1; last = $1; ++n }

@@ -8,16 +8,19 @@ source "$(dirname "$0")/../common.sh"
 export PATH="$(dirname "$glim"):$PATH"
 
 "$glim" study --list >/dev/null 2>&1 && pages=1 || pages=0
-describe() { "$source_root/tools/cli/describe/describe.py" "$glim" "$@"; }
+"$glim" describe >described
+printf '#!/bin/sh\ncat described\n' >told && chmod +x told
+describe() { "$source_root/tools/cli/describe/describe.py" ./told "$@"; }
+verbs=$(describe verbs)
 for what in bash zsh fish options configuration man; do describe $what >all.$what; done
 if [ $pages = 1 ]; then
   for page in options configuration; do
     report "tools/cli/$page.md is what describe.py $page says" "$(diff "$source_root/tools/cli/$page.md" all.$page | head -5)"
   done
 fi
-report "help lists the verbs" "$(for verb in $(describe verbs); do "$glim" >out; grep -q "^  $verb  " out || echo $verb; done)"
-for verb in $(describe verbs); do
-  describe man $verb >page.man
+report "help lists the verbs" "$(for verb in $verbs; do "$glim" >out; grep -q "^  $verb  " out || echo $verb; done)"
+for verb in $verbs; do
+  describe man $verb >man.$verb
   describe names $verb >names
   kinds=none
   ! grep -qx kind names || kinds=$("$glim" $verb --kind nothing 2>&1 | sed 's/.*not one of //;s/[,:]/ /g')
@@ -32,7 +35,7 @@ for verb in $(describe verbs); do
   missing=
   while read -r name; do
     grep -Eq -- "^  --$name( |\$)" help || missing+=" help:$name"
-    grep -Fq -- "--$name" <(sed 's/\\-/-/g' page.man) || missing+=" man:$name"
+    grep -Fq -- "--$name" <(sed 's/\\-/-/g' man.$verb) || missing+=" man:$name"
     grep -Eq -- "[' ]--$name " page.bash || missing+=" bash:$name"
     grep -Eq -- "'--$name(\[|=)" page.zsh || missing+=" zsh:$name"
     grep -Eq -- " -l $name " page.fish || missing+=" fish:$name"
@@ -45,7 +48,8 @@ for verb in $(describe verbs); do
 done
 report "manual pages are sound" "$(
   type groff >/dev/null 2>&1 || exit 0
-  for verb in '' $(describe verbs); do describe man $verb | groff -man -K utf8 -Tutf8 -ww 2>&1 >/dev/null; done)"
+  describe man >man.
+  for verb in '' $verbs; do groff -man -K utf8 -Tutf8 -ww man.$verb 2>&1 >/dev/null; done)"
 
 # --- defaults are those of the kind and the task ---
 shown() { "$glim" train "${@:2}" --help-all | sed ':a;N;$!ba;s/\n \{20,\}/ /g' | sed -n "s/^  --$1 .*(default: \(.*\))\$/\1/p"; }

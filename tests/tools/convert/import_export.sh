@@ -121,7 +121,7 @@ quietly "$glim" train --task copy --examples 50 --max-steps 1 --layers 1 --share
 refuse "a shared projection" 'one projection for queries and keys \(--share-qk\), which torch.nn.Transformer cannot' \
   "$glim" export --to torch positions --out no.safetensors
 for option in --share-qk '--positions none' '--norm-kind rms' '--kv-heads 1' '--feed-forward gated --activation gelu'; do
-  quietly "$glim" train --kind gpt --max-steps 1 --layers 1 $option --progress none --overwrite --out order
+  quietly "$glim" train --kind gpt --text cats --block 16 --d-model 16 --heads 2 --max-steps 1 --layers 1 $option --progress none --overwrite --out order
   refuse "$option for nanoGPT" "has ${option%% --activation*}.*which nanoGPT cannot have" "$glim" export --to nanogpt order --out no.safetensors
 done
 report "no file is left by what is refused" "$([ -e no.safetensors ] && echo no.safetensors)"
