@@ -18,7 +18,7 @@
 //   9  training and decoding
 //  10  looking at backward          --show, and --hold for the test
 //
-// Letters beside a reshape are extents. S is also the scores in Q Kᵀ, and V the values.
+// Letters beside a reshape are extents. S is also the scores Q Kᵀ/√Dh, and V the values.
 //
 //   B   sentences of a batch              D    width of the model, d_model in the paper
 //   T   positions of the target           H    heads
@@ -198,7 +198,7 @@ Tensor reduce_to(const Tensor& x, const Shape& shape, double start, const auto& 
 }
 Tensor sum_to(const Tensor& x, const Shape& shape) { return reduce_to(x, shape, 0, std::plus{}); }
 
-// Of rows, which are the last axis. It stays, with extent 1.
+// Rows are the last axis. A sum or maximum of each keeps that axis, with extent 1.
 Shape with_last(Shape shape, Index n) {
   shape.back() = n;
   return shape;
@@ -228,9 +228,9 @@ Tensor matmul(const Tensor& left, const Tensor& right) {
 
 // ---- 2  The tape --------------------------------------------------------------------------------
 //
-// While a tape exists, each op writes a node: its inputs, its y, and its gradient. The gradient is
-// a function of dy, and keeps the tensors that it needs. Nodes are in the order of computation, so
-// that each value comes after all that it was made of. Backward goes from the last to the first:
+// While a tape exists, each op of a value that needs a gradient writes a node: inputs, y, gradient.
+// The gradient is a function of dy, and keeps the tensors that it needs. Nodes are in the order of
+// computation: a value comes after all that it is made of. Backward goes from last to first:
 //
 //   dx = Σ over the ops that read x of (∂y/∂x)ᵀ dy
 //
@@ -261,7 +261,7 @@ using Gradient = std::function<Grads(const Tensor& dy)>;
 
 struct Rule {
   const char* op;
-  const char* gradient;  // in the notation of the paper
+  const char* gradient;  // as text, for --show
   int line;              // of this file
 };
 
@@ -316,7 +316,7 @@ Var named(const Var& x, const std::string& path) {
 // Each op is a function with three parts: y, the gradient of each input given dy, and the node for
 // the tape. The letters are those of the formula, and dy ⊙ b is written dy * b.
 
-// y = x repeated where its extent is 1. What is read several times gets the sum of their gradients.
+// y = x repeated where its extent is 1. An element read several times gets the sum over its reads.
 Var broadcast_to(const Var& x, const Shape& shape) {
   const Tensor y = broadcast_to(x.value(), shape);
   auto gradient = [=](const Tensor& dy) { return Grads{sum_to(dy, x.shape())}; };
@@ -395,8 +395,8 @@ Var linear(const Var& x, const Var& weight, const Var& bias) {
 
 // y_i = keep_i e^{x_i - max} / Σ_j keep_j e^{x_j - max} in each row
 //
-// A hidden element counts as -∞, and e^{-∞} = 0. A row that keeps nothing has the sum 0, and is
-// zeros instead of 0/0. The gradient has the factor y: it is 0 wherever y is 0.
+// A hidden element counts as -∞, and e^{-∞} = 0. A row that keeps nothing has the max lowest(),
+// so that it is finite, the sum 0, and zeros for 0/0. Its dx is 0 too, since dx has the factor y.
 Var masked_softmax(const Var& x, const Tensor& keep) {
   const Tensor kept = map(x.value(), keep, [](double v, double k) {
     return k != 0 ? v : -std::numeric_limits<double>::infinity();
@@ -408,6 +408,7 @@ Var masked_softmax(const Var& x, const Tensor& keep) {
 }
 
 // y = γ ⊙ x̂ + β, x̂ = (x - μ)/σ, σ = √(mean (x - μ)² + ε), x and y (..., D), γ and β (D,)
+// x reaches y directly, through μ and through σ: dx has three terms.
 Var layer_norm(const Var& x, const Var& gamma, const Var& beta) {
   const double eps = 1e-5;
   const Tensor centered = x.value() - row_mean(x.value());
@@ -496,7 +497,7 @@ struct LayerNorm {
 };
 
 // Section 5.4: each element becomes 0 with probability p, and the others grow by 1/(1 - p), so that
-// the mean stays. Only training has a tape, and only training drops.
+// the mean stays. Decoding has no tape, and drops nothing.
 struct Dropout {
   Place at;
   double p;
@@ -509,7 +510,7 @@ struct Dropout {
 
 // Section 3.2.2: head_i = attention(Q W_i^Q, K W_i^K, V W_i^V), y = concat(head_1 ... head_H) W^O
 //
-// in_proj_weight has the rows of W^Q, then those of W^K and of W^V. In each, head follows head.
+// in_proj_weight has (W^Q)ᵀ, then (W^K)ᵀ and (W^V)ᵀ, D rows each, in which head follows head.
 struct MultiheadAttention {
   Place at;
   Index d, heads;
@@ -523,8 +524,8 @@ struct MultiheadAttention {
     const Var query = named(split_heads(project(x, 0)), path + "query");
     const Var key = named(split_heads(project(memory, 1)), path + "key");
     const Var value = named(split_heads(project(memory, 2)), path + "value");
-    // Equation 1: softmax(Q Kᵀ/√Dh) V. A product of two rows of width Dh has deviation √Dh. Without
-    // the factor A would be close to 0 and 1, where softmax has no gradient (footnote 4).
+    // Equation 1. A product of two rows of deviation 1 has deviation √Dh (footnote 4). Without the
+    // factor 1/√Dh, A = softmax(S) would be near 0 and 1, where softmax has hardly any gradient.
     const double scale = 1 / std::sqrt(d / heads);
     const Var product = named(matmul(query, transpose(key)), path + "product");  // (B, H, T, S)
     const Var scores = named(scale * product, path + "scores");                  // S
@@ -603,16 +604,16 @@ Tensor sinusoidal_positions(Index length, Index d) {
 }
 
 // Keep-masks: 1 = may be attended to. They broadcast to the scores (B, H, T, S).
-// Of padding: keys that are tokens, ids (B, S) -> (B, 1, 1, S).
+// Padding: a query may attend to keys that are not padding, ids (B, S) -> (B, 1, 1, S).
 Tensor padding_keep(const Tensor& ids) {
   return reshape(map(ids, [](double id) { return id != kPad; }), {ids.size(0), 1, 1, ids.size(1)});
 }
-// Of the future (section 3.2.3): query i may attend to keys 0 ... i, (1, 1, T, T).
+// The future: query i may attend to keys 0 ... i, as later ones hold its answer, (1, 1, T, T).
 Tensor causal_keep(Index length) {
   const Tensor query = reshape(arange(length), {1, 1, length, 1}), key = arange(length);
   return map(key, query, std::less_equal{});
 }
-// Both at once, for a decoder's self-attention: (B, 1, T, T).
+// A decoder's self-attention hides both: (B, 1, T, T).
 Tensor decoder_keep(const Tensor& ids) { return padding_keep(ids) * causal_keep(ids.size(1)); }
 
 // Figure 1.
@@ -665,7 +666,7 @@ struct Transformer {
 //   q = 1 - ε for the target, 0 for padding, ε/(V - 2) elsewhere
 //   L = Σ_rows KL(q ‖ p) = Σ q (ln q - ln p), p = softmax(x), ln p = x - ln Σ e^x
 //
-// Where the target is padding, q is 0 everywhere, and so are the row's loss and gradient.
+// Where the target is padding, q is 0 everywhere: Σ(q), the row's loss and its gradient are 0.
 Var label_smoothing_loss(const Var& logits, const Tensor& target, double epsilon) {
   const Index rows = logits.size(0), classes = logits.size(1);  // (N, V), target (N,)
   auto asked = [=](double right, double token) {
@@ -685,7 +686,7 @@ Var label_smoothing_loss(const Var& logits, const Tensor& target, double epsilon
 
 // ---- 7  Adam ------------------------------------------------------------------------------------
 
-// Equation 3. The rate rises to its peak factor/√(D warmup) at step warmup, and falls as 1/√step.
+// Equation 3 times factor: it rises to its peak factor/√(D warmup) at step warmup, then falls.
 double noam_schedule(Index step, Index d_model, Index warmup = 100, double factor = 0.5) {
   const double rising = double(step) * std::pow(warmup, -1.5), falling = 1 / std::sqrt(step);
   return factor / std::sqrt(d_model) * std::min(rising, falling);
@@ -740,10 +741,10 @@ Tensor padded(const std::vector<Sentence>& sentences) {
   return ids;
 }
 
-// Teacher forcing: the decoder reads <s> y and has to say y </s>, at all places at once.
+// Teacher forcing: the decoder reads <s> y and has to say y </s>. causal_keep hides the answers.
 struct Batch {
   Tensor src, tgt_in, tgt_out;
-  double tokens = 0;  // that have to be said
+  double tokens = 0;  // of the targets, without padding
 
   explicit Batch(const std::vector<Sentence>& sentences) {
     std::vector<Sentence> in = sentences, out = sentences;
@@ -772,7 +773,7 @@ double forward_and_backward(const Transformer& model, const Batch& batch) {
   return loss.value().item();
 }
 
-// Greedy decoding: the likeliest token from </s> on, again and again. After </s> comes padding.
+// Greedy decoding: each time the likeliest token but padding and <s>. After </s> comes padding.
 std::vector<Sentence> greedy(const Transformer& model, const Tensor& src) {
   std::vector<Sentence> said(src.size(0), {kBegin});
   const Var memory = model.encode(src);
@@ -803,15 +804,15 @@ void train(const Transformer& model) {
     adam.step(noam_schedule(step, model.c.d_model));
     if (step % 50 == 0) std::printf("step %d  loss of a token %.4f\n", step, loss);
   }
-  const std::vector<Sentence> unseen = draw_sentences(random, 100);
-  const std::vector<Sentence> said = greedy(model, Batch(unseen).src);
+  const std::vector<Sentence> drawn = draw_sentences(random, 100);
+  const std::vector<Sentence> said = greedy(model, Batch(drawn).src);
   int right = 0;
-  for (std::size_t i = 0; i < unseen.size(); ++i) {
-    const std::string source = text_of(unseen[i]), output = text_of(said[i]);
+  for (std::size_t i = 0; i < drawn.size(); ++i) {
+    const std::string source = text_of(drawn[i]), output = text_of(said[i]);
     right += source == output;
     if (i < 3) std::printf("\nsource  %s\noutput  %s\n", source.c_str(), output.c_str());
   }
-  std::printf("\n%d of %zu new sentences are copied without a mistake.\n", right, unseen.size());
+  std::printf("\n%d of %zu drawn sentences are copied without a mistake.\n", right, drawn.size());
 }
 
 // ---- 10  Looking at backward --------------------------------------------------------------------
@@ -841,7 +842,7 @@ void show(const Transformer& model, const std::string& place) {
   for (auto node = tape.nodes.rbegin(); node != tape.nodes.rend(); ++node) {
     if (node->path.rfind(path, 0) != 0) continue;
     if (seen.empty())
-      std::printf("value     shape       |x|   |∂L/∂x|  line  the rule, with dy = ∂L/∂x\n");
+      std::printf("value     shape       |y|   |∂L/∂y|  line  the rule, with dy = ∂L/∂y\n");
     const std::string name = node->path.substr(path.size());
     const Tensor x = head_of(node->y.value()), dx = head_of(node->y.grad());
     std::printf("%-8s %2td x %-2td  %8.4f %8.4f  %4d  %s: %s\n", name.c_str(), x.size(0), x.size(1),

@@ -440,11 +440,11 @@ def train(model):
         adam.step(noam_schedule(step))
         if step % 50 == 0:
             print(f"step {step}  loss of a token {loss:.4f}")
-    unseen = draw_sentences(random, 100)
-    pairs = [(text_of(source), text_of(said)) for source, said in zip(unseen, greedy(model, unseen))]
+    drawn = draw_sentences(random, 100)
+    pairs = [(text_of(source), text_of(said)) for source, said in zip(drawn, greedy(model, drawn))]
     for source, output in pairs[:3]:
         print(f"\nsource  {source}\noutput  {output}")
-    print(f"\n{sum(source == output for source, output in pairs)} of 100 new sentences are copied without a mistake.")
+    print(f"\n{sum(source == output for source, output in pairs)} of 100 drawn sentences are copied without a mistake.")
 
 
 # ---- 8  Looking at backward ------------------------------------------------------------------------------------------
@@ -459,7 +459,7 @@ def show(model, place):
     nodes = [node for node in reversed(tape.nodes) if node.path.startswith(path)]
     if not nodes:
         sys.exit(f"one_file: --show {place}: try decoder.0.cross")
-    print("value     shape       |x|   |∂L/∂x|  line  the rule, with dy = ∂L/∂x")
+    print("value     shape       |y|   |∂L/∂y|  line  the rule, with dy = ∂L/∂y")
     seen = {}
     for node in nodes:
         name, line = node.path[len(path):], node.gradient.__code__.co_firstlineno
