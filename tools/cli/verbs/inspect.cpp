@@ -12,6 +12,7 @@
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/escape.hpp"
 #include "tools/common/folder.hpp"
+#include "tools/common/number.hpp"
 #include "tools/data/corpus/files.hpp"
 #include "tools/inspect/document.hpp"
 #include "tools/inspect/pictures.hpp"
@@ -26,7 +27,8 @@ struct InspectArguments {
   ExampleOptions example;
   std::string out = "inspect";
   std::vector<std::string> svg;
-  bool live = false, no_tensors = false, pictures = false, data = false, overwrite = false;
+  bool live = false, no_tensors = false, pictures = false, data = false,
+       overwrite = false;
   int steps = 32;
   std::string run;
   Index step = 0;
@@ -107,11 +109,11 @@ std::optional<double> replay(const Command& command, InspectArguments& a) {
                                    ", not the recorded {}: another CPU, version or "
                                    "OPENBLAS_CORETYPE",
                                    *r.recorded);
-  say(fmt::format("step {} of {}, made again from step {}: loss {:.6g}{}; gradient norm {:.4g}",
-                  a.step, a.run, r.from, r.loss, is, r.gradient_norm));
+  say(fmt::format("step {} of {}, made again from step {}: loss {:.6g}{}; gradient norm {}", a.step,
+                  a.run, r.from, r.loss, is, four_digits(r.gradient_norm)));
   say("the largest parts of its gradient:");
   for (std::size_t i = 0; i < std::min<std::size_t>(r.samples.size(), 3); ++i)
-    say(fmt::format("  {:.4g}  {}", r.samples[i].gradient_norm, words_of(r.samples[i])));
+    say(fmt::format("  {}  {}", four_digits(r.samples[i].gradient_norm), words_of(r.samples[i])));
   make_folder(a.out);
   save_checkpoint(model, r.before);
   say(model + ": the model before the step, for --model");
