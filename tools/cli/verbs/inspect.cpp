@@ -27,7 +27,7 @@ struct InspectArguments {
   ExampleOptions example;
   std::string out = "inspect";
   std::vector<std::string> svg;
-  bool live = false, no_tensors = false, pictures = false, data = false,
+  bool live = false, slides = false, no_tensors = false, pictures = false, data = false,
        overwrite = false;
   int steps = 32;
   std::string run;
@@ -162,7 +162,7 @@ void run_inspect(const Command& command, InspectArguments& a) {
   DocumentOptions document;
   if (a.live) document.live = live_part(command, a, example);
   Inspection inspection = inspect(example, options);
-  const std::vector<Picture> all = pictures(inspection);
+  const std::vector<Picture> all = pictures(inspection, a.slides ? 20. / 11 : 1);
   if (a.pictures) return list_pictures(all);
   std::map<std::string, const Picture*> wanted;  // by path
   for (const auto& [path, p] : pictures_asked_for("inspect", all, a.svg, a.out)) wanted[path] = p;
@@ -217,6 +217,7 @@ Command inspect_command() {
   c.option("data", &a->data,
            "write inspect.json and inspect.safetensors too: every tensor, in full");
   c.option("svg", &a->svg, "single pictures, by name or pattern (--list-pictures)");
+  c.option("slides", &a->slides, "pictures of attention and tokens with labels of 20 px");
   c.option("list-pictures", &a->pictures, "print the names of all pictures and stop");
   c.option("attribution-steps", &a->steps,
            "points of the integrated gradients (0: no attributions)", Range{0, 10'000});
