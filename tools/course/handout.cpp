@@ -1,5 +1,6 @@
 #include "tools/course/handout.hpp"
 
+#include <array>
 #include <filesystem>
 #include <fmt/format.h>
 #include <vector>
@@ -19,12 +20,17 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kDeck = R"(<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>{0}</title>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{0}</title>
 <style>
-html {{ scroll-snap-type: y mandatory }}
-section {{ height: 100vh; display: flex; flex-direction: column; align-items: center; scroll-snap-align: start }}
-h1 {{ font: 1.2rem sans-serif; margin: 1rem }}
-svg {{ flex: 1; min-height: 0; width: 95vw }}
+html {{ scroll-snap-type: y mandatory; background: #fff; color: #000 }}
+body {{ margin: 0; font: 24px/1.3 "DejaVu Sans", system-ui, sans-serif }}
+section {{ height: 100vh; box-sizing: border-box; padding: 8px; display: flex; flex-direction: column; align-items: center;
+  scroll-snap-align: start }}
+svg {{ flex: 1; min-height: 0; width: 100% }}
+p {{ margin: 4px 0; text-align: center }}
+.equation {{ font: italic 28px "DejaVu Serif", serif }}
+small {{ color: #555; overflow-wrap: anywhere }}
+@media (max-width: 760px) {{ body {{ font-size: 18px }} .equation {{ font-size: 20px }} }}
 </style>
 {1}<script>
 addEventListener("keydown", e => {{
@@ -33,6 +39,26 @@ addEventListener("keydown", e => {{
 }});
 </script></html>
 )";
+
+// Pictures of the deck by the last part of their name, with what they show and its equation.
+struct Caption {
+  std::string_view name, words, equation;
+};
+constexpr std::array<Caption, 6> kCaptions{{
+    {"A", "How much of each key (column) a query (row) takes. Rows add up to 1.", "A = softmax(S)"},
+    {"S", "The scores that the softmax gets.", "S = Q Kᵀ / √Dₖ"},
+    {"dA",
+     "What the loss asks of each probability: more of an orange one raises the loss, of a "
+     "blue one lowers it.",
+     "∂L/∂A = ∂L/∂O Vᵀ"},
+    {"dS", "What the softmax passes on to the scores. Rows add up to 0.",
+     "∂L/∂S = A ⊙ (∂L/∂A − Σ A ⊙ ∂L/∂A)"},
+    {"tokens", "How much each token adds to ln p of the target: integrated gradients.",
+     "x ⊙ ∫₀¹ ∂ln p/∂x(αx) dα"},
+    {"rollout",
+     "How much of each source token (column) is in each position (row), over all layers.",
+     "R = Π (A + I) / 2"},
+}};
 
 // The output of a command. ValueError with its last line if it fails.
 std::string printed_by(const std::string& command) {
@@ -50,13 +76,17 @@ std::string this_program() {
                                                            : typed_word(program.string());
 }
 
-// Every head's picture, and those of the tokens.
-std::vector<std::string> pictures_of(const std::string& inspect) {
-  std::vector<std::string> names;
+// The pictures that have a caption.
+std::vector<std::pair<std::string, const Caption*>> pictures_of(const std::string& inspect) {
+  std::vector<std::pair<std::string, const Caption*>> names;
   for (const std::string& line : divided(printed_by(inspect + " --list-pictures"), '\n')) {
-    const std::string name = line.substr(std::min(line.find_first_not_of(' '), line.size())),
-                      last = name.substr(name.rfind('/') + 1);
-    if (last.starts_with("head") || name == "tokens" || name == "rollout") names.push_back(name);
+    const std::string name = line.substr(std::min(line.find_first_not_of(' '), line.size()));
+    const std::size_t slash = name.rfind('/'), head = name.rfind('/', slash - 1) + 1;
+    const bool map = slash != std::string::npos && name.compare(head, 4, "head") == 0;
+    if (slash != std::string::npos && !map) continue;
+    for (const Caption& c : kCaptions)
+      if (c.name == name.substr(slash + 1) && map == (c.name.size() < 3))
+        names.emplace_back(name, &c);
   }
   return names;
 }
@@ -80,15 +110,17 @@ void write_handout(const Handout& h) {
   if (pdf)
     printed_by("cd " + typed_word(folder.string()) +
                " && pdflatex -interaction=batchmode handout.tex");
-  const std::vector<std::string> names = pictures_of(inspect);
-  std::string wanted = names.empty() ? "" : " --svg", slides;
-  for (const std::string& name : names) wanted += " " + typed_word(name);
+  const auto names = pictures_of(inspect);
+  std::string wanted = names.empty() ? "" : " --slides --svg", slides;
+  for (const auto& [name, caption] : names) wanted += " " + typed_word(name);
   printed_by(inspect + wanted + " --out " + typed_word((folder / "page").string()));
-  for (const std::string& name : names) {
+  for (const auto& [name, caption] : names) {
     const std::string svg =
         read_file((folder / "page" / (file_stem(name) + ".svg")).string(), "course handout");
-    slides += fmt::format("<section><h1>{}</h1>\n{}</section>\n", in_xml(name),
-                          svg.substr(std::min(svg.find("<svg"), svg.size())));
+    slides += fmt::format(
+        "<section>\n{}<p>{}</p>\n<p class=\"equation\">{}</p>\n<small>{}</small></section>\n",
+        svg.substr(std::min(svg.find("<svg"), svg.size())), caption->words, caption->equation,
+        in_xml(name));
   }
   write_file_atomically((folder / "deck.html").string(), fmt::format(kDeck, "Pictures", slides));
 }

@@ -10,7 +10,7 @@ struct Handout {
 };
 
 // Writes into the folder: handout.tex and handout.pdf, or handout.html where pdflatex is missing; page/inspect.html; and
-// deck.html, one picture a screen. Calls derive and inspect of this program. ValueError if the folder has one of them.
+// deck.html, one map a screen with its caption. Calls derive and inspect of this program. ValueError if the folder has one of them.
 void write_handout(const Handout& h);
 
 }  // namespace glim::course

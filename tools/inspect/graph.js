@@ -93,7 +93,7 @@ const Graph = {
       for (const [down, size, text] of [[15, 12, b.label], [28, 10, b.note]])
         group.append("text").attr("x", Graph.width / 2).attr("y", down).attr("font-size", size).style("fill", ink).text(text);
     }
-    const map = Glim.make("div", {class: "map"}, svg.node(), Glim.savers(svg.node(), "graph " + title));
+    const map = Glim.make("div", {class: "map"}, Glim.offer(svg.node(), "graph " + title));
     const middle = d3.median(boxes.filter(b => b.inputs.length), b => places.get(b.id).x);
     requestAnimationFrame(() => map.scrollLeft = middle - map.clientWidth / 2);  // on a phone the main way is in sight
     return map;

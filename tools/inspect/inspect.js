@@ -9,7 +9,8 @@ const make = Glim.make, number = Glim.number, legend = Glim.legend, unpack = Map
 function draw_model(panel) {
   panel.append(make("p", {}, "Each block is coloured by the norm of the gradient of its output, " +
     "‖∂L/∂output‖. At each residual connection the bar shows how much of the gradient of x takes the " +
-    "skip (green) and how much the sub-layer (pink); shares add up to 1. A click shows the node."));
+    "skip (green) and how much the sub-layer (pink). A share is the part's component along the whole gradient: shares " +
+    "add up to 100 %, and one above 100 % says that the other part points against it. A click shows the node."));
   const norms = data.blocks.map(b => b.gradient_norm).filter(x => x > 0);
   const low = Math.log10(d3.min(norms) || 1), high = Math.log10(d3.max(norms) || 1);
   const scale = Glim.scale(low, high, false);
@@ -171,7 +172,10 @@ function draw_walk(panel, [place, graph]) {
   const list = make("div", {class: "list", role: "listbox", "aria-label": "nodes in backward order"});
   const detail = make("div", {id: "node"});
   const order = data.walk;
-  let buttons = new Map(), current = order[0], redraw = () => {};
+  // The first node to look at has a name, and is no number: log_probs, before which is the arithmetic of the loss.
+  const first = order.find(i => data.nodes[i].op !== "leaf" && data.nodes[i].shape.length &&
+    data.nodes[i].path.split(".").pop() !== data.nodes[i].op);
+  let buttons = new Map(), current = first ?? order[0], redraw = () => {};
   const fill = () => {
     const wanted = search.value.trim().toLowerCase();
     list.replaceChildren();

@@ -96,7 +96,7 @@ const Maps = {
       Glim.show_hover(text(at), box.left, box.top);
     });
     const legend = Glim.legend(low, high, options.diverging, options.scale, 90);
-    legend.append(Glim.savers(node, options.name ?? options.title));
+    Glim.offer(node, options.name ?? options.title);
     return make("div", {}, make("div", {class: "map", "data-map": options.key}, node), legend);
   },
 };

@@ -29,8 +29,9 @@ std::string head_title(const AttentionView& v, std::size_t head) {
 }
 
 std::string attention_svg(const AttentionView& v, std::size_t head, const MapKind& kind,
-                          const std::string& title) {
+                          const std::string& title, double zoom) {
   HeatMap map;
+  map.zoom = zoom;
   map.title = title;
   map.row_label = "queries";
   map.column_label = "keys";
@@ -53,7 +54,7 @@ std::string attention_svg(const AttentionView& v, std::size_t head, const MapKin
 }
 
 // Its four maps side by side.
-std::string head_svg(const AttentionView& v, std::size_t head) {
+std::string head_svg(const AttentionView& v, std::size_t head, double zoom) {
   constexpr double kHeading = 30;
   auto side = [](const std::string& svg, const std::string& name) {
     return std::atof(svg.c_str() + svg.find(name + "=\"") + name.size() + 2);
@@ -61,7 +62,7 @@ std::string head_svg(const AttentionView& v, std::size_t head) {
   std::string maps;
   double width = 0, height = 0;
   for (const MapKind& kind : kMaps) {
-    const std::string map = attention_svg(v, head, kind, kind.title);
+    const std::string map = attention_svg(v, head, kind, kind.title, zoom);
     maps += fmt::format("<svg x=\"{}\" y=\"{}\"", coordinate(width), coordinate(kHeading)) +
             map.substr(std::string("<svg").size());
     width += side(map, "width");
@@ -129,8 +130,9 @@ void add_positions(const PositionsView& p, std::vector<Picture>& all) {
     all.push_back({p.module + "/wavelengths", [&p] { return wavelengths_svg(p); }});
 }
 
-std::string tokens_svg(const Inspection& inspection) {
+std::string tokens_svg(const Inspection& inspection, double zoom) {
   HeatMap map;
+  map.zoom = zoom;
   map.title = "integrated gradients, nats";
   map.diverging = true;
   map.rows = {"ln p"};
@@ -142,8 +144,9 @@ std::string tokens_svg(const Inspection& inspection) {
   return to_svg(map);
 }
 
-std::string rollout_svg(const Inspection& inspection) {
+std::string rollout_svg(const Inspection& inspection, double zoom) {
   HeatMap map;
+  map.zoom = zoom;
   map.title = "attention rollout";
   const TokenRollout& r = inspection.rollout;
   const bool encoder = inspection.target_in.empty(), decoder = inspection.source.empty();
@@ -156,23 +159,23 @@ std::string rollout_svg(const Inspection& inspection) {
 
 }  // namespace
 
-std::vector<Picture> pictures(const Inspection& inspection) {
+std::vector<Picture> pictures(const Inspection& inspection, double zoom) {
   std::vector<Picture> all;
   for (const AttentionView& v : inspection.attention)
     for (std::size_t h = 0; h < v.heads.size(); ++h) {
       const std::string head = fmt::format("{}/head{}", v.module, h);
-      all.push_back({head, [&v, h] { return head_svg(v, h); }});
+      all.push_back({head, [&v, h, zoom] { return head_svg(v, h, zoom); }});
       for (const MapKind& kind : kMaps)
-        all.push_back({head + "/" + kind.name, [&v, h, &kind] {
-                         return attention_svg(v, h, kind,
-                                              fmt::format("{}: {}", kind.title, head_title(v, h)));
+        all.push_back({head + "/" + kind.name, [&v, h, &kind, zoom] {
+                         return attention_svg(
+                             v, h, kind, fmt::format("{}: {}", kind.title, head_title(v, h)), zoom);
                        }});
     }
   for (const PositionsView& p : inspection.positions) add_positions(p, all);
   if (inspection.attribution.steps > 0)
-    all.push_back({"tokens", [&] { return tokens_svg(inspection); }});
+    all.push_back({"tokens", [&, zoom] { return tokens_svg(inspection, zoom); }});
   if (inspection.rollout.source.defined())
-    all.push_back({"rollout", [&] { return rollout_svg(inspection); }});
+    all.push_back({"rollout", [&, zoom] { return rollout_svg(inspection, zoom); }});
   for (const PassNode& n : inspection.pass.nodes()) {
     auto add = [&](const std::string& name, const Tensor& x) {
       all.push_back({name, [&inspection, &n, &x, name] {

@@ -18,7 +18,7 @@
 
 namespace glim {
 
-// Every picture of this inspection, which must outlive them.
-std::vector<Picture> pictures(const Inspection& inspection);
+// Every picture of this inspection, which must outlive them. `zoom` is that of maps of attention and tokens.
+std::vector<Picture> pictures(const Inspection& inspection, double zoom = 1);
 
 }  // namespace glim

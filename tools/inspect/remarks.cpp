@@ -86,7 +86,8 @@ void about_junctions(const Inspection& inspection, std::vector<Remark>& all) {
       skips.push_back(
           {skip.share, fmt::format("{}, {}: {:.1f} % of the gradient takes the skip, {:.1f} % the "
                                    "sublayer.",
-                                   j.module, j.sublayer, 100 * skip.share, 100 * sub.share)});
+                                   j.module, j.sublayer, 100 * skip.share, 100 * sub.share) +
+                           (sub.share < 0 ? " A share below 0 points against the sum." : "")});
     if (sub.share < kAgainst)
       against.push_back(
           {-sub.share, fmt::format("{}, {}: the sublayer's gradient works against the skip's "

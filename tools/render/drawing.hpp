@@ -36,6 +36,7 @@ struct HeatMap {
   // The scale. NaN: from the data; of a diverging one symmetric about 0.
   double low = std::numeric_limits<double>::quiet_NaN();
   double high = std::numeric_limits<double>::quiet_NaN();
+  double zoom = 1;  // of labels, which have 11 px; cells stay as they are while labels fit
 };
 // ValueError when the number of values is not rows x columns, or beyond kMostCells.
 std::string to_svg(const HeatMap& map);

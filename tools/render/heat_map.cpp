@@ -77,9 +77,9 @@ std::string to_svg(const HeatMap& m) {
     throw ValueError("heat map", fmt::format("{} x {} cells are more than the {} of a picture",
                                              rows, columns, kMostCells));
   Scale scale = scale_of(m);
-  auto cell_of = [](std::size_t n) {
-    return std::clamp(kMapSide / static_cast<double>(std::max<std::size_t>(n, 1)),
-                      n <= kMostLabelled ? kLabelled : kSmallest, kLargest);
+  auto cell_of = [&](std::size_t n) {
+    return std::clamp(kMapSide / m.zoom / static_cast<double>(std::max<std::size_t>(n, 1)),
+                      n <= kMostLabelled ? kLabelled : kSmallest, kLargest / m.zoom);
   };
   // Square where both fit; long sides shrink alone.
   double cell_x = cell_of(columns), cell_y = cell_of(rows);
@@ -113,7 +113,7 @@ std::string to_svg(const HeatMap& m) {
   total = std::max(total, text_width(m.title, 14) + 24);
   for (const std::string& note : notes) total = std::max(total, text_width(note, 10) + 24);
   double bottom = top + scale_height + 14;
-  Svg svg(total, bottom + 14 * static_cast<double>(notes.size()) + 4, m.title);
+  Svg svg(total, bottom + 14 * static_cast<double>(notes.size()) + 4, m.title, m.zoom);
   if (!m.title.empty()) svg.text(12, 24, m.title, 14, Anchor::Start, 0, "font-weight=\"bold\"");
   if (!m.column_label.empty())
     svg.text(left + width / 2, (m.title.empty() ? 12 : 34) + 12, m.column_label, 12,

@@ -29,12 +29,12 @@ std::string cut_to(std::string_view text, std::size_t columns) {
   return display_width(text) > columns ? fit_columns(text, columns) : std::string(text);
 }
 
-Svg::Svg(double width, double height, std::string_view title) {
+Svg::Svg(double width, double height, std::string_view title, double zoom) {
   std::string w = coordinate(width), h = coordinate(height);
   body_ = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" viewBox=\"0 0 {} {}\" "
       "font-family=\"{}\" role=\"img\">\n<title>{}</title>\n",
-      w, h, w, h, kFonts, in_xml(title));
+      coordinate(zoom * width), coordinate(zoom * height), w, h, kFonts, in_xml(title));
   rect(0, 0, width, height, "#ffffff");
 }
 

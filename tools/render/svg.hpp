@@ -21,7 +21,8 @@ std::string cut_to(std::string_view text, std::size_t columns);
 
 class Svg {
  public:
-  Svg(double width, double height, std::string_view title);
+  // Shown `zoom` times as large.
+  Svg(double width, double height, std::string_view title, double zoom = 1);
 
   void rect(double x, double y, double width, double height, std::string_view fill,
             std::string_view more = {});

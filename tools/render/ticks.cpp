@@ -4,6 +4,8 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "tools/common/number.hpp"
+
 namespace glim {
 namespace {
 
@@ -52,7 +54,7 @@ Ticks logarithmic_ticks(double low, double high, int count) {
       double v = factor * std::pow(10.0, e), place = std::log10(v);
       if (place < from - kSlack || place > to + kSlack) continue;
       ticks.at.push_back(v);
-      ticks.labels.push_back(fmt::format("{:.4g}", v));
+      ticks.labels.push_back(four_digits(v));
     }
   }
   return ticks;

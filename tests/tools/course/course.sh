@@ -228,4 +228,18 @@ if command -v "${compiler%% *}" >/dev/null && [ -e "$(dirname "$glim")/packaging
 else
   echo "There is no compiler, or Glim's library is not built: exercises in C++ were not tested"
 fi
+
+if "$glim" inspect --help >/dev/null 2>&1; then
+  "$glim" train --task copy --layers 1 --d-model 16 --heads 2 --d-ff 16 --max-steps 2 --progress none --out copy >log 2>&1
+  "$glim" course handout --model copy --sentence "1 2 3" --out lecture >out 2>err || report "a hand-out" "$(cat out err)"
+  report "one map a screen: A, S and their gradients, of two heads of three attentions, tokens and rollout" \
+    "$([ "$(grep -c '<section>' lecture/deck.html)" = 26 ] || grep '<small>' lecture/deck.html)"
+  report "each has a caption and its equation" "$([ "$(grep -c '<p class="equation">' lecture/deck.html)" = 26 ] || echo not 26)"
+  report "labels have 20 px" "$(python3 - lecture/deck.html <<'PY'
+import re, sys
+for width, zoomed in re.findall(r'<svg [^>]*width="([\d.]+)" [^>]*viewBox="0 0 ([\d.]+) ', open(sys.argv[1]).read()):
+    if abs(float(width) / float(zoomed) * 11 - 20) > 0.1: print(width, zoomed)
+PY
+)"
+fi
 summary

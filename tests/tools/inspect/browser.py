@@ -7,6 +7,7 @@ A driver clicks through everything, reads hover boxes and returns what it found;
 are compared with inspect.json.
 """
 import json
+import math
 import os
 import re
 import subprocess
@@ -93,6 +94,9 @@ try {
   if (document.querySelector(".hover").hidden) fail("arrow keys show no value");
   // 3. walk: to the end and back, search, tensors, the graph of every module
   click(document.getElementById("tab-walk"));
+  found.savers = document.querySelectorAll(".savers").length;
+  document.querySelector(".savers").dispatchEvent(new Event("pointerenter"));
+  found.to_save = document.querySelector(".savers select").options.length;
   found.folded = document.querySelectorAll("#view-walk .list button").length;
   document.getElementById("walk-views").click();
   const list = [...document.querySelectorAll("#view-walk .list button")];
@@ -198,8 +202,10 @@ def three_digits(x):
         return "–"
     if x == 0:
         return "0"
+    if 100 <= abs(x) < 999999.5:
+        return str(math.floor(x + 0.5))
     text = f"{x:.2e}"
-    if 1e-3 <= abs(float(text)) and abs(float(text)) < 1e5:
+    if 1e-3 <= abs(float(text)) and abs(x) < 100:
         return f"{float(text):.15g}"
     mantissa, exponent = text.split("e")
     return f"{mantissa}e{int(exponent):+d}"
@@ -233,6 +239,10 @@ with tempfile.TemporaryDirectory() as folder:
             check(opened["tab"] == "tab-attention" and (opened["module"], opened["head"]) == (view, head), f"opened: {opened}")
             check(opened["panels"] == 4 and opened["first"] == "true", f"opened: {opened}")
             check(opened["hash"] == f"#attention/{name}/{data['attention'][view]['layer']}/{head}/all", f"opened: {opened}")
+            page.evaluate(GO % '"#walk"')
+            opened = page.evaluate(PLACE)
+            check(opened["node"] == "log_probs", f"the walk opens at {opened['node']}")
+            page.evaluate(GO % '"#attention"')
             first_view = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
             found = page.evaluate(DRIVER)
             texts, faint = chromium.faint(page)
@@ -244,6 +254,7 @@ with tempfile.TemporaryDirectory() as folder:
         check(found["blocks"] >= 20, f"{found['blocks']} blocks")
         check(found["bars"] == 2 * 2 + 2 * 3, f"{found['bars']} junctions")
         check(found["nodes"] == len(data["walk"]), "not every node is in the walk")
+        check(found["savers"] == 1 and found["to_save"] == 2, "the pictures of a node are not saved in one place")
         views = {"broadcast_to", "permute", "reshape", "slice"}
         plain = [n for n in data["nodes"] if n["turn"] >= 0 and not (n["op"] in views and n["path"].split(".")[-1] == n["op"])]
         check(found["folded"] == len(plain), f"{found['folded']} nodes beside the views, not {len(plain)}")

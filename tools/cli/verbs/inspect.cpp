@@ -12,6 +12,7 @@
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/escape.hpp"
 #include "tools/common/folder.hpp"
+#include "tools/common/number.hpp"
 #include "tools/data/corpus/files.hpp"
 #include "tools/inspect/document.hpp"
 #include "tools/inspect/pictures.hpp"
@@ -26,7 +27,8 @@ struct InspectArguments {
   ExampleOptions example;
   std::string out = "inspect";
   std::vector<std::string> svg;
-  bool live = false, no_tensors = false, pictures = false, data = false, overwrite = false;
+  bool live = false, slides = false, no_tensors = false, pictures = false, data = false,
+       overwrite = false;
   int steps = 32;
   std::string run;
   Index step = 0;
@@ -107,11 +109,11 @@ std::optional<double> replay(const Command& command, InspectArguments& a) {
                                    ", not the recorded {}: another CPU, version or "
                                    "OPENBLAS_CORETYPE",
                                    *r.recorded);
-  say(fmt::format("step {} of {}, made again from step {}: loss {:.6g}{}; gradient norm {:.4g}",
-                  a.step, a.run, r.from, r.loss, is, r.gradient_norm));
+  say(fmt::format("step {} of {}, made again from step {}: loss {:.6g}{}; gradient norm {}", a.step,
+                  a.run, r.from, r.loss, is, four_digits(r.gradient_norm)));
   say("the largest parts of its gradient:");
   for (std::size_t i = 0; i < std::min<std::size_t>(r.samples.size(), 3); ++i)
-    say(fmt::format("  {:.4g}  {}", r.samples[i].gradient_norm, words_of(r.samples[i])));
+    say(fmt::format("  {}  {}", four_digits(r.samples[i].gradient_norm), words_of(r.samples[i])));
   make_folder(a.out);
   save_checkpoint(model, r.before);
   say(model + ": the model before the step, for --model");
@@ -160,7 +162,7 @@ void run_inspect(const Command& command, InspectArguments& a) {
   DocumentOptions document;
   if (a.live) document.live = live_part(command, a, example);
   Inspection inspection = inspect(example, options);
-  const std::vector<Picture> all = pictures(inspection);
+  const std::vector<Picture> all = pictures(inspection, a.slides ? 20. / 11 : 1);
   if (a.pictures) return list_pictures(all);
   std::map<std::string, const Picture*> wanted;  // by path
   for (const auto& [path, p] : pictures_asked_for("inspect", all, a.svg, a.out)) wanted[path] = p;
@@ -215,6 +217,7 @@ Command inspect_command() {
   c.option("data", &a->data,
            "write inspect.json and inspect.safetensors too: every tensor, in full");
   c.option("svg", &a->svg, "single pictures, by name or pattern (--list-pictures)");
+  c.option("slides", &a->slides, "pictures of attention and tokens with labels of 20 px");
   c.option("list-pictures", &a->pictures, "print the names of all pictures and stop");
   c.option("attribution-steps", &a->steps,
            "points of the integrated gradients (0: no attributions)", Range{0, 10'000});

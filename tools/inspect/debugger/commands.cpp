@@ -79,8 +79,8 @@ void Debugger::go_on(const Words&) {
 void Debugger::show_flows(const PassNode& n) {
   if (n.is_leaf()) print_(fmt::format("added to the gradient of {}\n", n.path));
   for (const Flow& f : n.flows)
-    print_(fmt::format("sent as d{} to #{} {}  |flow| {:.4g}\n", input_name(n.op, f.input), f.node,
-                       pass_[f.node].path, norm(f.gradient)));
+    print_(fmt::format("sent as d{} to #{} {}  |flow| {}\n", input_name(n.op, f.input), f.node,
+                       pass_[f.node].path, four_digits(norm(f.gradient))));
 }
 
 bool Debugger::stopped() {

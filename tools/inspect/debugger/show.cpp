@@ -8,6 +8,7 @@
 #include "autograd/formula.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/print.hpp"
+#include "tools/common/number.hpp"
 #include "tools/inspect/debugger/sources.hpp"
 #include "tools/measure/statistics.hpp"
 
@@ -28,7 +29,7 @@ std::string node_line(const Pass& pass, int i) {
   if (turn == GradientState::Frozen) return line + "  frozen";
   if (turn == GradientState::PassedOver) return line + "  no gradient";
   if (Tensor g = pass.gradient(i); g.defined())
-    line += fmt::format("  |gradient| {:.4g}{}", norm(g),
+    line += fmt::format("  |gradient| {}{}", four_digits(norm(g)),
                         turn == GradientState::ToCome ? " so far" : "");
   return line;
 }
@@ -149,7 +150,7 @@ std::string graph_text(const Pass& pass, int i) {
     double sent = pass.sent(r->node, r->input);
     text += fmt::format("  #{} {}  {}, as {}{}\n", r->node, pass[r->node].path, pass[r->node].op,
                         input_name(pass[r->node].op, r->input),
-                        sent < 0 ? "" : fmt::format("  |flow| {:.4g}", sent));
+                        sent < 0 ? "" : fmt::format("  |flow| {}", four_digits(sent)));
   }
   if (readers.empty())
     text += i == pass.loss() ? "  the loss: read by nothing\n" : "  read by nothing\n";
@@ -167,7 +168,7 @@ std::string graph_text(const Pass& pass, int i) {
     double sent = pass.sent(i, k);
     text += fmt::format("  #{} {}  {}, as {}{}\n", n.inputs[k], pass[n.inputs[k]].path,
                         pass[n.inputs[k]].op, name,
-                        sent < 0 ? "" : fmt::format("  |flow| {:.4g}", sent));
+                        sent < 0 ? "" : fmt::format("  |flow| {}", four_digits(sent)));
   }
   return text;
 }

@@ -11,6 +11,7 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tools/common/counted.hpp"
+#include "tools/common/number.hpp"
 #include "tools/inspect/debugger/show.hpp"
 #include "tools/render/drawing.hpp"
 
@@ -123,9 +124,8 @@ std::string why_text(const Pass& pass, int node, const Paths& ways) {
   std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) {
     return std::abs(a->second.share) > std::abs(b->second.share);
   });
-  std::string text =
-      fmt::format("the gradient of {}, norm {:.4g}, came from\n     share      norm\n",
-                  pass[node].path, ways.norm);
+  std::string text = fmt::format("the gradient of {}, norm {}, came from\n     share      norm\n",
+                                 pass[node].path, four_digits(ways.norm));
   for (const auto* row : order)
     text += fmt::format("  {:6.1f} %  {:8.3g}  {}{}\n", 100 * row->second.share,
                         norm(row->second.part), row->first,

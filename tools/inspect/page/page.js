@@ -6,13 +6,14 @@ const unescape_address = text => { try { return decodeURIComponent(text); } catc
 const Glim = {
   data: JSON.parse(document.getElementById("data").textContent),
 
-  // Three significant digits, as the program prints them: 0.123, 12.3, 1.23e-5, 1.23e+6.
+  // Three significant digits, whole from 100 to a million: 0.123, 12.3, 16384, 1.23e-5, 1.23e+6.
   number(x) {
     if (x === null || x === undefined || Number.isNaN(x)) return "–";
     if (!Number.isFinite(x)) return x > 0 ? "∞" : "-∞";
     if (x === 0) return "0";
     const size = Math.abs(x);
-    return size >= 1e-3 && size < 1e5 ? String(Number(x.toPrecision(3))) : x.toExponential(2);
+    if (size >= 100 && size < 999999.5) return String(Math.round(x));
+    return size >= 1e-3 && size < 100 ? String(Number(x.toPrecision(3))) : x.toExponential(2);
   },
 
   // A colour scale over [low, high]; diverging ones are symmetric about 0.
@@ -50,8 +51,33 @@ const Glim = {
       Glim.make("span", {}, Glim.number(to)), Glim.make("span", {class: "soft"}, words || ""));
   },
 
-  // Two buttons that save a drawing, as it looks now, as an SVG or a PNG of twice its size.
-  savers(svg, name) {
+  // A drawing that Glim.savers offers: by `name`, first where it was pointed at last.
+  offer(svg, name) {
+    svg.dataset.name = name;
+    for (const happens of ["pointerenter", "focusin"])
+      svg.addEventListener(happens, () => { Glim.pointed_at = svg; });
+    return svg;
+  },
+
+  // One place that saves a drawing of the open tab, as it looks now, as an SVG or a PNG of twice its size.
+  savers() {
+    let svgs = [];
+    const chosen = Glim.make("select", {"aria-label": "picture to save"}, Glim.make("option", {}, "a picture"));
+    const fill = () => {
+      svgs = [...document.querySelectorAll("svg[data-name]")].filter(svg => svg.getClientRects().length);
+      const at = svgs.indexOf(Glim.pointed_at);
+      if (at >= 0) svgs = [svgs[at], ...svgs.slice(0, at), ...svgs.slice(at + 1)];
+      const names = svgs.map(svg => svg.dataset.name);
+      if (names.join() !== [...chosen.options].map(o => o.text).join())
+        chosen.replaceChildren(...names.map(name => Glim.make("option", {}, name)));
+    };
+    const save = kind => { const svg = svgs[chosen.selectedIndex]; if (svg) Glim.save(svg, svg.dataset.name, kind); };
+    const place = Glim.make("span", {class: "savers"}, "save ", chosen, ["SVG", "PNG"].map(kind =>
+      Glim.make("button", {onclick: () => save(kind), "aria-label": `save the picture as ${kind}`}, kind)));
+    for (const happens of ["pointerenter", "focusin"]) place.addEventListener(happens, fill);
+    return place;
+  },
+  save(svg, name, kind) {
     const looks = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-family", "font-size", "text-anchor", "color"];
     const file = name.replace(/[^\p{L}\p{N}.]+/gu, "-");
     const download = (blob, ending) => {
@@ -85,8 +111,7 @@ const Glim = {
         image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text());
       },
     };
-    return Glim.make("span", {class: "savers"}, Object.entries(save).map(([kind, act]) =>
-      Glim.make("button", {onclick: act, "aria-label": `save ${name} as ${kind}`}, kind)));
+    save[kind]();
   },
 
   // The characters of a text for which this browser has no font: they all look like U+10FFFF.
@@ -145,7 +170,7 @@ const Glim = {
   // named in the address, so that a link or a reload comes back to it: #ID, or #ID/PLACE/... where a view has
   // said what it shows, Glim.link(id, [PLACE...]). Without an address the first tab is shown, or the one named.
   tabs(parent, views, first = views[0].id) {
-    const bar = Glim.make("div", {class: "tabs", role: "tablist"});
+    const bar = Glim.make("div", {role: "tablist"});
     const panels = new Map();
     let shown = null;
     const write = () => {
@@ -193,7 +218,7 @@ const Glim = {
       bar.append(Glim.make("button", {id: "tab-" + view.id, role: "tab", "aria-controls": "view-" + view.id,
         onclick: () => show(view.id), onkeydown: turn}, view.title));
     }
-    parent.append(bar);
+    parent.append(Glim.make("div", {class: "tabs"}, bar, Glim.savers()));
     for (const view of views) {
       const panel = Glim.make("section", {id: "view-" + view.id, role: "tabpanel",
         "aria-labelledby": "tab-" + view.id, hidden: true});

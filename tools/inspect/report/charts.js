@@ -30,7 +30,7 @@ const Charts = {
     return Glim.make("div", {class: "panel", id: options.id}, Glim.make("h3", {}, options.title), legend,
       Charts.fitted({class: "lines"}, (box, width) => {
         const chart = Charts.draw_lines(shown, options, width);
-        box.replaceChildren(chart, Glim.savers(chart, options.title));
+        box.replaceChildren(Glim.offer(chart, options.title));
       }));
   },
 
