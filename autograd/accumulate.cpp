@@ -1,5 +1,4 @@
-// How the engine adds a gradient to a node's total or to a leaf: in place where nobody else sees the memory, else into
-// a copy.
+// The engine adds a gradient to a node's total or to a leaf: in place if nobody else sees the memory, else into a copy.
 #include <algorithm>
 
 #include "autograd/engine.hpp"

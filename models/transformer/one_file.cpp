@@ -294,7 +294,7 @@ struct Tape {
   }
 };
 
-// What an op returns: y, on the tape if there is one and if an input needs a gradient.
+// An op returns y, on the tape if there is one and if an input needs a gradient.
 Var apply(const Rule& rule, const std::vector<Var>& inputs, const Tensor& y,
           const Gradient& gradient) {
   const bool needed =
@@ -817,7 +817,7 @@ void train(const Transformer& model) {
 
 // ---- 10  Looking at backward --------------------------------------------------------------------
 
-// Of head 0: x (1, H, T, n) -> (T, n).
+// Head 0 of x (1, H, T, n), as (T, n).
 Tensor head_of(const Tensor& x) {
   return reshape(slice(reshape(x, {x.size(1), x.size(2), x.size(3)}), 0, 1), {x.size(2), -1});
 }

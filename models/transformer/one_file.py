@@ -228,12 +228,12 @@ def sinusoidal_positions(length, d):
 
 
 # Keep-masks: True = may be attended to. They broadcast to the scores (B, H, T, S).
-# Of padding: keys that are tokens, ids (B, S) -> (B, 1, 1, S).
+# Padding: a query may attend to keys that are not padding, ids (B, S) -> (B, 1, 1, S).
 def padding_keep(ids):
     return (ids != PAD)[:, None, None, :]
 
 
-# Of the future (section 3.2.3): query i may attend to keys 0 ... i, (T, T).
+# The future (section 3.2.3): query i may attend to keys 0 ... i, as later ones hold its answer, (T, T).
 def causal_keep(length):
     return np.arange(length) <= np.arange(length)[:, None]
 

@@ -49,7 +49,7 @@ class MultiheadAttention : public Callable<MultiheadAttention> {
   virtual AttentionOutput forward(const Var& query, const Var& key, const Var& value,
                                   const AttentionRequest& request = {});
 
-  // The same of x to itself, and of x to a memory, by fewer products (packed.cpp).
+  // Attention of x to itself, and of x to a memory, by fewer products (packed.cpp).
   // With a cache, as when decoding: keys and values of x (B, n, D) join it, and x attends to all.
   virtual AttentionOutput forward(const Var& x, const AttentionRequest& request = {},
                                   KeyValueCache* cache = nullptr);

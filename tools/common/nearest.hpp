@@ -11,8 +11,8 @@ namespace glim {
 // restricted form: no part is edited twice). Counted in bytes, without regard to case.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// " (nearest: encoder.layers.0, encoder.layers.1)": the known names most like `name`, at most three,
-// those that begin with it first, then those that contain it; nothing when there is none at all.
+// " (nearest: encoder.layers.0, encoder.layers.1)": at most three known names that are most like `name`. Names that begin
+// with it come first, then names that contain it. Empty if no name is known.
 std::string nearest_names(std::string_view name, const std::vector<std::string>& known);
 
 // The known name that was probably meant: with at most a third of its letters wrong, begun or contained, with

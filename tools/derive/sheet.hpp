@@ -43,6 +43,9 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
 // Adds a note for each node whose gradient a hook changed; `equations` as in sheet_of.
 void add_notes_on_hooks(Sheet& sheet, const Pass& pass, bool equations);
 
+// Adds the table of signs, with the letters of extents.
+void add_signs(Sheet& sheet, const Letters& letters);
+
 std::string text_of(const Sheet& sheet);
 // `bare`: the equations alone, for a slide.
 std::string document_of(const Sheet& sheet, Format format, bool bare = false);

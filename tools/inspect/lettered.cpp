@@ -88,11 +88,12 @@ std::unique_ptr<LetteredPass> lettered_pass(const ExampleOptions& options, Examp
     if (its_heads > 0) set("heads", heads);
     set("d_model", (20 + 2 * tries) * heads);
     set("d_ff", 48 + 10 * tries);
-    if (tries == 5)
-      twin.source = options.source, twin.target = options.target;
-    else if (tries == 0) {
-      twin.source.clear(), twin.target.clear();
+    if (tries == 0) {
+      twin.source = twin.target = "";
       if (twin.fresh.task == "files") twin.fresh.task = kind_named(twin.fresh.kind).tasks[0];
+    } else if (tries == 5) {
+      twin.source = options.source;
+      twin.target = options.target;
     }
     try {
       auto made = std::make_unique<LetteredPass>();
@@ -107,7 +108,7 @@ std::unique_ptr<LetteredPass> lettered_pass(const ExampleOptions& options, Examp
       if (!same_ops(pass, made->pass)) continue;
       made->letters.extents = extents;
       return made;
-    } catch (const Error&) {  // this text, or these sizes, are none for the model
+    } catch (const Error&) {  // the model does not take this text or these sizes
     }
   }
   auto own = std::make_unique<LetteredPass>();

@@ -16,9 +16,9 @@ struct LetteredPass {
   derive::Letters letters;
 };
 
-// The same ops and names as in `pass`, of the example that `options` made. Widths, heads and text are others; the
-// letters' extents are those of the example. Where no such pass can be recorded it is the example's own, and sizes of
-// two extents have no letter.
+// Records the ops and names of `pass`, which is of the example that `options` made, with other widths, heads and text. The
+// letters' extents are those of the example. If no such pass can be recorded, the example's own pass is used, and a size
+// that two extents share has no letter.
 std::unique_ptr<LetteredPass> lettered_pass(const ExampleOptions& options, Example& example,
                                             const Pass& pass);
 

@@ -90,10 +90,11 @@ struct DTypeArg {
 };
 using Key = std::pair<std::uint64_t, std::uint64_t>;  // a stream of random numbers: (seed, stream)
 inline RandomKey key_of(const Key& key) { return {key.first, key.second}; }
-// TypeError for a word that is none of the op's, naming the one to type; None is left out, as NumPy's functions pass it.
+// TypeError for an unknown keyword argument. It names the word to type. A keyword that is None is ignored, because NumPy's
+// functions pass such ones.
 void refuse_words(const std::string& op, nb::kwargs words);
 std::vector<Var> vars_of(const std::vector<Arg>& list);
-DType dtype_of(const DTypeArg& dtype);                    // DTypeError for a name that is none
+DType dtype_of(const DTypeArg& dtype);                    // DTypeError for an unknown name
 std::vector<Var> parts_of(const std::vector<Arg>& list);  // of one dtype, as convert_numbers has it
 // The result of a Python function: a number is one element. With a dtype, values are converted to it.
 Var var_of(nb::handle x, std::string_view name, std::optional<DType> dtype = {});

@@ -3,20 +3,32 @@
 // Bahdanau et al. 2015 (arXiv 1409.0473), section 1: a fixed vector "may make it difficult for the neural network to cope
 // with long sentences"; the tutorials say the same. Three models of width 32 learn to copy sentences of 1 to 16 symbols:
 // recurrent without attention, recurrent with it, and a Transformer. 16 symbols of 10 are 53 bits.
+#include <map>
+
 #include "models/rnn/seq2seq_rnn.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/sequences.hpp"
 
 namespace glim::bottleneck {
 
-std::unique_ptr<SequenceModel> model_of(const std::string& name) {
-  if (name == "transformer") return std::make_unique<Transformer>(symbol_transformer());
+using Model = std::unique_ptr<SequenceModel>;
+
+Model recurrent(AttentionScore attention) {
   Seq2SeqRnnConfig c;
   c.src_vocab = c.tgt_vocab = kSymbolVocabulary;
   c.d_embed = c.d_model = 32;
   c.dropout = 0;
-  c.attention = name == "attention" ? AttentionScore::Additive : AttentionScore::None;
+  c.attention = attention;
   return std::make_unique<Seq2SeqRnn>(c);
+}
+
+Model model_of(const std::string& name) {
+  static const std::map<std::string, Model (*)()> makers = {
+      {"vector", [] { return recurrent(AttentionScore::None); }},
+      {"attention", [] { return recurrent(AttentionScore::Additive); }},
+      {"transformer",
+       []() -> Model { return std::make_unique<Transformer>(symbol_transformer()); }}};
+  return makers.at(name)();
 }
 
 Measurement measure(std::uint64_t seed, bool small) {

@@ -90,9 +90,10 @@ Measurement measure(std::uint64_t seed, bool small) {
                others = draw_digits(judged, {seed, kHeldOut + 3});
   Measurement m;
   for (Index amount : amounts)
-    for (const std::string name : {"vit", "cnn"}) {
+    for (const bool convolves : {false, true}) {
+      const char* name = convolves ? "cnn" : "vit";
       generator().set_state(seed, 0);
-      const auto model = model_of(name == "cnn");
+      const auto model = model_of(convolves);
       const Digits some = first(all, amount);
       learn(*model, some, steps);
       auto draw = [&](const char* plot, const Digits& of) {
@@ -102,11 +103,11 @@ Measurement measure(std::uint64_t seed, bool small) {
       draw("accuracy", others);
     }
   const auto cnn = m.points("accuracy", "cnn").y, vit = m.points("accuracy", "vit").y;
-  for (const std::string name : {"cnn", "vit"}) {
+  for (const auto& [name, accuracy] : {std::pair{std::string("cnn"), cnn}, {"vit", vit}}) {
     const auto learned = m.points("learned", name).y;
     m.values[name + "_learned"] = *std::min_element(learned.begin(), learned.end());
-    m.values[name + "_few"] = (name == "cnn" ? cnn : vit).front();
-    m.values[name + "_many"] = (name == "cnn" ? cnn : vit).back();
+    m.values[name + "_few"] = accuracy.front();
+    m.values[name + "_many"] = accuracy.back();
   }
   m.values["few"] = cnn.front() - vit.front();
   m.values["many"] = cnn.back() - vit.back();

@@ -52,12 +52,12 @@ int ThreadCount::candidate(const Window& window) {
   return more ? std::min(2 * now_, most_) : now_ / 2;
 }
 
-ChooseThreads::ChooseThreads()
+ThreadChooser::ThreadChooser()
     : before_(num_threads()), count_(before_), processor_(processor_seconds()) {}
 
-ChooseThreads::~ChooseThreads() { set_num_threads(before_); }
+ThreadChooser::~ThreadChooser() { set_num_threads(before_); }
 
-void ChooseThreads::stepped(const StepReport& report) {
+void ThreadChooser::stepped(const StepReport& report) {
   const double now = processor_seconds();
   const auto tokens = static_cast<double>(report.sums.tokens);
   set_num_threads(count_.after(report.seconds, tokens, now - std::exchange(processor_, now)));

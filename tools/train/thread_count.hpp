@@ -1,8 +1,8 @@
 // How many threads a training run uses while other programs need processors too.
 //
-// A loop ends when its last thread does. On a busy machine that is a thread which has lost its processor, and two
-// threads can take two to three times as long as one. A run has the same bits with any number of threads, so the
-// number may change between updates:
+// A loop ends when its last thread does. On a busy machine some thread has lost its processor, and two threads can take
+// two to three times as long as one. A run has the same bits with any number of threads, so the number may change between
+// updates:
 //
 //   fewer   half as many are tried when threads were without a processor for an eighth of the time
 //   more    twice as many are tried from time to time, up to the number that the run began with
@@ -18,8 +18,8 @@ namespace glim {
 class ThreadCount {
  public:
   explicit ThreadCount(int most) : most_(most), now_(most) {}
-  // After an update of so many tokens, in which the threads had so many seconds of processors. Returns the number of
-  // threads of the next update.
+  // Takes the seconds and tokens of an update, and the processor time of all threads in it. Returns the number of threads
+  // for the next update.
   int after(double seconds, double tokens, double processor);
 
  private:
@@ -37,10 +37,10 @@ class ThreadCount {
 };
 
 // Sets num_threads() by a ThreadCount after each update, and back at its end.
-class ChooseThreads final : public TrainObserver {
+class ThreadChooser final : public TrainObserver {
  public:
-  ChooseThreads();
-  ~ChooseThreads();
+  ThreadChooser();
+  ~ThreadChooser();
   void stepped(const StepReport& report) override;
 
  private:

@@ -1,4 +1,4 @@
-// What a run says when a loss or a gradient is not finite: the first op that gave such a number, or the parameter.
+// The error of a run whose loss or gradient is not finite. It names the first op or the parameter with such a number.
 #include <filesystem>
 
 #include "autograd/observe/finite.hpp"

@@ -24,7 +24,7 @@ struct DeriveArguments {
   bool overwrite = false;
 };
 
-// As it was typed.
+// The command as it was typed, without --out.
 std::string command_of(const Command& command) {
   std::string text = "glim derive";
   for (const Option& o : command.options) {

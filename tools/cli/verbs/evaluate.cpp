@@ -61,8 +61,9 @@ double in_place(const std::vector<std::string>& hypotheses,
   return all == 0 ? 0 : 100.0 * static_cast<double>(right) / static_cast<double>(all);
 }
 
-// A head's context is 0: its columns of out_proj.weight are.
+// Sets the columns of out_proj.weight that read these heads to 0.
 void remove_heads(Checkpoint& model, const std::vector<std::string>& heads) {
+  if (heads.empty()) return;
   const std::string option = "--remove-head", weight = ".out_proj.weight";
   const Index count = nlohmann::json::parse(model.described("model")).value("heads", Index{1});
   std::vector<std::string> attentions;

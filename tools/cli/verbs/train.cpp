@@ -318,7 +318,7 @@ void run_train(Command& command, TrainArguments& a) {
   std::optional<JsonLines> metrics;
   std::optional<ProgressPrinter> console;
   std::optional<Profile> profile;
-  std::optional<ChooseThreads> threads;
+  std::optional<ThreadChooser> threads;
   TrainObservers observers;
   if (world.size() == 1 && num_threads() > 1 && !std::getenv("OMP_NUM_THREADS"))
     observers.push_back(&threads.emplace());

@@ -1,7 +1,6 @@
 """Words of NumPy and torch: the functions of NumPy that take a Var, and what to type for a name that Glim lacks."""
 import difflib
 
-
 from . import _glim
 
 _TAPE = "within `with glim.Tape() as tape:` write tape.backward({0})"
@@ -10,7 +9,8 @@ _OF_VAR = {
     "register_hook": "tape.hook(v, f)", "grad_fn": "tape.nodes lists what was recorded",
     "requires_grad_": "glim.Var.leaf(array) has a gradient", "data": "v.value, or v.numpy()", "values": "v.numpy()",
     "tolist": "v.numpy().tolist()", "cpu": "Glim computes on the CPU alone", "cuda": "Glim computes on the CPU alone",
-    "device": "Glim computes on the CPU alone", "copy": "v.value.clone()", "clone": "v.value.clone()",
+    "device": "Glim computes on the CPU alone",
+    **dict.fromkeys(("copy", "clone"), "no copy is needed, as a Var keeps its value; v.value.clone() has no gradient"),
     "view": "v.reshape(2, 3)", "flatten": "v.reshape(-1)", "ravel": "v.reshape(-1)", "expand": "v.broadcast_to(shape)",
     "swapaxes": "v.transpose(0, 1)", "mm": "v @ w", "bmm": "v @ w", "dot": "v @ w", "norm": "(v * v).sum().sqrt()",
     "std": "v.var(axis).sqrt()", "square": "v * v", "clip": "v.clamp(low, high)", "masked_fill": "glim.where(mask, x, v)",
