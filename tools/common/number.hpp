@@ -9,7 +9,7 @@
 
 namespace glim {
 
-// Of a text that is one number and nothing else: "3", "-1.5e3".
+// The value of a text that is one number and nothing else: "3", "-1.5e3".
 template <class T>
 std::optional<T> number_in(std::string_view text) {
   T x{};

@@ -72,7 +72,7 @@ class Equation {
   }
 
  private:
-  // `depth`: how many brackets of sizes are open, in which S and V are no matrices.
+  // `depth` counts the open brackets of sizes. Within them S and V are sizes, not matrices.
   std::string pieces(std::string_view equation, int depth = 0) {
     done_.clear(), last_.clear();
     depth_ = depth;
