@@ -25,9 +25,13 @@ def test_an_input_that_is_kept(key):
 
 
 def test_an_input_that_is_kept_by_its_address():
-    """An address comes again with other values, which fails, or with another shape, which is undecided."""
-    kept = {}
-    assert not glim.gradcheck(lambda x: x**3, lambda dy, x: 3 * dy * kept.setdefault(id(x), x.copy())**2, X)
+    """An address comes again with other values, which fails, or with another shape, which is undecided. Which of them comes
+    again is the heap's choice, so one check may miss it."""
+    def check():
+        kept = {}
+        return glim.gradcheck(lambda x: x**3, lambda dy, x: 3 * dy * kept.setdefault(id(x), x.copy())**2, X)
+
+    assert not all([check() for _ in range(5)])
 
 
 def test_slopes_that_are_kept_by_identity():
