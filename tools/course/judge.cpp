@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "autograd/gradcheck/analytic.hpp"
 #include "tensor/clock.hpp"
@@ -349,16 +350,17 @@ Verdict check(const Exercise& e, const std::string& folder, std::uint64_t seed) 
   }
   const std::string path = v.file, file = fs::path(path).filename().string();
   v = right();
+  std::optional<Runner> runner;
   try {
     std::error_code none;
     if (!fs::is_regular_file(path, none)) throw Mistaken(file + ": is not a file");
     if (std::ifstream in(path); !in.is_open() || (in.peek(), in.bad()))
       throw MachineError(path + ": cannot be read");
-    const Runner runner(e, path);
+    runner.emplace(e, path);
     for (const ExerciseFunction& f : e.functions) {
-      const Verdict one = e.name == "copy_task" ? check_copy_task(e, runner, path, seed)
-                          : e.by_hand()         ? check_by_values(f, runner, seed)
-                                                : check_function_of(e, f, runner, seed);
+      const Verdict one = e.name == "copy_task" ? check_copy_task(e, *runner, path, seed)
+                          : e.by_hand()         ? check_by_values(f, *runner, seed)
+                                                : check_function_of(e, f, *runner, seed);
       if (v.state == State::Right || !one.right()) v = one;
       if (!v.right()) break;
     }
@@ -370,6 +372,7 @@ Verdict check(const Exercise& e, const std::string& folder, std::uint64_t seed) 
   }
   v.exercise = &e;
   v.file = path;
+  if (runner) v.printed = runner->printed();
   v.seconds = seconds_now() - begin;
   return v;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tools/common/escape.hpp"
 
 namespace glim::course {
@@ -28,15 +29,26 @@ Json json_of(const Verdict& v) {
           {"message", v.text()},
           {"mistake", v.mistake},
           {"worst", v.worst},
+          {"printed", v.printed},
           {"seconds", v.seconds}};
 }
 
 }  // namespace
 
+// The verdict, and below it what the file has printed.
+std::string with_prints(const Verdict& v, const std::string& before) {
+  std::string text = v.text(), lines = v.printed;
+  if (lines.empty()) return text;
+  for (std::size_t at = 0; (at = lines.find('\n', at)) != lines.npos; at += before.size() + 1)
+    lines.insert(at + 1, before);
+  return text + "\n" + before + lines;
+}
+
 std::string to_text(const std::vector<Verdict>& verdicts) {
   std::string text;
   for (const Verdict& v : verdicts)
-    text += fmt::format("{:>2}  {:<16} {}\n", v.exercise->number, v.exercise->name, v.text());
+    text += fmt::format("{:>2}  {:<16} {}\n", v.exercise->number, v.exercise->name,
+                        with_prints(v, "    prints  "));
   return text;
 }
 
@@ -78,31 +90,46 @@ std::string to_gradescope(const std::vector<Verdict>& verdicts) {
                      {"score", v.right() ? 1 : 0},
                      {"max_score", 1},
                      {"status", v.right() ? "passed" : "failed"},
-                     {"output", v.text()},
+                     {"output", with_prints(v, "prints  ")},
                      {"visibility", "visible"}});
   }
   return dumped({{"execution_time", seconds}, {"stdout_visibility", "hidden"}, {"tests", tests}});
 }
 
 std::string to_text(const std::vector<Submission>& submissions) {
-  std::string text = fmt::format("{} students\n", submissions.size());
+  std::string text =
+      fmt::format("{} students: + right, ~ slow, x wrong, . not begun\n\n", submissions.size());
+  std::size_t longest = 0;
+  for (const Submission& s : submissions) longest = std::max(longest, display_width(s.student));
+  text += std::string(longest, ' ');
+  for (const Exercise& e : exercises()) text += fmt::format(" {:>2}", e.number);
+  for (const Submission& s : submissions) {
+    text += "\n" + fit_columns(s.student, longest);
+    for (const Exercise& e : exercises())
+      for (const Verdict& v : s.verdicts)
+        if (v.exercise == &e) text += fmt::format(" {:>2}", ".x~+"[static_cast<int>(v.state)]);
+  }
+  text += "\n\n";
   for (const Exercise& e : exercises()) {
-    std::map<std::string, int> counts;
+    std::map<std::string, std::vector<std::string>> names;
     for (const Submission& s : submissions)
       for (const Verdict& v : s.verdicts)
         if (v.exercise == &e && !v.file.empty()) {
           // Without "softmax.py, line 7: ".
           const bool placed = v.mistake.starts_with(e.name + ".");
           const std::string mistake = v.mistake.substr(placed ? v.mistake.find(": ") + 2 : 0);
-          ++counts[v.state == State::Slow    ? "right, but slow"
-                   : v.state == State::Wrong ? "wrong: " + mistake
-                                             : std::string(name_of(v.state))];
+          names[v.state == State::Slow    ? "right, but slow"
+                : v.state == State::Wrong ? "wrong: " + mistake
+                                          : std::string(name_of(v.state))]
+              .push_back(s.student);
         }
-    std::vector<std::pair<std::string, int>> rows(counts.begin(), counts.end());
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const auto& a, const auto& b) { return a.second > b.second; });
-    for (const auto& [what, count] : rows)
-      text += fmt::format("{:>2}  {:<16} {:>4}  {}\n", e.number, e.name, count, what);
+    std::vector<std::pair<std::string, std::vector<std::string>>> rows(names.begin(), names.end());
+    std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+      return a.second.size() > b.second.size();
+    });
+    for (const auto& [what, who] : rows)
+      text += fmt::format("{:>2}  {:<16} {:>4}  {}  ({})\n", e.number, e.name, who.size(), what,
+                          fmt::join(who, ", "));
   }
   return text;
 }

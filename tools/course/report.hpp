@@ -11,7 +11,7 @@ std::string to_junit(const std::vector<Verdict>& verdicts);
 // https://gradescope-autograders.readthedocs.io/en/latest/specs: results.json
 std::string to_gradescope(const std::vector<Verdict>& verdicts);
 
-// Which mistakes a class makes, and how often.
+// A class: students and exercises, then each mistake with those who made it.
 struct Submission {
   std::string student;
   std::vector<Verdict> verdicts;

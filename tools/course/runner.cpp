@@ -310,6 +310,8 @@ int main(int, char** arguments) {
   using namespace course_runner;
   const std::map<std::string, Functions> all{FUNCTIONS};
   const std::string name = arguments[1];
+  if (const char* prints = std::getenv("COURSE_PRINTS")) ::dup2(std::atoi(prints), 1);
+  std::setvbuf(stdout, nullptr, _IOLBF, 1 << 10);
   limit_time(0);
   std::string request;
   for (int c; (c = std::fgetc(requests)) != EOF;) {

@@ -3,10 +3,14 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
+#include <sstream>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tools/common/escape.hpp"
 
@@ -101,6 +105,32 @@ std::string compile(const Exercise& e, const std::string& path, const std::strin
 
 }  // namespace
 
+// A full pipe drops what is printed: nobody waits.
+Runner::Pipe::Pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_NONBLOCK) != 0)
+    throw MachineError(std::string("no pipe: ") + std::strerror(errno));
+  read = ends[0], write = ends[1];
+  ::fcntl(read, F_SETFD, FD_CLOEXEC);
+}
+Runner::Pipe::~Pipe() { ::close(read), ::close(write); }
+
+std::string Runner::printed() const {
+  constexpr std::size_t kLines = 10, kColumns = 120;
+  std::string text(1 << 16, '\0'), shown;
+  text.resize(static_cast<std::size_t>(
+      std::max<ssize_t>(0, ::read(printed_.read, text.data(), text.size()))));
+  std::istringstream lines(text);
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    if (count == kLines) return shown + "\n...";
+    line = visible(line);
+    if (display_width(line) > kColumns) line = fit_columns(line, kColumns);
+    shown += (count ? "\n" : "") + line;
+  }
+  return shown;
+}
+
 Runner::Runner(const Exercise& e, const std::string& path, const std::string& parts)
     : path_(fs::absolute(path).string()) {
   if (!path.ends_with(".cpp")) return;
@@ -120,9 +150,10 @@ Runner::Runner(const Exercise& e, const std::string& path, const std::string& pa
 foreign::Program Runner::program(const std::string& function, double seconds,
                                  const std::string& given, const std::string& own) const {
   const std::string command =
-      folder_ ? fmt::format("OMP_NUM_THREADS=1 exec {} {}",
+      folder_ ? fmt::format("COURSE_PRINTS={} OMP_NUM_THREADS=1 exec {} {}", printed_.write,
                             shell_word((folder_->path / "program").string()), function)
-              : fmt::format("OPENBLAS_NUM_THREADS=1 exec {} -B -c {} {} {}", shell_word(python()),
+              : fmt::format("COURSE_PRINTS={} OPENBLAS_NUM_THREADS=1 exec {} -B -c {} {} {}",
+                            printed_.write, shell_word(python()),
                             shell_word(std::string(course_file("runner.py"))), shell_word(path_),
                             function + (given.empty() ? "" : " " + shell_word(given) + " " + own));
   return {command, seconds, true};

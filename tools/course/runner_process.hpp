@@ -30,8 +30,16 @@ class Runner {
   foreign::Program program(const std::string& function, double seconds,
                            const std::string& given = "", const std::string& own = "") const;
   bool compiled() const { return folder_ != nullptr; }
+  // What the file has printed: the first lines, cut, of the first calls.
+  std::string printed() const;
 
  private:
+  struct Pipe {
+    Pipe();
+    ~Pipe();
+    int read = -1, write = -1;  // children inherit the latter
+  };
+  Pipe printed_;
   std::string path_;
   std::unique_ptr<TemporaryFolder> folder_;
 };

@@ -149,13 +149,19 @@ TEST_CASE("Reports have every verdict") {
   wrong.state = State::Wrong;
   wrong.file = "softmax.py";
   wrong.mistake = "softmax.py, line 7: <\"&\xff>";
+  wrong.printed = "(3, 5)\n0.5";
   const std::vector<Verdict> both{right, wrong};
   CHECK(to_json(both).find("\"score\": 0") != std::string::npos);
   CHECK(to_gradescope(both).find("\"status\": \"failed\"") != std::string::npos);
   CHECK(to_junit(both).find("failures=\"1\"") != std::string::npos);
   CHECK(to_junit(both).find("<\"&") == std::string::npos);
-  const std::string table = to_text(std::vector<Submission>{{"a", both}, {"b", both}});
-  CHECK(table.find("2  wrong: <") != std::string::npos);
+  CHECK(to_text(both).ends_with("\n    prints  (3, 5)\n    prints  0.5\n"));
+  CHECK(to_json(both).find("(3, 5)\\n0.5") != std::string::npos);
+  CHECK(to_gradescope(both).find("prints  (3, 5)\\nprints  0.5") != std::string::npos);
+  const std::string table = to_text(std::vector<Submission>{{"ada", both}, {"李", both}});
+  CHECK(table.starts_with("2 students: + right, ~ slow, x wrong, . not begun\n\n     1  2  3 "));
+  CHECK(table.find("\nada  +  x\n李   +  x\n") != std::string::npos);
+  CHECK(table.find("2  wrong: <\"&\xff>  (ada, 李)\n") != std::string::npos);
 }
 
 }  // namespace test_course

@@ -17,7 +17,7 @@ graded() {
   local name=$1 status=$2 pattern=$3 exercise=$4 found=0
   timeout 600 "$glim" course check "$exercise" --folder "$name" >out 2>err || found=$?
   if [ "$found" != "$status" ]; then report "$name" "status $found: $(cat out err)"
-  elif [ "$(cat out err | wc -l)" != 1 ] || ! grep -Eq -- "$pattern" out; then report "$name" "says: $(cat out err)"
+  elif [ "$(cat out err | grep -vc '^    prints')" != 1 ] || ! grep -Eq -- "$pattern" out; then report "$name" "says: $(cat out err)"
   else report "$name" ""; fi
 }
 for exercise in $("$glim" course list | awk '{ print $2 }'); do
@@ -34,7 +34,7 @@ report "the page's picture is written beside it" "$(for page in stubs/*.md; do
 done 2>&1)"
 "$glim" course progress --folder solved >out 2>err || report "progress" "status: $(cat out err)"
 report "the solutions" "$([ "$(grep -Ec ' right(; receipt f4ae9bfa06a1edbe)?$' out)" = 12 ] || show out err)"
-report "another seed" "$("$glim" course check --seed 12345 --folder solved | grep -v ' right')"
+report "another seed" "$("$glim" course check --seed 12345 --folder solved | grep -v ' right\|^    prints')"
 
 # bad NAME PATTERN: standard input takes the place of the gradient's line
 touch outside
@@ -108,13 +108,24 @@ report "what is outside is as it was" "$([ -e outside ] && [ -e solved/softmax.p
 report "no cache is left" "$(find . -name __pycache__)"
 report "no temporary folder is left" "$(ls temporary)"
 
+# What a file prints is shown: the first lines, cut, whether it is right or hangs.
+mkdir printed
+{ echo 'print("begin", "x" * 300)'; sed 's/^    dx = /    print("\x1b[31m", dy.shape, sep=""); print("half", end="\\n"); dx = /' solved/softmax.py; } >printed/softmax.py
+"$glim" course check softmax --folder printed >out || true
+report "prints of a right file" "$(grep -q '^ 3  softmax *right' out && grep -qE '^    prints  begin x{113}…$' out && grep -qF '    prints  \x1b[31m(3, 5)' out &&
+  grep -qF '    prints  half' out && grep -qxF '    prints  ...' out && [ "$(wc -l <out)" = 12 ] || show out)"
+{ echo 'print("before")'; sed 's/^    dx = /    while True: pass\n    dx = /' solved/softmax.py; } >printed/softmax.py
+"$glim" course check softmax --folder printed --format json >out || true
+report "prints of a file that hangs" "$(python3 -c 'import json; v = json.load(open("out"))["exercises"][0]; assert v["printed"] == "before", v; assert "has not ended" in v["message"], v' 2>&1)"
+
 # A class.
 mkdir class
 mkdir class/ada; cp solved/s*.py class/ada; cp -r stubs class/bob; cp -r none class/eve; cp -r none class/joe
 ln -s ada class/link
 mkdir class/ivy; ln -s softmax.py class/ivy/softmax.py; ln -s class/ivy/loop class/ivy/loop
 "$glim" course class class >out 2>err
-report "a class" "$(grep -q '^ 3  softmax *2  wrong: dx of softmax_backward is None' out && grep -q '^5 students' out && grep -q ' 1  wrong: is not a file' out || show out err)"
+report "a class" "$(grep -q '^ 3  softmax *2  wrong: dx of softmax_backward is None.*(eve, joe)$' out && grep -q '^5 students' out &&
+  grep -qE '^ada  \+  \.  \+' out && grep -qE '^bob  \.  \.' out && grep -qE '^eve  \.  \.  x' out && grep -q ' 1  wrong: is not a file' out || show out err)"
 "$glim" course class class --format json >out
 report "a class in JSON" "$(python3 -c 'import json; assert [s["student"] for s in json.load(open("out"))["students"]] == ["ada", "bob", "eve", "ivy", "joe"]' 2>&1)"
 mkdir -p shown; cp -r obeyed shown/kay
@@ -206,6 +217,8 @@ if command -v "${compiler%% *}" >/dev/null && [ -e "$(dirname "$glim")/packaging
     sed "s|^  const Tensor dx = |  $3\n&|" cpp/softmax.cpp >"$1/softmax.cpp"
     graded "$1" 1 "$2" softmax
   }
+  bad_cpp cpp-prints 'wrong: ' 'std::puts("from C++"); return dy;'
+  report "what a file of C++ prints" "$(grep -qx '    prints  from C++' out || show out)"
   bad_cpp cpp-loops 'has not ended after 2 s' 'for (volatile int i = 0;; i = i + 1) {}'
   bad_cpp cpp-memory 'needs more than 512 MB' 'std::string many(std::size_t{1} << 33, 65); std::puts(many.c_str());'
   bad_cpp cpp-deletes 'which an exercise may not' "std::remove(\"$work/outside\");"

@@ -47,6 +47,8 @@ def check(name, *functions):
             verdict = json.loads(done.stdout)["exercises"][0]
         except (ValueError, LookupError):
             raise RuntimeError(f"{name}: {(done.stderr.strip() or 'the check ended').splitlines()[-1]}") from None
+    if verdict["printed"]:
+        print(verdict["printed"])
     if not verdict["score"]:
         raise AssertionError(f"{name}: {verdict['message']}")
     print(f"{name}: {verdict['message']}")
