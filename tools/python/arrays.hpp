@@ -48,6 +48,7 @@ void bind_tensor(nb::module_& m);
 void bind_errors(nb::module_& m);
 void bind_gradcheck(nb::module_& m);
 void bind_pipeline(nb::module_& m);
+void bind_study(nb::module_& m);
 
 }  // namespace glim::python
 

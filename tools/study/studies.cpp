@@ -1,7 +1,11 @@
 // Reads the studies' words and criteria (studies.toml), and joins each with its measurement.
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 
+#include "tensor/error.hpp"
+#include "tensor/io/input_file.hpp"
+#include "tools/common/nearest.hpp"
 #include "tools/common/number.hpp"
 #include "tools/common/toml.hpp"
 #include "tools/study/measures.hpp"
@@ -46,18 +50,6 @@ std::string text_from(const Words& words, std::size_t at) {
   return fmt::format("{}", fmt::join(words.begin() + std::ptrdiff_t(at), words.end(), " "));
 }
 
-Criterion criterion(const std::string& key, const Words& w) {
-  const bool beside = w.at(0) == "beside", control = w.at(0) == "control";
-  const std::size_t at = beside || control;
-  auto number = [&](std::size_t i) { return number_in<double>(w.at(at + i)).value(); };
-  return {key, w.at(at), number(1), number(2), text_from(w, at + 3), !beside, control};
-}
-
-Plot plot(const std::string& id, const Words& w) {
-  auto is = [&](const char* word) { return std::count(w.begin() + 3, w.end(), word) > 0; };
-  return {id, w.at(0), w.at(1), w.at(2), is("log_x"), is("log_y"), is("scatter")};
-}
-
 std::vector<Study> read_studies() {
   std::vector<Study> all;
   for (const TomlEntry& e : parse_toml(std::string(kStudies), "studies.toml")) {
@@ -70,8 +62,8 @@ std::vector<Study> read_studies() {
     }
     if (e.is_table) continue;
     Study& s = all.back();
-    if (e.table.ends_with(".criteria")) s.criteria.push_back(criterion(e.key, e.values));
-    if (e.table.ends_with(".plots")) s.plots.push_back(plot(e.key, e.values));
+    if (e.table.ends_with(".criteria")) s.criteria.push_back(criterion_of(e.key, e.values));
+    if (e.table.ends_with(".plots")) s.plots.push_back(plot_of(e.key, e.values));
     if (dot != e.table.npos) continue;
     (e.key == "claim"     ? s.claim
      : e.key == "source"  ? s.source
@@ -82,6 +74,45 @@ std::vector<Study> read_studies() {
 }
 
 }  // namespace
+
+Criterion criterion_of(const std::string& key, const Words& w) {
+  const bool beside = !w.empty() && w[0] == "beside", control = !w.empty() && w[0] == "control";
+  const std::size_t at = beside || control;
+  const auto low = w.size() < at + 4 ? std::nullopt : number_in<double>(w[at + 1]),
+             high = low ? number_in<double>(w[at + 2]) : std::nullopt;
+  if (!high)
+    throw ValueError("criteria",
+                     key +
+                         " is a quantity in words, the least and the largest number, and a "
+                         "reason; `beside` or `control` may come before them");
+  return {key, w[at], *low, *high, text_from(w, at + 3), !beside, control};
+}
+
+Plot plot_of(const std::string& id, const Words& w) {
+  if (w.size() < 3)
+    throw ValueError(
+        "plots",
+        id + " is a title, the words at x and those at y; log_x, log_y or scatter may follow");
+  auto is = [&](const char* word) { return std::count(w.begin() + 3, w.end(), word) > 0; };
+  return {id, w[0], w[1], w[2], is("log_x"), is("log_y"), is("scatter")};
+}
+
+std::vector<Criterion> criteria_in(const std::string& file, const Study& study) {
+  const InputFile in(file);
+  std::vector<std::string> known;
+  for (const Criterion& c : study.criteria) known.push_back(c.key);
+  std::vector<Criterion> all;
+  for (const TomlEntry& e :
+       parse_toml(in.read_text(0, static_cast<std::size_t>(in.size())), file)) {
+    if (e.is_table) continue;
+    if (std::ranges::find(known, e.key) == known.end())
+      throw ValueError("--criteria", file + ": " + study.name + " does not measure " + e.key +
+                                         nearest_names(e.key, known));
+    all.push_back(criterion_of(e.key, e.values));
+  }
+  if (all.empty()) throw ValueError("--criteria", file + ": has no criterion");
+  return all;
+}
 
 const std::vector<Study>& studies() {
   static const std::vector<Study> all = read_studies();

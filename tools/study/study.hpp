@@ -79,6 +79,13 @@ struct Study {
       {};
 };
 
+// A criterion and a plot as studies.toml has them: the words behind KEY = and ID =. ValueError naming the key for words
+// that are none.
+Criterion criterion_of(const std::string& key, const std::vector<std::string>& words);
+Plot plot_of(const std::string& id, const std::vector<std::string>& words);
+// The criteria of a file, KEY = [...] a line, in place of the study's own. ValueError for a key that is none of them.
+std::vector<Criterion> criteria_in(const std::string& file, const Study& study);
+
 // The values that a measurement goes through: a few at small sizes, else all.
 template <class T>
 std::vector<T> sizes(bool small, std::vector<T> few, std::vector<T> all) {

@@ -2,6 +2,7 @@
 #include "tools/study/study.hpp"
 
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -16,6 +17,7 @@
 #include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
+#include "tools/common/folder.hpp"
 #include "tools/measure/rollout.hpp"
 #include "tools/study/features.hpp"
 #include "tools/study/measures.hpp"
@@ -277,6 +279,37 @@ TEST_CASE("a seed whose control fails decides nothing", "[study]") {
   // One seed against the claim is enough, whatever another leaves undecided.
   CHECK(verdict_text(of(1, 3)) == "the claim does not hold as stated (seed 2)");
   CHECK(nlohmann::json::parse(to_json(of(1, 3))).at("holds_by_seed").dump() == "[true,false,null]");
+}
+
+TEST_CASE("criteria of a file take the place of the study's own", "[study]") {
+  const TemporaryFolder folder;
+  const std::string file = (folder.path / "mine.toml").string();
+  auto written = [&](const std::string& text) {
+    std::ofstream(file) << text;
+    return criteria_in(file, study_of("identical-tokens"));
+  };
+  const std::vector<Criterion> own = study_of("identical-tokens").criteria;
+  const auto mine = written("# mine\n" + own[0].key +
+                            " = [beside, \"in words\", -inf, 0.5, \"because\", \"of this\"]\n");
+  REQUIRE(mine.size() == 1);
+  CHECK(mine[0].key == own[0].key);
+  CHECK(mine[0].quantity == "in words");
+  CHECK(interval_text(mine[0]) == "≤ 0.5");
+  CHECK(mine[0].reason == "because of this");
+  CHECK_FALSE(mine[0].decides);
+  auto refused = [&](const std::string& text, const std::string& words) {
+    try {
+      written(text);
+      return false;
+    } catch (const ValueError& e) {
+      return std::string(e.what()).find(words) != std::string::npos;
+    }
+  };
+  CHECK(refused("nonsense = [\"a\", 0, 1, \"b\"]", "does not measure nonsense (nearest: "));
+  CHECK(refused(own[0].key + " = [\"a\", 0, \"b\"]", own[0].key + " is a quantity in words"));
+  CHECK(refused(own[0].key + " = [\"a\", zero, 1, \"b\"]", "is a quantity in words"));
+  CHECK_THROWS_AS(written(""), ValueError);
+  CHECK_THROWS_AS(plot_of("loss", {"title", "x"}), ValueError);
 }
 
 TEST_CASE("the list of studies fits a terminal of 96 columns", "[study]") {

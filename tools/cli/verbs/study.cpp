@@ -21,7 +21,7 @@ namespace {
 struct StudyArguments {
   std::vector<std::string> names;
   StudyOptions options;
-  std::string out;
+  std::string out, criteria;
   bool list = false, overwrite = false;
 };
 
@@ -59,6 +59,13 @@ void run_study(StudyArguments a) {
   for (const Study* s : wanted)
     if (!a.options.text.empty() && !s->measure_text)
       throw ValueError("--text", "the study " + s->name + " reads no text");
+  Study judged;
+  if (!a.criteria.empty()) {
+    if (wanted.size() != 1) throw ValueError("--criteria", "judges one study: name it alone");
+    judged = *wanted[0];
+    judged.criteria = criteria_in(a.criteria, judged);
+    wanted = {&judged};
+  }
   const Processes& world = Processes::world();
   if (!world.first()) a.out.clear();
   world.together([&] {
@@ -97,6 +104,8 @@ Command study_command() {
   c.option("quick", &a->options.small, "small sizes: seconds, too small to judge");
   c.option("text", &a->options.text,
            "text that the study modern learns, in place of the phrasebook's");
+  c.option("criteria", &a->criteria,
+           "file of criteria in place of the study's own: KEY = [quantity, low, high, reason]");
   c.option("out", &a->out, "folder for STUDY.json and the plots (SVG)");
   c.option("overwrite", &a->overwrite, "replace the results in --out");
   c.run = [a](Command&) { run_study(*a); };

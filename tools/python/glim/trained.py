@@ -8,7 +8,9 @@
 import html
 import json
 import os
+import sys
 import tempfile
+import time
 
 from . import _glim
 from .program import run, words_of
@@ -28,12 +30,65 @@ def train(out="model", **options):
     return Model(out)
 
 
-def study(name, **options):
-    """Runs a study (`glim study --list` names them); returns its numbers and verdicts as a dict."""
+def study(name, /, measure=None, criteria=None, **options):
+    """Runs a study (`glim study --list` names them); returns its numbers and verdicts as a dict.
+
+    study("entropy", seeds=5)
+    study(claim, measure, criteria, plots={}, seeds=3, seed=1, name="study", source="", setting="", out=None)
+        one of your own (tools/study/own.md): measure(seed) returns a dict with a number for each criterion, and for a
+        plot {curve: (x, y)}. criteria: {key: (quantity, low, high, reason)}, with "beside" in front if it is only shown,
+        with "control" if it says whether the seed can decide. plots: {id: (title, x, y)}, then "log_x", "log_y" or
+        "scatter". The table is printed; out is a folder for NAME.json and the pictures.
+    """
+    if measure is not None:
+        return _own_study(name, measure, criteria, **options)
     with tempfile.TemporaryDirectory() as folder:
         run(["study", name, *words_of(options), "--out", folder])
         with open(os.path.join(folder, name + ".json"), encoding="utf-8") as file:
             return json.load(file)
+
+
+def _own_study(claim, measure, criteria, *, plots={}, seeds=3, seed=1, name="study", source="your own", setting="",
+               out=None):
+    if not hasattr(_glim, "run_study"):
+        raise _glim.StateError("this build of the package has no studies: they need what `tools/setup` installs")
+    if not callable(measure):
+        raise TypeError(f"study: measure is a {type(measure).__name__}, expected a function of the seed: study(claim, "
+                        "measure, criteria)")
+    if not hasattr(criteria, "items") or not criteria:
+        raise TypeError("study: criteria is {key: (quantity, low, high, reason)}, written before anything is measured")
+    began = time.monotonic()
+
+    def measured(seed):
+        if sys.stderr.isatty():
+            print(f"{name}: seed {seed}, {time.monotonic() - began:.0f} s", file=sys.stderr)
+        found = measure(seed)
+        if not hasattr(found, "items"):
+            raise TypeError(f"study: measure returned a {type(found).__name__}, expected a dict: is a return missing?")
+        unknown = [key for key in found if key not in criteria and key not in plots]
+        if unknown:
+            raise _glim.ValueError(f"study: measure returned '{unknown[0]}', which is neither a criterion nor a plot")
+        curves = [(plot, str(curve), [float(v) for v in x], [float(v) for v in y])
+                  for plot in plots for curve, (x, y) in found.get(plot, {}).items()]
+        for plot, curve, x, y in curves:
+            if len(x) != len(y):
+                raise _glim.ValueError(f"study: curve '{curve}' of '{plot}' has {len(x)} x and {len(y)} y")
+        return [(key, float(found[key])) for key in criteria if key in found], curves
+
+    def words(table):
+        return [(key, [str(word) for word in row]) for key, row in table.items()]
+
+    if out is not None and os.path.exists(os.path.join(out, name + ".json")):
+        raise _glim.FileError(f"{os.path.join(out, name + '.json')}: exists already; choose another name or out")
+    text, numbers, pictures = _glim.run_study(name, claim, source, setting or getattr(measure, "__name__", "as measured"), words(criteria), words(plots),
+                                              measured, seeds, seed)
+    print(text, end="")
+    if out is not None:
+        os.makedirs(out, exist_ok=True)
+        for file, content in [(name + ".json", numbers), *((picture + ".svg", svg) for picture, svg in pictures)]:
+            with open(os.path.join(out, file), "w", encoding="utf-8") as stream:
+                stream.write(content)
+    return json.loads(numbers)
 
 
 class Model:
