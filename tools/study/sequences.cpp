@@ -10,6 +10,7 @@
 #include "optim/schedule.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
+#include "tools/study/study.hpp"
 
 namespace glim {
 
@@ -62,6 +63,7 @@ void train(Module& model, Index steps, double rate, const std::function<Var(Inde
   Adam adam(parameters, {.rate = rate, .beta2 = 0.98});
   const Schedule schedule = cosine_schedule(rate, steps / 10, steps + 1);
   for (Index step = 1; step <= steps; ++step) {
+    show_step(step, steps);
     if (at_fifths && step % (steps / 5) == 0) {
       model.eval();
       at_fifths(static_cast<double>(step));

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tensor/clock.hpp"
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
 #include "tools/common/nearest.hpp"
+#include "tools/common/output.hpp"
 #include "tools/common/processor_time.hpp"
 #include "tools/common/shared_work.hpp"
+#include "tools/common/terminal.hpp"
 #include "tools/study/statistics.hpp"
 
 namespace glim {
@@ -106,6 +110,16 @@ Verdict StudyResult::verdict() const {
   Verdict last = Verdict::Holds;
   for (std::size_t i = 0; i < measurements.size(); ++i) last = std::max(last, verdict(i));
   return last;
+}
+
+void show_step(Index step, Index steps) {
+  constexpr double kApart = 3;  // seconds
+  static double began = 0, shown = 0;
+  const double now = seconds_now();
+  if (step <= 1) began = shown = now;
+  if (now - shown < kApart || quiet() || !is_terminal(2)) return;
+  shown = now;
+  std::fputs(fmt::format("  step {} of {}, {:.0f} s\n", step, steps, now - began).c_str(), stderr);
 }
 
 StudyResult run_study(const Study& study, const StudyOptions& options, const Processes& processes) {

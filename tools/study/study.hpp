@@ -124,6 +124,9 @@ struct StudyResult {
 StudyResult run_study(const Study& study, const StudyOptions& options,
                       const Processes& processes = {});
 
+// For measurements that train: where a person watches, a line a few seconds apart, "  step 300 of 1000, 12 s".
+void show_step(Index step, Index steps);
+
 // Name, claim and source of each.
 std::string to_text(const std::vector<Study>& studies);
 // "the claim does not hold as stated (seed 1, 3)"
