@@ -11,7 +11,9 @@ namespace {
 
 struct LastValidation final : TrainObserver {
   explicit LastValidation(const TrainOptions& o) : steps(o.max_steps), epochs(o.epochs) {}
-  void stepped(const StepReport& r) override { show_step(r.step, steps > 0 ? steps : epochs * r.batches); }
+  void stepped(const StepReport& r) override {
+    show_step(r.step, steps > 0 ? steps : epochs * r.batches);
+  }
   void validated(const ValidationReport& r) override {
     valid = r.valid;
     curve.emplace_back(r.step, r.valid.nll);
