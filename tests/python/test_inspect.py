@@ -152,3 +152,34 @@ def test_step_is_the_debugger():
         tape.backward(loss)
 
     recorded(see)
+
+
+def test_scopes_tokens_and_changes(tmp_path):
+    model = Attend()
+    x = glim.Var.leaf(np.random.default_rng(0).normal(size=(1, 5, 8)).astype(np.float32), "x")
+
+    def loss(**changes):
+        with glim.Tape(replay=True) as tape:
+            if changes:
+                tape.change(**changes)
+            with glim.scope("encoder.0.attention", line=("own.py", 7)):
+                y = model(x)
+            with glim.scope("encoder.1"):
+                y = (y ** 2).sum()
+            tape.inspect(y, tmp_path / str(len(list(tmp_path.iterdir()))), tokens=(list("abcde"), list("abcde")), title="mine")
+            return y.item(), {n.path: n.line for n in tape.nodes}
+    value, nodes = loss()
+    assert nodes["encoder.0.attention.probs"] == "own.py:7" and "test_inspect.py" in nodes["encoder.1.sum"]
+    _, data = read(tmp_path / "0")
+    (view,) = data["attention"]
+    assert view["queries"] == list("abcde") and view["side"] == "encoder self" and data["title"] == "mine"
+    assert {(b["module"], b["layer"], b["side"]) for b in data["blocks"]} == {("encoder.0.attention", 0, "model")}, data["blocks"]
+    assert loss(zero=["*probs"])[0] == value
+    with pytest.raises(glim.ValueError, match="no attention is named 'x'"):
+        loss(remove_head=["x:0"])
+    with pytest.raises(TypeError, match="unknown argument 'heads'; known are scale, mask"):
+        loss(heads=[1])
+    with glim.Tape() as tape:
+        model(x)
+        with pytest.raises(glim.StateError, match="before the first op"):
+            tape.change(scale=1.0)

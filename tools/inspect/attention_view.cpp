@@ -51,9 +51,11 @@ AttentionSide side_of(const Pass& pass, const AttentionView& v, const ExampleTex
   if (pass.roles().within(v.module, Role::Encoder) || (t == 0 && s > 0))
     return AttentionSide::EncoderSelf;
   if (pass.roles().within(v.module, Role::SelfAttention)) return AttentionSide::DecoderSelf;
-  if (s + t == 0 && v.a.size(1) == v.a.size(2))  // without tokens: a decoder hides what follows
-    return v.keep.at<bool>({0, v.a.size(2) - 1}) ? AttentionSide::EncoderSelf
-                                                 : AttentionSide::DecoderSelf;
+  if (!pass.roles().knows_sides() && v.a.size(1) == v.a.size(2)) {  // a decoder hides what follows
+    const bool causal = v.a.size(2) > 1 && !v.keep.at<bool>({0, v.a.size(2) - 1});
+    return causal || (s != t && v.a.size(1) == t) ? AttentionSide::DecoderSelf
+                                                  : AttentionSide::EncoderSelf;
+  }
   bool self = v.a.size(1) == v.a.size(2) && s != t && v.a.size(2) == t;
   return self ? AttentionSide::DecoderSelf : AttentionSide::Cross;
 }

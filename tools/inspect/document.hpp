@@ -56,7 +56,7 @@ void write_inspection_tensors(const Inspection& inspection, const std::string& p
 // The page of page_data().
 void write_inspection_page(nlohmann::json data, const std::string& path,
                            const DocumentOptions& options);
-// Writes all three files into a folder.
-void write_inspection(const Inspection& inspection, const std::filesystem::path& folder);
+// Writes the page into a folder and, with `data`, the other two files.
+void write_inspection(const Inspection& inspection, const std::filesystem::path& folder, bool data);
 
 }  // namespace glim

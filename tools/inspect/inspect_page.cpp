@@ -70,11 +70,14 @@ void write_inspection_page(nlohmann::json data, const std::string& path, const D
   write_file_atomically(path, std::string_view(page));
 }
 
-void write_inspection(const Inspection& inspection, const std::filesystem::path& folder) {
+void write_inspection(const Inspection& inspection, const std::filesystem::path& folder,
+                      bool data) {
   make_folder(folder.string());
   const DocumentOptions options;
-  write_inspection_json(inspection, (folder / "inspect.json").string(), options);
-  write_inspection_tensors(inspection, (folder / "inspect.safetensors").string(), options);
+  if (data) {
+    write_inspection_json(inspection, (folder / "inspect.json").string(), options);
+    write_inspection_tensors(inspection, (folder / "inspect.safetensors").string(), options);
+  }
   write_inspection_page(page_data(inspection, options), (folder / "inspect.html").string(),
                         options);
 }

@@ -44,17 +44,15 @@ Inspection inspect(Example& example, const InspectionOptions& options) {
   return inspection;
 }
 
-Inspection inspect(Pass pass, const std::string& title) {
+Inspection inspect(Pass pass, ExampleText text) {
   while (pass.current() >= 0) pass.step();
-  ExampleText text;
-  text.title = title;
   text.target_text = pass[pass.loss()].path;
   Inspection inspection = seen_in(std::move(pass), text);
   add_notes_on_hooks(inspection.lines, inspection.pass, true);
   if (inspection.pass.dy().defined())
     inspection.lines.notes.push_back(
         "The loss is Σ y·dy, and the gradient of y is the dy given, not 1.");
-  if (inspection.pass.roles().empty())
+  if (!inspection.pass.roles().knows_sides())
     for (Block& b : inspection.blocks) b.side = "model";
   inspection.remarks = remarks_on(inspection);
   return inspection;

@@ -36,9 +36,9 @@ struct InspectionOptions {
   bool lens = true;
 };
 Inspection inspect(Example& example, const InspectionOptions& options = {});
-// The pass runs to its end. It may come from any program. It has no tokens: positions are numbers, and attributions,
-// rollout and the lens are left out, as they read tokens.
-Inspection inspect(Pass pass, const std::string& title);
+// The pass runs to its end. It may come from any program. The text has its title, and the tokens of its positions, where
+// they are known; a model of one stack has them as both source and target. Attributions, rollout and the lens are left out.
+Inspection inspect(Pass pass, ExampleText text);
 // The whole pass of an example, with its changes. It is over, and its tape has ended.
 Pass pass_of(Example& example);
 

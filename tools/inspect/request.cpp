@@ -30,9 +30,7 @@ void read_all(const Json& request, const Rows& rows) {
 }
 
 // All that a request says of an example, pixels in the place of a file aside.
-Rows rows_of(ExampleOptions& o) {
-  return concatenated(o.rows(), concatenated(o.changes.forward_rows(), o.changes.backward_rows()));
-}
+Rows rows_of(ExampleOptions& o) { return concatenated(o.rows(), o.changes.rows()); }
 
 }  // namespace
 

@@ -38,6 +38,7 @@ struct Changes {
   std::vector<std::string> remove_heads, remove, mask, unmask, zero, freeze, scale_gradient;
 
   Rows forward_rows(), backward_rows();  // the options: of values, and of gradients
+  Rows rows() { return concatenated(forward_rows(), backward_rows()); }
 
   // True if the loss may have another value.
   bool forward() const {

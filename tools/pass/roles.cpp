@@ -98,6 +98,22 @@ Roles::Roles(const Module& model) {
   add_paths(model, "", found, paths_);
 }
 
+Roles::Roles(const std::vector<std::string>& modules) {
+  auto numbered = [](const std::string& path) {
+    const std::string name = path.substr(path.rfind('.') + 1);
+    return !name.empty() && std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+  };
+  for (const std::string& module : modules)
+    if (const std::string layer = beginning(module, numbered); !layer.empty())
+      paths_[layer] = Role::Layer;
+}
+
+bool Roles::knows_sides() const {
+  return std::ranges::any_of(paths_, [](const auto& entry) {
+    return entry.second == Role::Encoder || entry.second == Role::Decoder;
+  });
+}
+
 Role Roles::of(const std::string& module) const {
   auto at = paths_.find(module);
   return at == paths_.end() ? Role::None : at->second;

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "nn/module.hpp"
 
@@ -30,7 +31,11 @@ class Roles {
   Roles() = default;
   explicit Roles(const Module& model);
 
-  bool empty() const { return paths_.empty(); }
+  // Of a model whose types are not Glim's: a numbered module that is in no other one, "encoder.layer.0" of
+  // "encoder.layer.0.attention", is a layer.
+  explicit Roles(const std::vector<std::string>& modules);
+
+  bool knows_sides() const;                  // a module is an encoder or a decoder
   Role of(const std::string& module) const;  // of the module itself
   // True if the path is that of a module of this role, or in one.
   bool within(const std::string& path, Role role) const;

@@ -37,6 +37,8 @@ const char* file_of(PyObject* code) {
   return (*known)[code] = file.starts_with(package) ? nullptr : interned(std::move(file));
 }
 
+thread_local Where given_line;  // by the innermost NamedPart that has one
+
 std::atomic<bool> interrupted{false};
 int depth = 0;  // of UntilCtrlC
 struct sigaction before;
@@ -199,7 +201,14 @@ Var var_of(nb::handle x, std::string_view name, std::optional<DType> dtype) {
   return given(name);
 }
 
+NamedPart::NamedPart(const std::string& name, const std::string& file, int line)
+    : scope_(name), before_(given_line) {
+  if (line > 0) given_line = Where::current(interned(file), line);
+}
+NamedPart::~NamedPart() { given_line = before_; }
+
 Where user_line() {
+  if (given_line.line() > 0) return given_line;
   nb::object frame = nb::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
   while (frame.is_valid() && !frame.is_none()) {
     auto* f = reinterpret_cast<PyFrameObject*>(frame.ptr());

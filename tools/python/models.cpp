@@ -11,6 +11,7 @@
 #include "models/stored_rows.hpp"
 #include "models/transformer/transformer.hpp"
 #include "models/vit/vit.hpp"
+#include "tools/python/keywords.hpp"
 #include "tools/python/modules.hpp"
 #include "tools/python/words.hpp"
 
@@ -19,51 +20,13 @@ namespace glim::python {
 using namespace nb::literals;
 namespace {
 
-// False for a value of another type. ValueError naming the choices for an unknown word.
-bool assign(const Row& row, nb::handle value) {
-  return std::visit(
-      [&]<class T>(const T& field) {
-        if constexpr (std::is_same_v<T, Choice>) {
-          std::string word;
-          if (!nb::try_cast(value, word)) return false;
-          restore(row, word);
-          return true;
-        } else {
-          return nb::try_cast(value, *field);
-        }
-      },
-      row.field);
-}
-
-// Python cannot feed a model that copies: it has no copy_ids.
-bool is_keyword(const Row& row) { return row.name != "copy"; }
-
-// A config from keywords, the rows of its sizes. TypeError for other keywords.
-template <class C>
-C config_of(const std::string& what, nb::kwargs given) {
-  C c;
-  std::vector<std::string> known;
-  for (const Row& row : c.rows()) {
-    if (!is_keyword(row)) continue;
-    known.push_back(row.name);
-    const char* name = row.name.c_str();
-    if (given.contains(name) && !assign(row, given[name]))
-      throw nb::type_error((what + ": the argument '" + row.name + "' has another type").c_str());
-  }
-  for (auto [key, value] : given) {
-    const std::string name = nb::cast<std::string>(key);
-    if (std::ranges::find(known, name) != known.end()) continue;
-    std::string text = what + ": unknown argument '" + name + "'; known are ";
-    for (const std::string& k : known) text += (&k == &known[0] ? "" : ", ") + k;
-    throw nb::type_error(text.c_str());
-  }
-  return c;
-}
-
 // __init__ of a model with a config.
 template <class M, class C = std::remove_cvref_t<decltype(std::declval<M&>().config())>>
 auto from_keywords(const char* what) {
-  return [what](M* self, nb::kwargs given) { new (self) M(config_of<C>(what, given)); };
+  // Python cannot feed a model that copies: it has no copy_ids.
+  return [what](M* self, nb::kwargs given) {
+    new (self) M(from_keywords_of<C>(what, given, {"copy"}));
+  };
 }
 
 // Logits of tgt_in, given src, or what the generator makes them of.
@@ -118,7 +81,7 @@ void bind_models(nb::module_& m) {
           "__init__",
           [](SequenceClassifier* self, Index classes, const std::string& pooling,
              nb::kwargs given) {
-            new (self) SequenceClassifier(config_of<BertConfig>("SequenceClassifier", given),
+            new (self) SequenceClassifier(from_keywords_of<BertConfig>("SequenceClassifier", given),
                                           classes, kWords<Pooling>.parse("pooling", pooling));
           },
           "classes"_a, "pooling"_a = "first", "config"_a)

@@ -19,6 +19,8 @@
 #if GLIM_PAGES
 #include "tools/inspect/debugger/debugger.hpp"
 #include "tools/inspect/document.hpp"
+#include "tools/pass/changes.hpp"
+#include "tools/python/keywords.hpp"
 #endif
 
 namespace glim::python {
@@ -130,6 +132,19 @@ class PyTape {
     return f(open);
   }
 
+#if GLIM_PAGES
+  // Changes of the pass, which begins after it; then those that the backward has yet to make.
+  void change(const Changes& changes) {
+    if (!tape().nodes().empty()) throw StateError("tape", "changes are set before the first op");
+    seen().changes = changes;
+    seen().changed.emplace(changes);
+  }
+  const Changes& changes() const {
+    if (seen().changed) seen().changed->require_used();
+    return seen().changes;
+  }
+#endif
+
  private:
   struct Awaited {
     std::string op, pattern;
@@ -143,6 +158,10 @@ class PyTape {
     std::map<int, std::unique_ptr<Hook>> hooks;
     std::vector<Awaited> awaited;
     int next_hook = 0;
+#if GLIM_PAGES
+    Changes changes;
+    std::optional<ChangedForward> changed;
+#endif
   };
   Seen& seen() const {
     static_cast<void>(tape());
@@ -219,16 +238,32 @@ struct PyNoGrad {
   std::unique_ptr<NoGrad> on;
 };
 
+struct PyScope {
+  std::string name, file;
+  int line;
+  std::unique_ptr<NamedPart> on;
+};
+
 struct PyExplicit {
   std::unique_ptr<UseForm> on;
 };
 
 #if GLIM_PAGES
+using Tokens = std::pair<std::vector<std::string>, std::vector<std::string>>;
+
+std::vector<std::string> modules_of(const Tape& tape) {
+  std::vector<std::string> scopes;
+  for (const Node& n : tape.nodes())
+    if (n.scope) scopes.push_back(*n.scope);
+  return scopes;
+}
+
 void bind_pass(nb::class_<PyTape>& tape) {
   tape.def(
       "inspect",
       [](PyTape& t, const Arg& y, const std::filesystem::path& folder, const Arg& dy,
-         const Module* model, bool overwrite) {
+         const Module* model, const Tokens& tokens, const std::string& title, bool data,
+         bool overwrite) {
         std::error_code unknown;
         for (const char* name : {"inspect.html", "inspect.json", "inspect.safetensors"})
           if (!overwrite && std::filesystem::exists(folder / name, unknown))
@@ -236,17 +271,34 @@ void bind_pass(nb::class_<PyTape>& tape) {
         const Tensor up = dy.constant("dy");
         const Var& of = y("y");
         t.run([&](Tape& open) {
-          Pass pass(open, of, up, model ? Roles(*model) : Roles());
-          write_inspection(inspect(std::move(pass), "a pass recorded in Python"), folder);
+          Pass pass(open, of, up, model ? Roles(*model) : Roles(modules_of(open)));
+          run_changed(pass, t.changes());
+          ExampleText text;
+          text.title = title;
+          text.source = tokens.first, text.target_in = tokens.second;
+          write_inspection(inspect(std::move(pass), std::move(text)), folder, data);
         });
         return (folder / "inspect.html").string();
       },
       "y"_a, "folder"_a, "dy"_a.none() = nb::none(), nb::kw_only(), "model"_a.none() = nb::none(),
+      "tokens"_a = Tokens(), "title"_a = "a pass recorded in Python", "data"_a = true,
       "overwrite"_a = false,
       "Writes the page, the data and the tensors of `glim inspect` for the pass to y into a "
       "folder. "
       "Returns the page's path. The tape needs replay=True.\n\n"
-      "model: the module that the pass ran, whose layers the page then knows.");
+      "model: the module that the pass ran, whose layers the page then knows. tokens: (source, "
+      "target), two lists of words for the positions, the same one twice for one stack. "
+      "data=False: "
+      "the page alone.");
+  tape.def(
+      "change",
+      [](PyTape& t, nb::kwargs given) {
+        t.change(from_keywords_of<Changes>("tape.change", given,
+                                           {"label_smoothing", "dropout", "remove"}));
+      },
+      "Changes the pass that inspect shows, as the options of `glim inspect` of these names do, "
+      "before "
+      "the first op: remove_head, mask, unmask, scale, zero, freeze, scale_gradient.");
   tape.def(
       "step",
       [](PyTape& t, const Arg& y, const std::string& commands, const Arg& dy) {
@@ -420,6 +472,21 @@ void bind_tape(nb::module_& m) {
       .def(
           "node_of", [](PyTape& t, const Arg& v) { return t.tape().node_of(v("v")); }, "v"_a,
           "Its number, -1 for a constant.")
+      .def(
+          "value",
+          [](PyTape& t, int number) {
+            return t.tape().value(node_of(t.tape(), number).number).value();
+          },
+          "number"_a, "The value of a node; the tape needs replay=True.")
+      .def(
+          "operands",
+          [](PyTape& t, int number) {
+            nb::list all;
+            for (const Var& v : t.tape().replay(node_of(t.tape(), number).number).operands)
+              all.append(array_or_none(v.defined() ? v.value() : Tensor()));
+            return all;
+          },
+          "number"_a, "What the op of a node read, constants among it; the tape needs replay=True.")
       .def_prop_ro(
           "nodes",
           [](PyTape& t) {
@@ -450,6 +517,19 @@ void bind_tape(nb::module_& m) {
 #if GLIM_PAGES
   bind_pass(py_tape);
 #endif
+  nb::class_<PyScope>(m, "scope",
+                      "Within its `with`, nodes are recorded in the module of this name: a part of "
+                      "a function. line: (file, number) of the calls, in place of Python's own.")
+      .def(
+          "__init__",
+          [](PyScope* self, const std::string& name,
+             const std::optional<std::pair<std::string, int>>& line) {
+            new (self) PyScope{name, line ? line->first : "", line ? line->second : 0, nullptr};
+          },
+          "name"_a, "line"_a.none() = nb::none())
+      .def("__enter__",
+           [](PyScope& s) { s.on = std::make_unique<NamedPart>(s.name, s.file, s.line); })
+      .def("__exit__", [](PyScope& s, nb::args) { s.on.reset(); });
   nb::class_<PyExplicit>(m, "explicit",
                          "Within its `with`, attention, norms and losses are recorded as their "
                          "primitives: what a page of tape.inspect shows.")

@@ -248,7 +248,16 @@ void bind_vars(nb::module_& m) {
   m.def("sub", minus, "x"_a, "c"_a);
   m.def(
       "named", [](const Arg& x, const std::string& label) { return named(x("x"), label); }, "x"_a,
-      "label"_a, "Gives the node of x a name of its own on the tape.");
+      "label"_a,
+      "Gives the node of x a name of its own on the tape. Pages show a softmax named 'probs' as "
+      "attention.");
+  m.def(
+      "_mask_named",
+      [](nb::object keep, const std::string& label) -> std::optional<Var> {
+        const Var x = named(keep.is_none() ? Var() : var_of(keep, label), label);
+        return x.defined() ? std::optional(x) : std::nullopt;
+      },
+      "keep"_a.none(), "label"_a, "A mask, or none, as an observer of the tape changes it.");
   m.def(
       "recomputed",
       [](nb::callable f) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "autograd/ops.hpp"
+#include "autograd/scope.hpp"
 #include "tensor/interrupt.hpp"
 #include "tensor/parallel.hpp"
 #include "tools/python/arrays.hpp"
@@ -101,6 +102,18 @@ Var var_of(nb::handle x, std::string_view name, std::optional<DType> dtype = {})
 
 // The line of Python that is running, outside the package itself.
 Where user_line();
+// Within the block, nodes are recorded in the module of this name, at a line of a file that Python is not in.
+class NamedPart {
+ public:
+  NamedPart(const std::string& name, const std::string& file, int line);
+  ~NamedPart();
+  NamedPart(const NamedPart&) = delete;
+  NamedPart& operator=(const NamedPart&) = delete;
+
+ private:
+  Scope scope_;
+  Where before_;
+};
 
 inline Var result_of(Var v) { return v; }
 inline Tensor result_of(Tensor v) { return v; }

@@ -28,6 +28,18 @@ from .trained import Inspection, Model, load, study, train
 __version__ = "0.1.0"
 
 
+def from_torch(module, args=(), kwargs=None):
+    """A PyTorch module, or a function of tensors, as a glim.Module: see glim.torch_models.from_torch."""
+    from .torch_models import from_torch
+    return from_torch(module, args, kwargs)
+
+
+def diagnose(model, inputs, loss=None):
+    """What is wrong with the gradients of a PyTorch model: see glim.torch_models.diagnose."""
+    from .torch_models.diagnose import diagnose
+    return diagnose(model, inputs, loss)
+
+
 def tensor(values, dtype=None):
     """A Tensor of numbers or nested lists: float32 by default, int64 and bool for integers and bools."""
     import numpy

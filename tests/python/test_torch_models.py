@@ -1,0 +1,288 @@
+"""glim.from_torch: values and every gradient of PyTorch models, their attention on pages, and what is refused."""
+import numpy as np
+import pytest
+
+import glim
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+
+def rng():
+    return torch.Generator().manual_seed(0)
+
+
+def normal(*shape):
+    return torch.randn(*shape, generator=rng(), dtype=torch.float64)
+
+
+def same(module, args=(), kwargs=None, tolerance=1e-12):
+    """Holds values and all gradients equal, relative to the largest element; returns the imported module."""
+    kwargs = kwargs or {}
+    g = glim.from_torch(module, args, kwargs)
+    leaves = [x for x in torch.utils._pytree.tree_leaves(module(*args, **kwargs))
+              if isinstance(x, torch.Tensor) and x.is_floating_point()]
+    module.zero_grad() if isinstance(module, nn.Module) else None
+    weights = [torch.randn(x.shape, generator=rng(), dtype=x.dtype) for x in leaves]
+    sum((x * w).sum() for x, w in zip(leaves, weights)).backward()
+    with glim.Tape() as tape:
+        ours = [x for x in found(g(*args, **kwargs)) if x.dtype.startswith("float")]
+        assert len(ours) == len(leaves)
+        tape.backward(sum((x * glim.Var(w.numpy())).sum() for x, w in zip(ours, weights)))
+    for x, y in zip(ours, leaves):
+        close(x.numpy(), y.detach().numpy(), tolerance)
+    names = dict(module.named_parameters())
+    assert [name for name, _ in g.named_parameters()] == list(names)
+    for name, p in g.named_parameters():
+        expected = names[name].grad
+        if expected is not None:
+            close(p.grad.numpy(), expected.numpy(), tolerance, name)
+        else:
+            assert p.grad is None or not p.grad.numpy().any(), name
+    return g
+
+
+def close(a, b, tolerance, what=""):
+    assert a.shape == b.shape and np.abs(a - b).max() <= tolerance * max(np.abs(b).max(), 1), what
+
+
+def found(x):
+    if isinstance(x, dict):
+        return [v for part in x.values() for v in found(part)]
+    return [v for part in x for v in found(part)] if isinstance(x, (list, tuple)) else [x]
+
+
+class Of(nn.Module):
+    """A function with one parameter w."""
+
+    def __init__(self, f, *shape):
+        super().__init__()
+        self.f, self.w = f, nn.Parameter(normal(*(shape or (2, 3, 4))))
+
+    def forward(self, *args):
+        return self.f(self.w, *args)
+
+
+X = normal(2, 3, 4)
+OPS = {
+    "arithmetic": lambda w: (w + 2) * w / (w * w + 1) - w ** 2 + (3 - w) + torch.add(w, w, alpha=2) + 2 ** w,
+    "constants of other dtypes": lambda w: w * torch.arange(4) + w * torch.tensor(2.0) + torch.ones(4, dtype=torch.float32) * w,
+    "functions": lambda w: w.exp() + (w * w + 1).log() + w.sigmoid() + w.tanh() + w.erf() + w.relu() + w.sin() + w.cos() + (w * w + 1).rsqrt(),
+    "activations": lambda w: F.gelu(w) + F.gelu(w, approximate="tanh") + F.silu(w) + F.elu(w) + F.leaky_relu(w, 0.2) + F.softplus(w) + F.mish(w) + F.hardtanh(w),
+    "choices": lambda w: torch.where(w > 0, w, 2 * w) + w.clamp(-1, 0.5) + w.masked_fill(X > 0, 3) + torch.maximum(w, X) + w.abs() + w.clamp(min=0),
+    "shapes": lambda w: torch.cat([w.transpose(0, 1), w.permute(1, 0, 2)[:, :, 1:]], -1).flatten(1).unsqueeze(0).expand(2, -1, -1).sum(0).squeeze(),
+    "pieces": lambda w: torch.stack([*w.chunk(2, -1), *w.split([1, 1], 0)[0].expand(2, 3, 4).split(2, -1)]).unbind(1)[0] + w[0, 0, 1] + w.select(1, 1)[:1, :2],
+    "repeats": lambda w: w.repeat(2, 1, 1) + w.repeat_interleave(2, 0) + F.pad(w, (1, -1, 0, 0)).repeat(2, 1, 1) + w.flip(0).repeat(2, 1, 1),
+    "indices": lambda w: w[:, [0, 2, 0]] + torch.index_select(w, 1, torch.tensor([1, 1, 0])) + w.gather(1, torch.tensor([[[0] * 4, [2] * 4, [1] * 4]] * 2)),
+    "gather of fewer rows": lambda w: w.gather(2, torch.tensor([[[0], [1]]])),
+    "reductions": lambda w: w.sum((0, 2)) + w.mean((0, 2)) + w.amax((0, 2)) + w.var((0, 2)) + w.std((0, 2), correction=0) + w.logsumexp(2).sum(0) + w.max() + w.cumsum(1)[0, :, 0],
+    "a maximum with its place": lambda w: w.max(1).values + w.min(1)[0] + w.sort(-1)[0][:, 0] + w.norm(dim=1) + w.prod(1),
+    "softmax": lambda w: F.softmax(w, -1) + F.log_softmax(w, 1) + F.softmin(w, -1),
+    "norms": lambda w: F.layer_norm(w, (3, 4)) + F.group_norm(w, 3) + F.rms_norm(w, (4,)) + F.normalize(w, dim=-1) + F.instance_norm(w),
+    "products": lambda w: w @ w.transpose(1, 2) + torch.einsum("bij,bkj->bik", w, w) + torch.bmm(w, w.mT) + torch.baddbmm(torch.ones(3, 3, dtype=torch.float64), w, w.mT),
+    "vectors": lambda w: w[0, 0] @ w[0, 1] + w[0] @ w[0, 0] + w[0, 0] @ w[0].T,
+    "attention": lambda w: F.scaled_dot_product_attention(w, w * 2, w + 1, is_causal=False, scale=0.3),
+    "losses": lambda w: F.mse_loss(w, X) + F.l1_loss(w, X) + F.smooth_l1_loss(w, X) + F.binary_cross_entropy_with_logits(w, (X > 0).double()) + F.cross_entropy(w, torch.tensor([[1, 0, 2, 2], [1, -100, 0, 0]]), label_smoothing=0.1) + F.nll_loss(w.log_softmax(1), torch.tensor([[1, 0, 2, 2], [1, -100, 0, 0]])) + F.kl_div(w.log_softmax(-1), X.softmax(-1)),
+    "in place": lambda w: w.clone().mul_(2).add_(w).masked_fill_(X > 0, 0.0),
+    "without gradient": lambda w: w * w.detach() + w * (w > 0) + w * w.argmax() + torch.zeros_like(w),
+    "rotation": lambda w: torch.cat((-w[..., 2:], w[..., :2]), -1) * X.cos() + w * X.sin(),
+    "tril": lambda w: w.tril() + w.triu(1),
+}
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_ops(name):
+    same(Of(OPS[name]))
+
+
+@pytest.mark.parametrize("conv, shape", [
+    (nn.Conv1d(4, 6, 3, padding=1, groups=2), (2, 4, 9)), (nn.Conv1d(4, 6, 3, stride=2, dilation=2), (2, 4, 9)),
+    (nn.Conv2d(4, 6, (3, 2), padding="same", bias=False), (2, 4, 5, 6)), (nn.Conv2d(4, 8, 2, stride=2, groups=4), (2, 4, 6, 6))])
+def test_convolutions(conv, shape):
+    same(conv.double(), (normal(*shape),))
+
+
+class Block(nn.Module):
+    """Attention as four programs write it."""
+
+    def __init__(self, how):
+        super().__init__()
+        self.how, self.embed, self.qkv, self.out = how, nn.Embedding(20, 16, padding_idx=0), nn.Linear(16, 48), nn.Linear(16, 20, bias=False)
+        self.out.weight = self.embed.weight
+        self.register_buffer("causal", torch.tril(torch.ones(9, 9)).view(1, 1, 9, 9))
+
+    def forward(self, ids, targets=None):
+        b, t = ids.shape
+        q, k, v = (x.view(b, t, 4, 4).transpose(1, 2) for x in self.qkv(self.embed(ids)).split(16, 2))
+        mask = self.causal[:, :, :t, :t]
+        if self.how == "sdpa":
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        elif self.how == "fill":
+            y = ((q @ k.transpose(-2, -1)) / 2.0).masked_fill(mask == 0, float("-inf")).softmax(-1) @ v
+        elif self.how == "add":
+            y = F.dropout(torch.softmax(q @ k.transpose(-2, -1) * 0.5 + (1 - mask) * torch.finfo(q.dtype).min, -1), 0.1, self.training) @ v
+        elif self.how == "other scale":
+            y = (q @ k.mT + (1 - mask) * -1e32).softmax(-1) @ v
+        elif self.how == "capped":
+            y = (5 * torch.tanh(q @ k.mT / 5) + (1 - mask) * -1e32).softmax(-1) @ v
+        elif self.how == "asked":
+            a = (q @ k.mT * 0.5 + (1 - mask) * -1e32).softmax(-1)
+            return self.out((a @ v).transpose(1, 2).reshape(b, t, 16)), a
+        logits = self.out(y.transpose(1, 2).reshape(b, t, 16))
+        return logits if targets is None else F.cross_entropy(logits.view(-1, 20), targets.view(-1))
+
+
+class Model(nn.Module):
+    def __init__(self, how):
+        super().__init__()
+        self.block = Block(how)
+
+    def forward(self, *args, **kwargs):
+        return self.block(*args, **kwargs)
+
+
+IDS = torch.tensor([[3, 0, 7, 7, 19]])
+
+
+@pytest.mark.parametrize("how", ["sdpa", "fill", "add", "other scale", "capped", "asked"])
+def test_attention_is_found(how, tmp_path):
+    torch.manual_seed(0)
+    model = Model(how).double().eval()
+    g = same(model, (IDS,))
+    with glim.Tape() as tape, glim.explicit():
+        g(IDS)
+        nodes = {n.path: n for n in tape.nodes}
+    assert nodes["block.probs"].shape == (1, 4, 5, 5) and nodes["block.context"].shape == (1, 4, 5, 4)
+    assert nodes["block.probs"].name == "masked_softmax" and "block.scores" in nodes
+    loss = (lambda out: out[0].sum()) if how == "asked" else (lambda out: out.sum())
+    page = g.inspect((IDS,), loss=loss, tokens=list("abcde"), out=tmp_path / "page", data=True)
+    import json
+    data = json.loads((tmp_path / "page/inspect.json").read_text(encoding="utf-8"))
+    (view,) = data["attention"]
+    assert len(view["heads"]) == 4 and view["queries"] == list("abcde") and view["side"] == "decoder self" and page.endswith("inspect.html")
+    assert "dscores" in g.derive((IDS,), loss=loss) and "probs" in g.step((IDS,), loss=loss, commands="break *probs\ncontinue")
+
+
+def test_heads_are_removed_and_masks_set():
+    torch.manual_seed(0)
+    model = Model("add").double().eval()
+    g = glim.from_torch(model, (IDS,))
+
+    def logits(**changes):
+        with g._recorded((IDS,), lambda out: out.sum(), changes.pop("scale", None), changes) as (tape, y):
+            return float(y)
+    whole = logits()
+    assert abs(whole - float(model(IDS).sum())) < 1e-12 and abs(logits(scale=0.5) - whole) < 1e-12
+    weight = model.block.qkv.weight.clone()
+    with torch.no_grad():  # head 2 has no values
+        model.block.qkv.weight[40:44] = 0
+        model.block.qkv.bias[40:44] = 0
+    assert abs(logits(remove_head=["block:2"]) - float(model(IDS).sum())) < 1e-12
+    with torch.no_grad():
+        model.block.qkv.weight.copy_(weight)
+        model.block.causal[..., 1:, 0] = 0
+    assert abs(logits(mask=["block:*,0"]) - float(model(IDS).sum())) > 1e-3  # query 0 keeps its key in PyTorch's
+    with pytest.raises(glim.ValueError, match="no attention is named 'wrong'"):
+        with g._recorded((IDS,), lambda out: out.sum(), None, {"remove_head": ["wrong:0"]}) as (tape, y):
+            tape.inspect(y, "never")
+
+
+def test_parameters():
+    torch.manual_seed(0)
+    model = Model("fill").double().eval()
+    model.block.qkv.bias.requires_grad_(False)
+    g = same(model, (IDS,), dict(targets=IDS))
+    before = model.block.embed.weight.clone()
+    g.block.embed.weight = g.block.embed.weight.numpy() + 1
+    assert torch.equal(model.block.embed.weight, before)
+    assert g.to_torch() is model and torch.equal(model.block.embed.weight, before + 1)
+    long = torch.tensor([[1, 2, 3, 4, 5, 6, 7]])  # another length is exported again
+    np.testing.assert_allclose(float(g(long, targets=long)), float(model(long, targets=long)), rtol=1e-12)
+
+
+def test_more_modules():
+    torch.manual_seed(0)
+    same(nn.LSTM(4, 3, num_layers=2, bidirectional=True, batch_first=True).double(), (X,))
+    same(nn.GRU(4, 3).double(), (X,))
+    same(nn.MultiheadAttention(4, 2, batch_first=True).double().eval(), (X, X, X))
+    same(nn.Transformer(4, 2, 1, 1, 8, batch_first=True).double().eval(), (X, X))
+    same(nn.Sequential(nn.Conv1d(3, 6, 1), nn.BatchNorm1d(6), nn.ReLU(), nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(6, 2)).double().eval(), (X,))
+
+
+def test_float32():
+    torch.manual_seed(0)
+    same(nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 2)), (X.float(),), tolerance=1e-6)
+
+
+def test_a_function_and_its_inputs():
+    g = glim.from_torch(lambda x, y: (x * y).tanh(), (X, X))
+    x = glim.Var.leaf(X.numpy())
+    with glim.Tape() as tape:
+        y = g(x, X)
+        (dx,) = tape.grad(y.sum(), [x], create_graph=True)  # again: ∂²
+        (ddx,) = tape.grad(dx.sum(), [x])
+    t = X.clone().requires_grad_()
+    (e,) = torch.autograd.grad((t * X).tanh().sum(), t, create_graph=True)
+    (ee,) = torch.autograd.grad(e.sum(), t)
+    close(dx.numpy(), e.detach().numpy(), 1e-12)
+    close(ddx.numpy(), ee.numpy(), 1e-12)
+
+
+class Straight(torch.autograd.Function):
+    """Rounds; the gradient passes, scaled."""
+
+    @staticmethod
+    def forward(ctx, x, scale, y):
+        return x.round() * y
+
+    @staticmethod
+    def backward(ctx, dy):
+        return 0.5 * dy, None, 3 * dy
+
+
+def test_the_backward_of_a_custom_function_is_its_own():
+    same(Of(lambda w: Straight.apply(w * 2, 0.5, w) + w))
+    same(Of(lambda w: Straight.apply(X, 0.5, w)))
+
+
+def test_no_grad_within_a_model():
+    def f(w):
+        with torch.no_grad():
+            a, b = w * 2, w.exp()
+        return w * a + b
+    same(Of(f))
+
+
+class Branch(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        return self.w * x if x.sum() > 0 else self.w
+
+
+OUTER = nn.Parameter(torch.ones(3))
+
+
+@pytest.mark.parametrize("module, args, error, words", [
+    (nn.Sequential(nn.Linear(3, 3), nn.Dropout()), torch.ones(2, 3), glim.ValueError, "1 is in train.. mode, in which it draws numbers: call model.eval"),
+    (nn.BatchNorm1d(3), torch.ones(2, 3), glim.ValueError, "train.. mode, in which it changes its statistics"),
+    (Branch(), torch.ones(3), glim.ValueError, "control flow depends on values"),
+    (Of(lambda w: torch.linalg.svdvals(w)), (), glim.ValueError, r"no op of Glim for aten\S*svd\S* in the model .*test_torch_models.py:\d+.*There are: .*softmax"),
+    (nn.Linear(3, 3).half(), torch.ones(2, 3).half(), glim.DTypeError, "weight is float16; Glim has float32 and float64"),
+    (nn.Linear(3, 3).to("meta"), torch.ones(2, 3), glim.ValueError, "weight is on meta: Glim computes on the CPU"),
+    (nn.Linear(3, 3), torch.ones(2, 4), glim.ValueError, "torch.export refuses the model: .*2x4"),
+    (nn.Linear(3, 3), torch.ones(2, 3, dtype=torch.int64), glim.ValueError, "torch.export refuses the model: .*Long and Float"),
+    (lambda x: x * OUTER, torch.ones(3), glim.ValueError, "none of its own: give a torch.nn.Module"),
+    (3, (), TypeError, "neither a torch.nn.Module nor a function")])
+def test_refused(module, args, error, words):
+    with pytest.raises(error, match=words):
+        glim.from_torch(module, args)
+
+
+def test_a_loss_is_asked_for():
+    g = glim.from_torch(nn.Linear(3, 2), torch.ones(2, 3))
+    with pytest.raises(glim.ValueError, match="loss=lambda out"):
+        g.inspect((torch.ones(2, 3),), out="never")

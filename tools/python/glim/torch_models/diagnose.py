@@ -1,0 +1,287 @@
+"""What is wrong with the gradients of a PyTorch model: diagnose(model, inputs, loss).
+
+    custom Function   its backward, by gradcheck on the arguments that the pass gave it
+    not finite        the first value, then the first gradient on the way back: op, module, line, and what the op read
+    parameters        without a gradient, or with one of zeros: where it was lost
+    attention         queries that may attend to nothing, and saturated rows
+    shared memory     two parameters in one storage, which an optimizer updates twice
+"""
+import warnings
+
+import glim
+import numpy as np
+import torch
+
+from . import from_torch, functions, graph, ops
+
+SATURATED = 0.999  # a probability above it
+FEW = 8            # names that a finding lists
+
+
+class Finding:
+    """One: its kind, a sentence, and the place, "MODULE (FILE:LINE)"."""
+
+    def __init__(self, kind, text, place=""):
+        self.kind, self.text, self.place = kind, text, place
+
+    def __str__(self):
+        return f"{self.kind}: {self.text}" + (f"\n    at {self.place}" if self.place else "")
+
+
+class Diagnosis:
+    """The findings, worst first; true if there is none."""
+
+    def __init__(self, findings):
+        self.findings = findings
+
+    def __bool__(self):
+        return not self.findings
+
+    def __str__(self):
+        return "\n".join(map(str, self.findings)) or "nothing found: values and gradients are finite, and every parameter gets one"
+
+    __repr__ = __str__
+
+
+def diagnose(model, inputs, loss=None):
+    """What is wrong with the gradients of a PyTorch model in one pass.
+
+        print(glim.diagnose(model, dict(input_ids=ids), loss=lambda out: out.logits.sum()))
+
+    inputs: a dict or tuple of arguments. loss(result) is a tensor of one element, made of PyTorch's ops; without it the
+    model itself gives one. The model keeps its gradients and weights.
+    """
+    args, kwargs = ((), dict(inputs)) if hasattr(inputs, "keys") else (tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,), {})
+    module = _WithLoss(model, loss)
+    findings = _shared(model)
+    calls, gradients, failure = _in_torch(module, args, kwargs)
+    findings += _functions(calls)
+    if failure:
+        return Diagnosis(findings + [failure])
+    g = from_torch(module, args, kwargs)
+    with glim.Tape(replay=True) as tape, glim.explicit():
+        y = g(*args, **kwargs)
+        if not isinstance(y, glim.Var) or y.size != 1:
+            raise glim.ValueError("diagnose: the pass has no loss: loss=lambda out: ... gives a tensor of one element")
+        if tape.node_of(y) < 0:
+            return Diagnosis(findings + [Finding("no gradient", "the loss depends on no parameter that has a gradient",
+                                                 _lost(g, args, kwargs, None))])
+        seen = _Backward(tape, y)
+        findings += seen.not_finite() + seen.attention()
+        findings += _parameters(g, model, gradients, seen, args, kwargs)
+    return Diagnosis(findings)
+
+
+class _WithLoss(torch.nn.Module):
+    def __init__(self, model, loss):
+        super().__init__()
+        self.model, self.loss = model, loss
+
+    def forward(self, *args, **kwargs):
+        y = self.model(*args, **kwargs)
+        return self.loss(y) if self.loss else y
+
+
+# ---- in PyTorch ----
+
+def _in_torch(module, args, kwargs):
+    """Calls of custom Functions, {Function: arguments}, the gradients by name, and a finding where backward fails."""
+    calls = {}
+
+    def recorded(cls, apply, given):
+        calls.setdefault(cls, [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in given])
+        return apply(*given)
+    failure, gradients = None, {}
+    parameters = {name: p for name, p in module.named_parameters() if p.requires_grad}
+    try:
+        with warnings.catch_warnings(record=True) as caught, torch.autograd.set_detect_anomaly(True, check_nan=False), \
+                functions.replaced(functions.functions_of(module, args, kwargs), recorded):
+            warnings.simplefilter("always")
+            y = module(*args, **kwargs)
+            if isinstance(y, torch.Tensor) and y.requires_grad and y.numel() == 1:
+                found = torch.autograd.grad(y, list(parameters.values()), allow_unused=True)
+                gradients = dict(zip(parameters, found))
+    except RuntimeError as error:
+        trace = "".join(str(w.message) for w in caught)
+        at = graph.line_of(trace)
+        failure = Finding("backward fails", str(error).splitlines()[0], f"{at[0]}:{at[1]}" if at else "")
+    return calls, gradients, failure
+
+
+def _functions(calls):
+    findings = []
+    for cls, given in calls.items():
+        arguments = [x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in given]
+        report = glim.gradcheck(cls, *arguments)
+        if not report:
+            findings.append(Finding("wrong backward", f"{cls.__name__}: {report.mistake or str(report).splitlines()[0]}",
+                                    graph.source_of(cls.backward)))
+    return findings
+
+
+def _shared(model):
+    owners, findings = {}, []
+    for name, p in model.named_parameters():
+        first = owners.setdefault((p.data_ptr(), p.numel()), name)
+        if first != name and p.numel():
+            findings.append(Finding("shared memory", f"{first} and {name} are two parameters in one storage: an optimizer updates it "
+                                    "twice; assign the same Parameter to both"))
+    return findings
+
+
+# ---- on the tape ----
+
+class _Backward:
+    """Values, and gradients as the walk hands them on."""
+
+    def __init__(self, tape, y):
+        self.tape, self.nodes = tape, tape.nodes
+        self.dy, self.flows, self.order = {}, {}, []
+        self.readers = {n.number: [] for n in self.nodes}
+        for n in self.nodes:
+            for i in n.inputs:
+                if i >= 0:
+                    self.readers[i].append(n.number)
+        for node, dy, flows in tape.walk(y, retain=True):
+            self.order.append(node.number)
+            self.dy[node.number] = None if dy is None else dy.numpy()
+            self.flows[node.number] = [(to, None if g is None else g.numpy()) for to, g in flows]
+
+    def place(self, number):
+        n = self.nodes[number]
+        path = n.path.rpartition(".")[0].removeprefix("model").lstrip(".")
+        return f"{path or 'the model'} ({n.line})" if n.line else path
+
+    def not_finite(self):
+        for n in self.nodes:
+            value = self.tape.value(n.number).numpy()
+            if not np.isfinite(value).all():
+                read = self._read(n)
+                return [Finding("value", f"{n.name} gives {_bad(value)}; it read {read}" if n.name != "leaf" else f"the parameter {n.path.removeprefix('model.')} has {_bad(value)}",
+                                self.place(n.number))]
+        for number in self.order:
+            for to, g in self.flows[number]:
+                if g is not None and not np.isfinite(g).all() and np.isfinite(self.dy[number]).all():
+                    n = self.nodes[number]
+                    return [Finding("gradient", f"backward of {n.name} gives {_bad(g)}; its own gradient is {_range(self.dy[number])}, "
+                                    f"and it read {self._read(n)}", self.place(number))]
+        return []
+
+    def _read(self, n):
+        return ", ".join(_range(x.numpy()) for x in self.tape.operands(n.number) if x is not None) if n.name != "leaf" else "nothing"
+
+    def attention(self):
+        findings = []
+        for n in self.nodes:
+            if n.name not in ("softmax", "masked_softmax"):
+                continue
+            p = self.tape.value(n.number).numpy()
+            if p.ndim < 3 or p.shape[-1] < 2:
+                continue
+            hidden = (p.sum(-1) == 0).sum()
+            if hidden:
+                findings.append(Finding("mask", f"{hidden} of {p[..., 0].size} queries may attend to nothing: their probabilities "
+                                        "are 0 here, and uniform or NaN in PyTorch", self.place(n.number)))
+            open_rows = (p > 0).sum(-1) > 1
+            share = (p.max(-1)[open_rows] > SATURATED).mean() if open_rows.any() else 0
+            if share > 0.5:
+                findings.append(Finding("saturated", f"{share:.0%} of the rows of this softmax have a probability above {SATURATED}: their "
+                                        "scores get almost no gradient", self.place(n.number)))
+        return findings
+
+    def zero_at(self, number):
+        """The op that let nothing through on the way to this node: it had a gradient, and sent zeros."""
+        todo, seen = [number], set()
+        while todo:
+            at = todo.pop(0)
+            for reader in self.readers[at]:
+                if reader in seen:
+                    continue
+                seen.add(reader)
+                dy = self.dy.get(reader)
+                if dy is not None and dy.any():
+                    return reader
+                todo.append(reader)
+        return None
+
+
+def _bad(x):
+    kinds = [f"{count} {word}" for word, count in (("NaN", np.isnan(x).sum()), ("infinite", np.isinf(x).sum())) if count]
+    return f"{' and '.join(kinds)} of {x.size}"
+
+
+def _range(x):
+    if x.dtype == bool:
+        return f"bool {x.shape} with {x.sum()} true"
+    finite = x[np.isfinite(x)]
+    span = f"{finite.min():.3g} to {finite.max():.3g}" if finite.size else "nothing finite"
+    return f"{x.shape} from {span}" + ("" if finite.size == x.size else f" and {_bad(x)}")
+
+
+def _why(seen, number):
+    """The reason that an op sends zeros."""
+    name, operands = seen.nodes[number].name, [x.numpy() for x in seen.tape.operands(number) if x is not None]
+    if name in ("relu", "linear_relu", "clamp") and not seen.tape.value(number).numpy().any():
+        return f"{name}: all {operands[0].size} inputs are at most 0, so nothing passes (dead)"
+    if name in ("relu", "clamp", "leaky_relu"):
+        return f"{name}: the elements that have a gradient are outside its slope"
+    if name == "mul" and any(not x.any() for x in operands):
+        return "mul: the other operand is 0 everywhere"
+    if name in ("where", "masked_softmax"):
+        return f"{name}: the mask hides what has a gradient"
+    if name == "softmax":
+        return "softmax: it is saturated, or its gradient is the same for all of a row"
+    if name in ("index_select", "gather", "index"):
+        return f"{name}: no index reads an element that has a gradient"
+    return f"{name} sends zeros"
+
+
+def _parameters(g, model, gradients, seen, args, kwargs):
+    findings, groups = [], {}
+    numbers = {n.path: n.number for n in seen.nodes if n.name == "leaf"}
+    for name, p in model.named_parameters():
+        full = f"model.{name}"
+        if not p.requires_grad:
+            groups.setdefault(("frozen", "requires_grad is False", ""), []).append(name)
+        elif full not in numbers or seen.dy.get(numbers[full]) is None:
+            groups.setdefault(("no gradient", *_lost(g, args, kwargs, full)), []).append(name)
+        elif not seen.dy[numbers[full]].any():
+            at = seen.zero_at(numbers[full])
+            reason = ("zero gradient", "every op above has none", "") if at is None else ("zero gradient", _why(seen, at), seen.place(at))
+            groups.setdefault(reason, []).append(name)
+        elif gradients.get(full) is not None:
+            ours, theirs = seen.dy[numbers[full]], gradients[full].numpy()
+            size = max(np.abs(theirs).max(), np.abs(ours).max())
+            if np.isfinite(size) and np.abs(ours - theirs).max() > (1e-8 if ours.dtype == np.float64 else 1e-2) * size:
+                groups.setdefault(("another gradient", "PyTorch's backward gives another gradient than the derivative of what forward "
+                                   "computed, as where a hook changes it", ""), []).append(name)
+    for (kind, text, place), names in groups.items():
+        if kind != "frozen":
+            listed = ", ".join(names[:FEW]) + (f" and {len(names) - FEW} more" if len(names) > FEW else "")
+            findings.append(Finding(kind, f"{listed}: {text}", place))
+        else:
+            findings.append(Finding("no gradient", f"{', '.join(names[:FEW])}{f' and {len(names) - FEW} more' if len(names) > FEW else ''}: {text}", place))
+    return findings
+
+
+def _lost(g, args, kwargs, full):
+    """(why, where) a parameter gets no gradient: what reads it, and where the way to the loss is cut."""
+    recorded, _ = g._graph(args, kwargs)
+    todo = [n for n in recorded.program.graph.nodes if n.op == "placeholder" and (recorded.fixed.get(n.name) == full or full is None and isinstance(recorded.fixed.get(n.name), str))]
+    if not any(n.users for n in todo):
+        return "this pass does not read it", ""
+    seen, last = set(), None
+    while todo:
+        node = todo.pop(0)
+        for reader in node.users:
+            if reader in seen or reader.op == "output":
+                continue
+            seen.add(reader)
+            name = graph.op_name(reader)
+            if name in ops.VALUES_ALONE or name.startswith("detach"):
+                last = reader
+            else:
+                todo.append(reader)
+    if last is not None:
+        return f"the way to the loss is cut by {graph.op_name(last).replace('detach', 'detach, or torch.no_grad()')}", graph.place(last)
+    return "what is made of it does not reach the loss", ""

@@ -1,0 +1,98 @@
+"""Custom autograd.Functions of a model: one op each in the graph, whose backward is the Function's own.
+
+torch.export would look through a Function at its forward, and lose the backward that somebody wrote: a straight-through
+estimator, a reversed gradient, a mistake.
+"""
+import contextlib
+
+import glim
+import numpy as np
+import torch
+from torch.utils import _pytree as pytree
+
+from .graph import class_of
+
+LIBRARY = torch.library.Library("glim_functions", "FRAGMENT")
+CALLS = []  # (Function, its arguments with None for tensors, whether it gave a tuple) of the op call0, call1, ...
+
+
+def functions_of(module, args, kwargs):
+    """The custom Functions that the pass applies to something that needs a gradient."""
+    found, seen = [], set()
+    with torch.enable_grad():
+        todo = [x.grad_fn for x in pytree.tree_leaves(module(*args, **kwargs)) if isinstance(x, torch.Tensor)]
+    while todo:
+        node = todo.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        cls = class_of(node)
+        if cls and cls not in found:
+            found.append(cls)
+        todo += [before for before, _ in node.next_functions]
+    return found
+
+
+@contextlib.contextmanager
+def replaced(functions, by):
+    """Within it, F.apply is by(F, apply, arguments) for each Function F."""
+    for cls in functions:
+        own = cls.apply
+        cls.apply = lambda *given, cls=cls, own=own: by(cls, own, given)
+    try:
+        yield
+    finally:
+        for cls in functions:
+            del cls.apply
+
+
+def as_op(cls, apply, given):
+    """Records the call as an op of its own."""
+    number = len(CALLS)
+    tensors = [x for x in given if isinstance(x, torch.Tensor)]
+    CALLS.append((apply, [None if isinstance(x, torch.Tensor) else x for x in given]))
+
+    def run(xs):
+        y = _applied(number, xs)
+        if not isinstance(y, torch.Tensor):
+            raise glim.ValueError(f"from_torch: {cls.__name__} gives {type(y).__name__}; a Function of Glim gives one tensor")
+        return y.clone()
+    LIBRARY.define(f"call{number}(Tensor[] xs) -> Tensor")
+    LIBRARY.impl(f"call{number}", run, "CompositeExplicitAutograd")
+    torch.library.register_fake(f"glim_functions::call{number}", run, lib=LIBRARY)
+    return getattr(torch.ops.glim_functions, f"call{number}")(tensors)
+
+
+def _applied(number, xs):
+    apply, given = CALLS[number]
+    xs = iter(xs)
+    return apply(*[next(xs) if x is None else x for x in given])
+
+
+class Function(glim.Op):
+    """A Function of PyTorch, forward and backward."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def _run(self, arrays):
+        tensors = [torch.from_numpy(np.array(x)) for x in arrays]
+        leaves = [x.requires_grad_() if x.is_floating_point() else x for x in tensors]
+        with torch.enable_grad():
+            return leaves, _applied(self.number, leaves)
+
+    def forward(self, *arrays):
+        return self._run(arrays)[1].detach().numpy()
+
+    def gradient(self, dy, *xs):
+        leaves, y = self._run([x.numpy() for x in xs])
+        floating = [x for x in leaves if x.requires_grad]
+        given = iter(torch.autograd.grad(y, floating, torch.from_numpy(np.array(dy.numpy())), allow_unused=True))
+        found = [next(given) if x.requires_grad else None for x in leaves]
+        return tuple((np.zeros(x.shape, x.detach().numpy().dtype) if d is None else d.numpy()) if x.requires_grad else None
+                     for x, d in zip(leaves, found))
+
+
+def call(name, xs):
+    """The op `name` of the graph on Vars and constants."""
+    return glim.apply(Function(int(name.removeprefix("call"))), [x if isinstance(x, glim.Var) else x.numpy() for x in xs])

@@ -1,0 +1,54 @@
+"""Questions to a node of torch.export's graph."""
+import os
+import re
+
+import torch
+
+
+def op_name(node):
+    """add of aten.add.Tensor; the name of a function of Python; "" of what is no call."""
+    target = getattr(node, "target", None)
+    return getattr(getattr(target, "overloadpacket", target), "__name__", "")
+
+
+def class_of(grad_fn):
+    """The custom autograd.Function that a node of PyTorch's own backward belongs to, or None."""
+    return getattr(grad_fn, "_forward_cls", None)
+
+
+def is_function(node):
+    """A call of a custom autograd.Function (functions.py)."""
+    return str(getattr(node, "target", "")).startswith("glim_functions.")
+
+
+def is_floating(node):
+    value = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+def path(node):
+    """Of the module that called: encoder.layer.0.attention."""
+    stack = list(node.meta.get("nn_module_stack", {}).values())
+    return re.sub(r"@\d+$", "", stack[-1][0].removeprefix("L['self'].").removeprefix("L['self']")) if stack else ""
+
+
+def line(node):
+    """(file, line) of the call in the model's own source, or None."""
+    return line_of(node.meta.get("stack_trace") or "")
+
+
+def line_of(trace):
+    """The innermost line of a trace that is not PyTorch's own."""
+    found = re.findall(r'File "([^"]+)", line (\d+)', trace)
+    own = [f for f in found if f"{os.sep}torch{os.sep}" not in f[0]] or found
+    return (own[-1][0], int(own[-1][1])) if own else None
+
+
+def source_of(function):
+    code = getattr(function, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else ""
+
+
+def place(node):
+    at = line(node)
+    return (path(node) or "the model") + (f" ({at[0]}:{at[1]})" if at else "")
