@@ -29,7 +29,10 @@ def test_a_claim_of_ones_own(tmp_path, capsys):
     assert text.startswith("mine\n  claim     It holds.\n") and "the claim holds for each seed" in text and "in [0, 1.5]" in text
     assert json.loads((tmp_path / "out/mine.json").read_text(encoding="utf-8")) == result
     assert result["plots"][0]["series"][0]["by_seed"] == [[1, 10], [2, 20], [3, 30]] and "<svg" in (tmp_path / "out/mine-line.svg").read_text(encoding="utf-8")
-    with pytest.raises(glim.FileError, match="mine.json: exists already"):
+    with pytest.raises(glim.ValueError, match="name='a/b' is no name of a file"):
+        glim.study("It holds.", measure, CRITERIA, plots=plots, name="a/b", out=tmp_path)
+    assert glim.study("It holds.", measure, CRITERIA, plots=plots, name="mine", out=tmp_path / "out", overwrite=True)["holds"]
+    with pytest.raises(glim.FileError, match="mine.json: exists already: overwrite=True"):
         glim.study("It holds.", measure, CRITERIA, plots=plots, name="mine", out=tmp_path / "out")
     assert glim.study("It fails.", measure, CRITERIA, plots=plots, seeds=1, seed=4)["holds"] is False
     control = {**CRITERIA, "b": ("control", "b in words", 0, 3, "a set-up")}
@@ -46,7 +49,8 @@ def test_seeds_set_the_generator():
     (lambda seed: None, CRITERIA, TypeError, "return missing"), (lambda seed: {"a": 1}, CRITERIA, glim.StateError, "did not measure b"),
     (lambda seed: {"a": 1, "b": 1, "c": 1}, CRITERIA, glim.ValueError, "'c', which is neither"),
     (lambda seed: 1 / 0, CRITERIA, ZeroDivisionError, "division"),
-    (measure, {"a": ("a in words", 0, 1)}, glim.ValueError, "a is a quantity in words"),
+    (measure, {k: ("beside", *v[-4:]) for k, v in CRITERIA.items()}, glim.ValueError, "no criterion decides"),
+    (measure, {**CRITERIA, "a": ("a", 2, 1, "b")}, glim.ValueError, "a: no number is in .2, 1."), (measure, {"a": ("a in words", 0, 1)}, glim.ValueError, "a is a quantity in words"),
     (lambda seed: {"a": 1, "b": 1, "line": {"up": ([1, 2], [1])}}, CRITERIA, glim.ValueError, "2 x and 1 y")])
 def test_what_is_no_study(f, criteria, error, words):
     with pytest.raises(error, match=words):

@@ -4,11 +4,11 @@ namespace glim {
 namespace {
 
 // The findings that need only a pass. The text gives the names of its positions.
-Inspection seen_in(Pass pass, const ExampleText& text) {
+Inspection seen_in(Pass pass, const ExampleText& text, const derive::NamedConstants& names = {}) {
   Inspection inspection;
   static_cast<ExampleText&>(inspection) = text;
   inspection.lines =
-      derive::sheet_of(derive::Listing(derive::forward_of(pass), true), {}, "", true);
+      derive::sheet_of(derive::Listing(derive::forward_of(pass, names), true), {}, "", true);
   inspection.blocks = blocks_of(pass);
   inspection.junctions = residual_junctions(pass);
   inspection.memory = memory_junction(pass);
@@ -19,15 +19,24 @@ Inspection seen_in(Pass pass, const ExampleText& text) {
 
 }  // namespace
 
-Pass pass_of(Example& example) {
-  Pass pass([&] { return example.loss(); }, Roles(example.model()));
+Pass pass_of(Example& example, derive::NamedConstants* names) {
+  derive::ConstantNames seen;
+  Pass pass(
+      [&] {
+        Tape::current()->observe(seen);
+        return example.loss();
+      },
+      Roles(example.model()));
+  if (names) *names = std::move(seen.names);
   run_changed(pass, example.changes());
   pass.end();
   return pass;
 }
 
 Inspection inspect(Example& example, const InspectionOptions& options) {
-  Inspection inspection = seen_in(pass_of(example), example);
+  derive::NamedConstants names;
+  Pass pass = pass_of(example, &names);
+  Inspection inspection = seen_in(std::move(pass), example, names);
   if (example.changes().any())
     inspection.lines.notes.push_back(
         "This pass was changed: its gradients are not only those of the equations.");

@@ -39,8 +39,8 @@ Inspection inspect(Example& example, const InspectionOptions& options = {});
 // The pass runs to its end. It may come from any program. The text has its title, and the tokens of its positions, where
 // they are known; a model of one stack has them as both source and target. Attributions, rollout and the lens are left out.
 Inspection inspect(Pass pass, ExampleText text);
-// The whole pass of an example, with its changes. It is over, and its tape has ended.
-Pass pass_of(Example& example);
+// The whole pass of an example, with its changes, and the names of its constants. It is over, and its tape has ended.
+Pass pass_of(Example& example, derive::NamedConstants* names = nullptr);
 
 // Remarks for the reader (remarks.cpp has the thresholds).
 std::vector<Remark> remarks_on(const Inspection& inspection);

@@ -150,6 +150,8 @@ std::string to_text(const StudyResult& r) {
                       (r.seeds.size() == 1
                            ? fmt::format("; seed {}", r.seeds[0])
                            : fmt::format("; seeds {} to {}", r.seeds.front(), r.seeds.back())));
+  if (!s.criteria_file.empty())
+    item("criteria", "of " + s.criteria_file + ", in place of the study's own");
   text += "\n" + criteria_table(r);
   for (const Plot& p : s.plots) text += plot_table(r, p);
   text += "\n";
@@ -196,6 +198,7 @@ std::string to_json(const StudyResult& r) {
               {"claim", s.claim},
               {"source", s.source},
               {"setting", r.small ? s.small_setting : s.setting},
+              {"criteria_file", s.criteria_file},
               {"small", r.small},
               {"seeds", r.seeds},
               {"seconds", r.seconds},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <optional>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/input_file.hpp"
 #include "tools/common/nearest.hpp"
@@ -85,6 +86,8 @@ Criterion criterion_of(const std::string& key, const Words& w) {
                      key +
                          " is a quantity in words, the least and the largest number, and a "
                          "reason; `beside` or `control` may come before them");
+  if (!(*low <= *high))
+    throw ValueError("criteria", key + ": no number is in [" + w[at + 1] + ", " + w[at + 2] + "]");
   return {key, w[at], *low, *high, text_from(w, at + 3), !beside, control};
 }
 
@@ -102,15 +105,20 @@ std::vector<Criterion> criteria_in(const std::string& file, const Study& study) 
   std::vector<std::string> known;
   for (const Criterion& c : study.criteria) known.push_back(c.key);
   std::vector<Criterion> all;
-  for (const TomlEntry& e :
-       parse_toml(in.read_text(0, static_cast<std::size_t>(in.size())), file)) {
+  const std::string text = in.read_text(0, static_cast<std::size_t>(in.size()));
+  if (const auto bad = first_invalid_utf8(text))
+    throw FileError(file, describe_invalid_utf8(text, *bad));
+  for (const TomlEntry& e : parse_toml(text, file)) {
     if (e.is_table) continue;
     if (std::ranges::find(known, e.key) == known.end())
       throw ValueError("--criteria", file + ": " + study.name + " does not measure " + e.key +
                                          nearest_names(e.key, known));
-    all.push_back(criterion_of(e.key, e.values));
+    try {
+      all.push_back(criterion_of(e.key, e.values));
+    } catch (const ValueError& error) {
+      throw ValueError("--criteria", file + ": " + error.problem());
+    }
   }
-  if (all.empty()) throw ValueError("--criteria", file + ": has no criterion");
   return all;
 }
 

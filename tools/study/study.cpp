@@ -124,6 +124,10 @@ void show_step(Index step, Index steps) {
 
 StudyResult run_study(const Study& study, const StudyOptions& options, const Processes& processes) {
   if (options.seeds < 1) throw ValueError("study", "at least one seed is needed");
+  if (std::ranges::none_of(study.criteria,
+                           [](const Criterion& c) { return c.decides && !c.control; }))
+    throw ValueError("study",
+                     study.name + ": no criterion decides: each is only shown, or a control");
   double start = seconds_now(), processor = processor_seconds();
   StudyResult result;
   result.study = &study;

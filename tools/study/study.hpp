@@ -71,6 +71,7 @@ struct Study {
   std::string name, claim, source;
   std::string setting, small_setting;  // every size
   std::vector<Criterion> criteria;
+  std::string criteria_file = {};  // where they are from, if they take the place of the study's own
   std::vector<Plot> plots;
   // `small`: at the sizes of small_setting, a matter of seconds, which decide nothing.
   std::function<Measurement(std::uint64_t seed, bool small)> measure;
@@ -119,7 +120,7 @@ struct StudyResult {
   Verdict verdict() const;
 };
 
-// StateError when a measurement has no value for a criterion, or curves differ between seeds: then the study
+// ValueError where no criterion decides. StateError when a measurement has no value for a criterion, or curves differ between seeds: then the study
 // itself is wrong. Errors of the measurement pass through. Processes share the seeds.
 StudyResult run_study(const Study& study, const StudyOptions& options,
                       const Processes& processes = {});

@@ -308,7 +308,12 @@ TEST_CASE("criteria of a file take the place of the study's own", "[study]") {
   CHECK(refused("nonsense = [\"a\", 0, 1, \"b\"]", "does not measure nonsense (nearest: "));
   CHECK(refused(own[0].key + " = [\"a\", 0, \"b\"]", own[0].key + " is a quantity in words"));
   CHECK(refused(own[0].key + " = [\"a\", zero, 1, \"b\"]", "is a quantity in words"));
-  CHECK_THROWS_AS(written(""), ValueError);
+  CHECK(refused(own[0].key + " = [\"a\", 2, 1, \"b\"]",
+                file + ": " + own[0].key + ": no number is in [2, 1]"));
+  CHECK_THROWS_AS(written(own[0].key + " = [\"\xe9\", 0, 1, \"b\"]"), FileError);
+  Study undecided = study_of("identical-tokens");
+  undecided.criteria = written("");
+  CHECK_THROWS_AS(run_study(undecided, {}), ValueError);
   CHECK_THROWS_AS(plot_of("loss", {"title", "x"}), ValueError);
 }
 

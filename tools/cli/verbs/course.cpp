@@ -98,7 +98,8 @@ void run_class(const CourseArguments& a, const std::vector<const Exercise*>& all
   if (!fs::is_directory(a.words[1])) throw FileError("course", a.words[1] + ": no such folder");
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(a.words[1]))
-    if (entry.symlink_status(none).type() == fs::file_type::directory)
+    if (entry.symlink_status(none).type() == fs::file_type::directory &&
+        !entry.path().filename().string().starts_with('.'))
       folders.push_back(entry.path());
   if (folders.empty())
     throw ValueError("course", a.words[1] + ": has no folder; a class has one for each student");

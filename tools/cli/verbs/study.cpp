@@ -64,6 +64,7 @@ void run_study(StudyArguments a) {
     if (wanted.size() != 1) throw ValueError("--criteria", "judges one study: name it alone");
     judged = *wanted[0];
     judged.criteria = criteria_in(a.criteria, judged);
+    judged.criteria_file = a.criteria;
     wanted = {&judged};
   }
   const Processes& world = Processes::world();

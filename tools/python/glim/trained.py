@@ -34,7 +34,8 @@ def study(name, /, measure=None, criteria=None, **options):
     """Runs a study (`glim study --list` names them); returns its numbers and verdicts as a dict.
 
     study("entropy", seeds=5)
-    study(claim, measure, criteria, plots={}, seeds=3, seed=1, name="study", source="", setting="", out=None)
+    study(claim, measure, criteria, plots={}, seeds=3, seed=1, name="study", source="", setting="", out=None,
+          overwrite=False)
         one of your own (tools/study/own.md): measure(seed) returns a dict with a number for each criterion, and for a
         plot {curve: (x, y)}. criteria: {key: (quantity, low, high, reason)}, with "beside" in front if it is only shown,
         with "control" if it says whether the seed can decide. plots: {id: (title, x, y)}, then "log_x", "log_y" or
@@ -49,7 +50,7 @@ def study(name, /, measure=None, criteria=None, **options):
 
 
 def _own_study(claim, measure, criteria, *, plots={}, seeds=3, seed=1, name="study", source="your own", setting="",
-               out=None):
+               out=None, overwrite=False):
     if not hasattr(_glim, "run_study"):
         raise _glim.StateError("this build of the package has no studies: they need what `tools/setup` installs")
     if not callable(measure):
@@ -78,8 +79,10 @@ def _own_study(claim, measure, criteria, *, plots={}, seeds=3, seed=1, name="stu
     def words(table):
         return [(key, [str(word) for word in row]) for key, row in table.items()]
 
-    if out is not None and os.path.exists(os.path.join(out, name + ".json")):
-        raise _glim.FileError(f"{os.path.join(out, name + '.json')}: exists already; choose another name or out")
+    if os.path.basename(name) != name or not name:
+        raise _glim.ValueError(f"study: name={name!r} is no name of a file")
+    if out is not None and not overwrite and os.path.exists(os.path.join(out, name + ".json")):
+        raise _glim.FileError(f"{os.path.join(out, name + '.json')}: exists already: overwrite=True replaces it")
     text, numbers, pictures = _glim.run_study(name, claim, source, setting or getattr(measure, "__name__", "as measured"), words(criteria), words(plots),
                                               measured, seeds, seed)
     print(text, end="")
