@@ -1,4 +1,4 @@
-"""glim.gradcheck of functions of torch, JAX and HIPS/autograd. Tests of a framework that is not installed are skipped."""
+"""glim.gradcheck of functions of torch, JAX, HIPS/autograd, MLX and tinygrad. Tests of a framework that is not installed are skipped."""
 import subprocess
 import sys
 
@@ -281,3 +281,41 @@ def test_a_wrong_vjp_of_autograd(anp):
     defvjp(square, lambda y, x: lambda dy: dy * x)
     report = glim.gradcheck(lambda x: square(x), X)
     assert not report and report.mistake.startswith("a constant factor: 1/2")
+
+
+# ---- MLX and tinygrad ----
+
+
+def test_mlx():
+    mx = framework("mlx.core")
+    assert glim.gradcheck(lambda x, p: [mx.tanh(x @ p["w"]), (x * x).sum()], X, {"w": np.ones((4, 2))})
+
+    @mx.custom_function
+    def softmax(x):
+        return mx.softmax(x, axis=-1)
+
+    @softmax.vjp
+    def wrong(primals, dy, y):
+        return y * (dy - (dy * y).sum(axis=0, keepdims=True))
+    report = glim.gradcheck(softmax, mx.array(X))
+    assert not report and "depends on dy of another" in report.mistake
+    report = glim.gradcheck(lambda x: mx.stop_gradient(x) * x, X)
+    assert not report and report.worst is not None
+    with pytest.raises(TypeError, match="no input of a floating dtype"):
+        glim.gradcheck(lambda x: mx.tanh(x), np.arange(3))
+
+
+def test_tinygrad():
+    code = """if True:
+        import numpy as np, glim
+        from tinygrad import Tensor
+        x = np.random.default_rng(0).uniform(0.2, 0.9, (2, 3))
+        print(bool(glim.gradcheck(lambda x, w: [(x @ w).tanh(), x.sum()], x, Tensor(np.ones((3, 2))))))
+        report = glim.gradcheck(lambda x: x.detach() * x, Tensor(x))
+        print(bool(report), report.mistake)
+    """
+    framework("tinygrad")
+    import os
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={"DEV": "PYTHON", "PYTHON": "1", **os.environ})
+    assert run.stdout.splitlines()[0] == "True", run.stderr
+    assert run.stdout.splitlines()[1].startswith("False"), run.stderr

@@ -1,7 +1,7 @@
 """Functions of other frameworks as a function and a backward in NumPy.
 
 `adapt(function, *args)` finds the framework that the function or an argument belongs to, and only then imports it.
-One file a framework: glim_functions.py, torch_functions.py, jax_functions.py, autograd_functions.py.
+One file a framework: glim_functions.py, torch_functions.py, jax_functions.py, autograd_functions.py, mlx_functions.py, tinygrad_functions.py.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ _FRAMEWORKS = {
     "jax": "jax_functions",
     "jaxlib": "jax_functions",
     "autograd": "autograd_functions",
+    "mlx": "mlx_functions",
+    "tinygrad": "tinygrad_functions",
 }
 
 
@@ -48,7 +50,7 @@ def adapt(function: Any, *args: Any) -> Adapted:
     if name is None:
         raise TypeError(
             "gradcheck: the second argument is the backward, a function: gradcheck(f, backward, *inputs). It is left out "
-            f"for a function of Glim, torch, JAX or autograd alone, and {name_of(function)} is none of these"
+            f"for a function of Glim, torch, JAX, autograd, MLX or tinygrad alone, and {name_of(function)} is none of these"
         )
     return importlib.import_module("." + name, __name__).adapt(function, args)
 
