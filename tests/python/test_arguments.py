@@ -18,7 +18,7 @@ def leaf(*shape, dtype=np.float64, name=""):
     lambda v: glim.rotate_pairs(np.ones((2, 3, 4)), np.ones((3, 2)), v),
     lambda v: glim.Tensor(v), lambda v: glim.Var.leaf(v), lambda v: glim.Param(v), lambda v: glim.Buffer(v),
     lambda v: glim.tensor(v), lambda v: glim.tensor([v, v]), lambda v: glim.tensor([[1.0], v]),
-    lambda v: np.concatenate([v, v]), lambda v: np.stack([v, v]), lambda v: np.where(v.numpy() > 0, v, 0), lambda v: np.asarray(v),
+    lambda v: np.asarray(v), lambda v: np.append(v, v), lambda v: np.block([v, v]),
     lambda v: np.array([v, v]), lambda v: np.ones(3) @ np.asarray(v), lambda v: np.from_dlpack(v), lambda v: np.sum([v, v]),
     lambda v: glim.clamp(np.ones(3), v[0, 0], 1), lambda v: glim.full(3, v[0, 0]), lambda v: glim.layer_norm(np.ones((2, 4)), None, None, v[0, 0] * 0.0 + 1.0),
     lambda v: setattr(glim.Linear(2, 3), "weight", v), lambda v: setattr(leaf(3, 2), "grad", v),
@@ -28,7 +28,7 @@ def test_a_var_that_needs_a_gradient_is_no_constant(call):
     w = leaf(3, 2, name="w")
     with glim.Tape() as tape:
         for v in (w, w * 2.0):
-            with pytest.raises(TypeError, match="gradient|incompatible"):
+            with pytest.raises(TypeError, match="gradient|incompatible|takes no Var"):
                 call(v)
         with glim.no_grad():  # nothing is recorded, so nothing is lost
             np.asarray(w), np.stack([w * 2.0, w])

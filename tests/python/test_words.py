@@ -102,10 +102,9 @@ def test_functions_of_numpy(f, dtype):
 
 
 @pytest.mark.parametrize("call, words", [
-    (lambda w: np.square(w), r"v \* v"), (lambda w: np.arctan(w), "takes no Var"), (lambda w: np.add.reduce(w), "takes no Var"),
-    (lambda w: np.add(np.ones((2, 3)), w, out=np.ones((2, 3))), "a = a . v"), (lambda w: np.einsum("ij->i", w), "lose it as an array"),
-    (lambda w: np.concatenate([w, w]), "concatenate"), (lambda w: np.dot(np.ones((4, 2)), w), "lose it as an array"),
-    (lambda w: np.linalg.norm(w), "lose it"), (lambda w: np.var(w, ddof=1), "called 'correction'"), (lambda w: w.sum(dim=0), "called 'axis'"),
+    (lambda w: np.cbrt(w), "takes no Var"), (lambda w: np.arctan(w), "takes no Var"), (lambda w: np.add.accumulate(w), "takes no Var"),
+    (lambda w: np.add(np.ones((2, 3)), w, out=np.ones((2, 3))), "a = a . v"), (lambda w: np.linalg.inv(w), "np.inv takes no Var"),
+    (lambda w: np.convolve(w, w), "takes no Var"), (lambda w: np.copyto(np.ones((2, 3)), w), "takes no Var"), (lambda w: w.sum(dim=0), "called 'axis'"),
     (lambda w: w.softmax(dim=0), "called 'axis'"), (lambda w: w.sum(0, keepdim=True), "called 'keepdims'"),
     (lambda w: w.sum(start=1), r"help\(glim.sum\)"), (lambda w: w.transpose((1, 0)), "permute"), (lambda w: w.__setitem__(0, 1.0), "glim.where"),
     (lambda w: w.__iadd__(1.0), "w = w . x"), (lambda w: pickle.dumps(w * 2.0), "detach")])

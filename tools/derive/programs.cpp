@@ -234,6 +234,8 @@ class FunctionLines final : public Program {
   std::string dims(const Dims& shape, bool) const override {
     std::string text;
     for (int i = 0; i < shape.rank(); ++i) text += (i ? ", " : "") + size(shape[i]);
+    // x.reshape() of NumPy wants the tuple: (()) is one, of no axes.
+    if (!cpp_ && shape.rank() == 0) return "(())";
     return cpp_ ? "{" + text + "}" : "(" + text + (shape.rank() == 1 ? ",)" : ")");
   }
   std::string size(Index n) const override { return letters_.size(n); }

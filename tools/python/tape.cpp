@@ -15,6 +15,8 @@
 #include "autograd/scope.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/derive/derive.hpp"
+#include "tools/derive/program.hpp"
+#include "tools/derive/trace.hpp"
 #include "tools/python/vars.hpp"
 #if GLIM_PAGES
 #include "tools/inspect/debugger/debugger.hpp"
@@ -511,6 +513,28 @@ void bind_tape(nb::module_& m) {
           "gives rise to. The last value on the tape is the loss; the tape needs replay=True.\n\n"
           "module: a part of the model, 'decoder.layers.0'. primitives: lines as backward records "
           "them (they join the tape), in place of each op's equation.")
+      .def(
+          "program",
+          [](PyTape& t, const Arg& y, const Arg& dy) {
+            const Var& of = y("y");
+            const Tensor up = dy.constant("dy");
+            StateDict constants;
+            const auto text = t.run([&](Tape& tape) {
+              derive::Trace trace = derive::trace_of(Pass(tape, of, up));
+              int count = 0;
+              for (derive::Value& v : trace.values)
+                if (v.op == "constant") v.path = "constant_" + std::to_string(++count);
+              constants = derive::constants_of(trace);
+              return derive::function_text(derive::Listing(std::move(trace)), {}, derive::kNumpy);
+            });
+            nb::dict arrays;
+            for (const auto& [name, x] : constants) arrays[name.c_str()] = numpy_of(x, false);
+            return nb::make_tuple(text.forward, text.again, text.backward, text.helpers, arrays);
+          },
+          "y"_a, "dy"_a,
+          "The pass to y in lines of NumPy, of functions of its leaves: (forward, what backward "
+          "needs of it, backward, functions that they call, constants). The tape needs "
+          "replay=True.")
       .def(
           "dot", [](PyTape& t) { return to_dot(t.tape()); },
           "The tape as a graph in Graphviz's language.");

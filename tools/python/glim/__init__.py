@@ -19,8 +19,9 @@ from ._glim import *  # noqa: F403  the ops, Tensor, Var, Tape, layers, models, 
 from ._glim import Tensor, _require_plain, _widened
 if _brief:
     del os.environ["GOMP_SPINCOUNT"]
-from . import _words
+from . import _words  # noqa: F401
 from ._words import __getattr__  # noqa: F401  what to type for a name that Glim lacks
+from .derived import Derived, derive
 from .gradcheck import Report, gradcheck
 from .modules import ModuleList, Op, Sequential, TransformerDecoder, TransformerEncoder
 from .trained import Inspection, Model, load, study, train

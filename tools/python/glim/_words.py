@@ -1,4 +1,4 @@
-"""Words of NumPy and torch: the functions of NumPy that take a Var, and what to type for a name that Glim lacks."""
+"""Words of NumPy and torch: what to type for a name that Glim lacks."""
 import difflib
 
 from . import _glim
@@ -140,29 +140,13 @@ _glim.Var.__format__ = lambda self, spec: format(self.item(), spec) if spec else
 for _name in ("add", "sub", "mul", "truediv"):
     setattr(_glim.Var, f"__i{_name}__", _in_place(f"__{_name}__"))
 
-# Functions of NumPy: an operator and its reflection, or a function of Glim.
-_OPERATORS = {name: (f"__{op}__", f"__{reflected}__") for name, op, reflected in (
-    ("add", "add", "radd"), ("subtract", "sub", "rsub"), ("multiply", "mul", "rmul"), ("divide", "truediv", "rtruediv"),
-    ("true_divide", "truediv", "rtruediv"), ("power", "pow", "rpow"), ("matmul", "matmul", "rmatmul"),
-    ("equal", "eq", "eq"), ("not_equal", "ne", "ne"), ("less", "lt", "gt"), ("less_equal", "le", "ge"),
-    ("greater", "gt", "lt"), ("greater_equal", "ge", "le"))}
-_FUNCTIONS = {"absolute": "abs", "negative": "neg", **{name: name for name in (
-    "exp", "expm1", "log", "sqrt", "sin", "cos", "tanh", "maximum", "minimum")}}
+
+def _of_numpy(name):
+    def first(self, *args, **options):
+        from . import _numpy_functions  # noqa: F401  takes the place of this function; importing glim imports no NumPy
+        return getattr(self, name)(*args, **options)
+    return first
 
 
-def _ufunc(self, ufunc, method, *inputs, out=None, **options):
-    name = ufunc.__name__
-    if out is not None:
-        raise TypeError(f"np.{name} into an array, as in a += v, would lose the gradient: write a = a + v")
-    if method == "__call__" and not options:
-        if name in _OPERATORS:
-            a, b = inputs
-            plain, reflected = _OPERATORS[name]
-            return getattr(a, plain)(b) if isinstance(a, _glim.Var) else getattr(b, reflected)(a)
-        if name in _FUNCTIONS:
-            return getattr(_glim, _FUNCTIONS[name])(*inputs)
-    remedy = _OF_GLIM.get(name) or (f"glim.{name}" if hasattr(_glim, name) else "use ops of glim (python.md lists them)")
-    raise TypeError(f"np.{name} takes no Var: {remedy}, or v.numpy() if it is a constant")
-
-
-_glim.Var.__array_ufunc__ = _ufunc
+_glim.Var.__array_ufunc__ = _of_numpy("__array_ufunc__")
+_glim.Var.__array_function__ = _of_numpy("__array_function__")

@@ -1,0 +1,159 @@
+"""glim.derive: programs of the gradients of NumPy functions equal differences to 1e-7 and the tape to 1e-12."""
+import numpy as np
+import pytest
+
+import glim
+
+
+def normal(*shape):
+    return np.random.default_rng(sum(shape)).normal(size=shape)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def layer_norm(x, gamma, beta):
+    c = x - x.mean(-1, keepdims=True)
+    return gamma * c / np.sqrt((c * c).mean(-1, keepdims=True) + 1e-5) + beta
+
+
+def attention(q, k, v):
+    scores = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
+    scores = np.where(np.tril(np.ones(scores.shape[-2:], bool)), scores, -1e9)
+    return softmax(scores) @ v
+
+
+def lstm_cell(x, h, c, w, u, b):
+    i, f, g, o = np.split(x @ w + h @ u + b, 4, axis=-1)
+    sigmoid = lambda z: 1 / (1 + np.exp(-z))
+    c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+    return np.concatenate([sigmoid(o) * np.tanh(c), c], axis=-1)
+
+
+def convolution(x, w):
+    rows = []
+    for i in range(x.shape[0] - w.shape[0] + 1):
+        row = [np.sum(x[i:i + w.shape[0], j:j + w.shape[1]] * w) for j in range(x.shape[1] - w.shape[1] + 1)]
+        rows.append(np.stack(row))
+    return np.stack(rows)
+
+
+def recurrent(x, w):
+    h = np.zeros(w.shape[0])
+    for t in range(x.shape[0]):
+        h = np.tanh(x[t] + w @ h)
+    return h
+
+
+def log_likelihood(x, mean, spread):
+    return -0.5 * np.sum(((x - mean) / spread) ** 2 + 2 * np.log(spread) + np.log(2 * np.pi))
+
+
+def multihead(x, wq, wk, wv):
+    b, t, d = x.shape
+    split = lambda z: np.transpose(np.reshape(z, (b, t, 2, d // 2)), (0, 2, 1, 3))
+    y = attention(split(x @ wq), split(x @ wk), split(x @ wv))
+    return y.transpose(1, 2).reshape((b, t, d)) if isinstance(y, glim.Var) else y.transpose(0, 2, 1, 3).reshape(b, t, d)
+
+
+def cross_entropy(logits, target):
+    m = logits.max(1, keepdims=True)
+    log_probs = logits - m - np.log(np.sum(np.exp(logits - m), axis=1, keepdims=True))
+    return -np.mean(log_probs[np.arange(len(target)), target])
+
+
+X, Y, W = normal(3, 4), normal(4, 5), normal(4)
+CASES = {
+    "softmax": (softmax, X), "layer norm": (layer_norm, X, W, normal(4) + 1), "attention": (attention, normal(2, 3, 4), normal(2, 3, 4) + 1, normal(2, 3, 5)),
+    "multihead": (multihead, normal(1, 3, 4), normal(4, 4), normal(4, 4) + 1, normal(4, 4) - 1),
+    "LSTM cell": (lstm_cell, normal(2, 3), normal(2, 4), normal(2, 4) + 1, normal(3, 16), normal(4, 16), normal(16)),
+    "convolution by loops": (convolution, normal(5, 6), normal(2, 3)), "a recurrence": (recurrent, X, normal(4, 4)),
+    "cross entropy": (cross_entropy, X, np.array([3, 0, 2])), "log-likelihood": (log_likelihood, X, normal(4), np.exp(normal(4))),
+    "einsum": (lambda a, b: np.einsum("ij,jk->ki", a, b), X, Y), "einsum of three": (lambda a, b, c: np.einsum("bij,bjk,k->i", a, b, c), normal(2, 3, 4), normal(2, 4, 5), normal(5)),
+    "einsum with a diagonal": (lambda a, b: np.einsum("iij,j", a, b), normal(3, 3, 4), W), "einsum with dots": (lambda a, b: np.einsum("...i,...i->...", a, b), normal(2, 3, 4), W),
+    "fancy indexing": (lambda x: x[[0, 2, 0], [1, 1, 1]] * x[1, [0, 1, 2]], X), "a mask": (lambda x: x[np.array([True, False, True])] ** 2, X),
+    "broadcasting both ways": (lambda a, b: (a[:, None] - b[None, :]) ** 2, W, normal(3)), "a scalar against a matrix": (lambda a, x: a * x + a, np.array(0.7), X),
+    "an outer sum": (lambda a, b: np.add.outer(a, b) * np.outer(a, b), W, normal(3)), "reductions": (lambda x: np.sum(x, 0) + np.mean(x, axis=0) + np.max(x, 0) + np.var(x, axis=0, ddof=1) + np.std(x, 0) + np.prod(x, 0), X),
+    "cumulative": (lambda x: np.cumsum(x, axis=1) * np.cumprod(x, axis=0) + np.cumsum(x)[0], X), "differences": (lambda x: np.diff(x, axis=1) ** 2 + np.diff(x, n=3, axis=1), X),
+    "choices": (lambda x: np.where(x > 0, x, 0.1 * x) + np.clip(x, -1, 0.5) + np.maximum(x, 0.2) + np.abs(x), X), "order": (lambda x: np.sort(x, axis=0) * np.arange(3)[:, None] + x[np.argmax(np.sum(x, 1))], X),
+    "pieces": (lambda x, y: np.concatenate([x, y[:3, :2]], axis=1) @ np.vstack([y, y[1:3]]), X, Y), "rolled": (lambda x: x * np.roll(x, 1, axis=1) + np.flip(x, 0) + np.roll(x, 2), X),
+    "padded and tiled": (lambda x: np.pad(x, ((1, 0), (0, 2))) [:3, :4] + np.tile(W, (3, 1)) * x + np.repeat(x, 2, axis=0)[:3], X),
+    "products": (lambda x, y: np.dot(x, y) + np.tensordot(x, y, 1) + np.matmul(x, y) + np.inner(x, y.T), X, Y), "vectors": (lambda a, b: np.dot(a, b) + np.inner(a, b) + a @ b + np.vdot(a, b), W, W + 1),
+    "norms": (lambda x: np.linalg.norm(x) * np.linalg.norm(x, axis=0), X), "a trace": (lambda x: np.trace(x @ x.T) + np.sum(np.diagonal(x)) + np.sum(np.tril(x) * np.triu(x, 1)), X),
+    "functions": (lambda x: np.log1p(x * x) + np.square(x) / np.hypot(x, 2.0) + np.sinh(x) * np.cosh(x) + np.logaddexp(x, 1.0) + np.expm1(x) + np.log2(x * x + 1) + np.exp2(x), X),
+    "axes": (lambda x: np.moveaxis(x, 0, -1) + np.transpose(x) + np.swapaxes(x, 0, 1) + np.squeeze(np.expand_dims(x, 0)).T + x.T, X), "taken": (lambda x: np.take(x, [[0, 1], [2, 2]], axis=0) + np.take_along_axis(x, np.array([[0, 1, 1, 0]]), 0), X),
+    "stacked": (lambda a, b: np.stack([a, b], 1)[:, 0] * np.hstack([a, b])[2:6] + np.average(a, weights=[1, 2, 3, 4]), W, W * 2), "float32": (lambda x: np.tanh(x) * x.sum(), X.astype(np.float32)),
+    "powers": (lambda x, p: (x * x + 1) ** p + 2 ** x + x ** 3, X, normal(4)), "names that are taken": (lambda y, dy, sum, np_: y * dy + sum * np_, W, W + 1, W + 2, W + 3)}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_derived_program(name):
+    f, *arrays = CASES[name]
+    d = glim.derive(f, *arrays)
+    exact = [np.asarray(a, np.float64) if a.dtype.kind == "f" else a for a in arrays]
+    y = np.asarray(f(*exact))
+    np.testing.assert_allclose(d.forward(*exact), y, rtol=1e-12, atol=1e-12)
+    dy = np.random.default_rng(1).normal(size=y.shape)
+    floating = [k for k, a in enumerate(exact) if a.dtype.kind == "f"]
+    gradients = d.backward(dy, *exact)
+    gradients = [gradients] if len(floating) == 1 else gradients
+    leaves = [glim.Var.leaf(a) if k in floating else a for k, a in enumerate(exact)]
+    with glim.Tape() as tape:
+        tape.backward((f(*leaves) * glim.Var(dy)).sum())
+    for k, g in zip(floating, gradients):
+        ours = leaves[k].grad.numpy()
+        assert np.abs(g - ours).max() <= 1e-12 * max(np.abs(ours).max(), 1), k
+        for at in list(np.ndindex(exact[k].shape))[:4]:  # differences of the program's own forward
+            def moved(h):
+                x = exact[k].copy()
+                x[at] += h
+                return (np.asarray(d.forward(*exact[:k], x, *exact[k + 1:])) * dy).sum()
+            h = 1e-5
+            numeric = (8 * (moved(h) - moved(-h)) - (moved(2 * h) - moved(-2 * h))) / (12 * h)
+            assert abs(numeric - g[at]) <= 1e-7 * max(1, np.abs(g).max()), (k, at)
+    assert "glim" not in d.program and "backward" in d.lines
+
+
+def test_it_is_written(tmp_path):
+    d = glim.derive(softmax, X, out=tmp_path / "page") if hasattr(glim.Tape, "inspect") else glim.derive(softmax, X)
+    d.save(tmp_path / "softmax.py")
+    with pytest.raises(FileExistsError):
+        d.save(tmp_path / "softmax.py")
+    space = {}
+    exec((tmp_path / "softmax.py").read_text(encoding="utf-8"), space)
+    np.testing.assert_array_equal(space["backward"](X, X), d.backward(X, X))
+    assert not hasattr(glim.Tape, "inspect") or (tmp_path / "page/inspect.html").exists()
+    assert "test_derived.py" in str(d)
+
+
+def filled(x):
+    y = np.zeros(4)
+    for i in range(4):
+        y[i] = (x[i] ** 2).sum()  # the gradient is lost in an array
+    return y * x.sum()
+
+
+def evil(x):
+    return x * 2
+
+
+evil.__name__ = '"""\nimport os; os.abort()\n"""'
+
+
+@pytest.mark.parametrize("f, arrays, error, words", [
+    (filled, (W,), glim.ValueError, "not that of its differences: a value was written into an array"), (lambda x: np.linalg.inv(x), (normal(3, 3),), TypeError, "np.inv takes no Var"),
+    (lambda x: np.fft.fft(x), (W,), TypeError, "np.fft takes no Var"), (lambda x: np.arctan(x), (W,), TypeError, "np.arctan takes no Var"),
+    (lambda x: x.tolist(), (W,), AttributeError, "v.numpy"), (lambda x: np.ones(3), (W,), glim.ValueError, "gives ndarray of shape .3,."),
+    (lambda x: (x, x), (W,), glim.ValueError, "gives tuple; it gives one array"), (lambda x: x, (np.arange(3),), glim.DTypeError, "no argument is a floating array"),
+    (lambda x: x * (1 if isinstance(x, np.ndarray) else 2), (W,), glim.ValueError, "other values with Vars than with arrays"),
+    (lambda x: np.linalg.norm(x, 1), (W,), TypeError, "norm of order 2"), (lambda x: np.pad(x, 1, "edge"), (W,), TypeError, "mode='edge'")])
+def test_refused(f, arrays, error, words):
+    with pytest.raises(error, match=words):
+        glim.derive(f, *arrays)
+
+
+def test_a_name_is_no_code():
+    d = glim.derive(evil, W)
+    assert "os.abort" not in d.program and "function f" in d.program

@@ -1,0 +1,115 @@
+"""The backward pass of a function of NumPy, as a program: derive."""
+import inspect
+import re
+
+from . import _glim
+from .gradcheck import gradcheck
+
+
+class Derived:
+    """What glim.derive found.
+
+    program           the source of forward(...) and backward(dy, ...), which need NumPy alone
+    forward, backward the functions of that source
+    lines             forward, and beside each line the lines of backward that it gives rise to, with the lines of f
+    report            the check of backward against differences of f
+    """
+
+    def __init__(self, program, functions, lines, report):
+        self.program, self.lines, self.report = program, lines, report
+        self.forward, self.backward = functions
+
+    def __str__(self):
+        return self.lines
+
+    def _repr_pretty_(self, printer, cycle):
+        printer.text(self.lines)
+
+    def save(self, file, overwrite=False):
+        """Writes the program."""
+        with open(file, "w" if overwrite else "x", encoding="utf-8") as out:
+            out.write(self.program)
+
+
+def derive(f, *arrays, out=None, overwrite=False):
+    """The backward pass of a function of NumPy arrays, written out as lines and as a program in NumPy.
+
+        d = glim.derive(layer_norm, x, gamma, beta)
+        print(d)                                # the lines
+        print(d.program)                        # forward and backward, without autograd
+        dx, dgamma, dbeta = d.backward(dy, x, gamma, beta)
+
+    f is run once with Vars in place of its floating arrays: what ran is what is derived, so that loops are unrolled, and
+    shapes and branches are those of these arrays. The program is compared with f, and its gradients with differences of f,
+    before anything is returned: a ValueError says where they differ. out: a folder for the page of the pass.
+    """
+    import numpy as np  # importing glim imports no NumPy
+    names = _names(f, len(arrays))
+    given = [np.asarray(a, np.float64) if np.asarray(a).dtype.kind == "f" else a for a in arrays]
+    wanted = [k for k, a in enumerate(given) if isinstance(a, np.ndarray) and a.dtype == np.float64]
+    if not wanted:
+        raise _glim.DTypeError("derive: no argument is a floating array: pass x.astype(np.float64)")
+    leaves = [_glim.Var.leaf(a.copy(), names[k]) if k in wanted else a for k, a in enumerate(given)]
+    with _glim.Tape(replay=True) as tape, _glim.explicit():
+        y = f(*leaves)
+        if not isinstance(y, _glim.Var) or tape.node_of(y) < 0:
+            raise _glim.ValueError(f"derive: {_called(f)} gives {_kind(y)}; it gives one array that is computed from its arguments "
+                                   "by functions of NumPy")
+        lines = tape.derive()
+        dy = np.random.default_rng(0).normal(size=y.shape)
+        forward, again, backward, helpers, constants = tape.program(y, dy)
+    program = _source(f, names, wanted, forward, again, backward, helpers, constants)
+    space = {}
+    exec(compile(program, f"<derived from {_called(f)}>", "exec"), space)
+    functions = space["forward"], space["backward"]
+    expected, found = np.asarray(f(*given)), functions[0](*given)
+    if np.shape(found) != expected.shape or not np.allclose(found, expected, rtol=1e-10, atol=1e-12, equal_nan=True):
+        raise _glim.ValueError(f"derive: {_called(f)} gives other values with Vars than with arrays: it looks at the type of its "
+                               "arguments, or changes them in place")
+    report = gradcheck(lambda *x: f(*_filled(given, wanted, x)),
+                       lambda up, *x: functions[1](up, *_filled(given, wanted, x)), *[given[k] for k in wanted])
+    if report.verdicts["differences"] != "passed":  # other shapes are not asked for
+        raise _glim.ValueError(f"derive: the gradient of {_called(f)} is not that of its differences: a value was written into an array, "
+                               f"or taken out by float(), on the way, or f is not smooth here\n{report}")
+    if out is not None:
+        with _glim.Tape(replay=True) as tape, _glim.explicit():
+            tape.inspect(f(*leaves).sum(), out, title=f"{_called(f)}, with the loss Σ y", overwrite=overwrite)
+    return Derived(program, functions, lines, report)
+
+
+def _filled(given, wanted, x):
+    full = list(given)
+    for k, value in zip(wanted, x):
+        full[k] = value
+    return full
+
+
+def _called(f):
+    name = getattr(f, "__name__", "")
+    return name if name.isidentifier() else "f"  # a lambda, or a text that would be part of the program
+
+
+def _kind(y):
+    return f"{type(y).__name__} of shape {y.shape}" if hasattr(y, "shape") else type(y).__name__
+
+
+def _names(f, count):
+    """The names of f's arguments, as those of a program may be."""
+    try:
+        names = [p.name for p in inspect.signature(f).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    except (TypeError, ValueError):
+        names = []
+    names = (names + [f"x{k}" for k in range(len(names), count)])[:count]
+    return [name + "_" if name in ("y", "dy", "np") or name.startswith("d") and name[1:] in names else name for name in names]
+
+
+def _source(f, names, wanted, forward, again, backward, helpers, constants):
+    import numpy as np
+    taken = ", ".join(names)
+    text = f'"""The function {_called(f)} and its gradients, as they were computed for arrays of these shapes."""\nimport numpy as np\n'
+    for name, value in constants.items():
+        text += f"\n{name} = np.array({np.array2string(value, threshold=value.size + 1, separator=', ', floatmode='unique')})" \
+            .replace("nan", "np.nan").replace("inf", "np.inf") + f".reshape({value.shape})\n"
+    text += f"{helpers}\n\ndef forward({taken}):\n{forward}    return y\n\n\ndef backward(dy, {taken}):\n{again}{backward}"
+    gradients = [f"d{names[k]}" if re.search(rf"^    d{names[k]} = ", backward, re.M) else f"np.zeros_like({names[k]})" for k in wanted]
+    return text + "    return " + (gradients[0] if len(gradients) == 1 else ", ".join(gradients)) + "\n"
