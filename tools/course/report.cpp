@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/tokenizers/utf8.hpp"
+#include "tools/common/counted.hpp"
 #include "tools/common/escape.hpp"
 
 namespace glim::course {
@@ -98,7 +99,7 @@ std::string to_gradescope(const std::vector<Verdict>& verdicts) {
 
 std::string to_text(const std::vector<Submission>& submissions) {
   std::string text =
-      fmt::format("{} students: + right, ~ slow, x wrong, . not begun\n\n", submissions.size());
+      counted(submissions.size(), "student") + ": + right, ~ slow, x wrong, . not begun\n\n";
   std::size_t longest = 0;
   for (const Submission& s : submissions) longest = std::max(longest, display_width(s.student));
   text += std::string(longest, ' ');

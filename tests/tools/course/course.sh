@@ -126,6 +126,7 @@ mkdir class/ivy; ln -s softmax.py class/ivy/softmax.py; ln -s class/ivy/loop cla
 "$glim" course class class >out 2>err
 report "a class" "$(grep -q '^ 3  softmax *2  wrong: dx of softmax_backward is None.*(eve, joe)$' out && grep -q '^5 students' out &&
   grep -qE '^ada  \+  \.  \+' out && grep -qE '^bob  \.  \.' out && grep -qE '^eve  \.  \.  x' out && grep -q ' 1  wrong: is not a file' out || show out err)"
+mkdir class/.git
 "$glim" course class class --format json >out
 report "a class in JSON" "$(python3 -c 'import json; assert [s["student"] for s in json.load(open("out"))["students"]] == ["ada", "bob", "eve", "ivy", "joe"]' 2>&1)"
 mkdir -p shown; cp -r obeyed shown/kay
@@ -248,6 +249,7 @@ if "$glim" inspect --help >/dev/null 2>&1; then
   report "one map a screen: A, S and their gradients, of two heads of three attentions, tokens and rollout" \
     "$([ "$(grep -c '<section>' lecture/deck.html)" = 26 ] || grep '<small>' lecture/deck.html)"
   report "each has a caption and its equation" "$([ "$(grep -c '<p class="equation">' lecture/deck.html)" = 26 ] || echo not 26)"
+  report "no id is there twice" "$(grep -o ' id="[^"]*"' lecture/deck.html | sort | uniq -d)"
   report "labels have 20 px" "$(python3 - lecture/deck.html <<'PY'
 import re, sys
 for width, zoomed in re.findall(r'<svg [^>]*width="([\d.]+)" [^>]*viewBox="0 0 ([\d.]+) ', open(sys.argv[1]).read()):
