@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "models/tokenizers/base64.hpp"
+#include "tensor/parallel.hpp"
 #include "tensor/print.hpp"
 
 namespace glim {
@@ -70,15 +71,23 @@ nlohmann::json packed(const Tensor& x) {
 nlohmann::json packed_picture(const Tensor& x, Index rows, Index columns) {
   Index c = x.rank() == 0 ? 1 : x.size(-1);
   Index r = c > 0 ? x.numel() / c : 0;
-  std::vector<double> all = x.to(DType::Float64).to_vector<double>();
   Index shown_r = std::min(r, rows), shown_c = std::min(c, columns);
   std::vector<double> cells(static_cast<std::size_t>(shown_r * shown_c), 0);
-  for (Index i = 0; i < r; ++i)
-    for (Index k = 0; k < c; ++k) {
-      double v = all[static_cast<std::size_t>(i * c + k)];
-      double& cell = cells[static_cast<std::size_t>(i * shown_r / r * shown_c + k * shown_c / c)];
-      if (std::isnan(v) || std::abs(v) > std::abs(cell)) cell = v;
-    }
+  const Tensor all = x.contiguous();
+  auto begin = [](Index cell, Index shown, Index n) { return (cell * n + shown - 1) / shown; };
+  visit_dtype(all.dtype(), [&]<class T>() {
+    const T* values = all.data<T>();
+    parallel_each(shown_r, [&](std::int64_t row) {
+      for (Index i = begin(row, shown_r, r); i < begin(row + 1, shown_r, r); ++i)
+        for (Index column = 0; column < shown_c; ++column) {
+          double& cell = cells[static_cast<std::size_t>(row * shown_c + column)];
+          for (Index k = begin(column, shown_c, c); k < begin(column + 1, shown_c, c); ++k)
+            if (const auto v = static_cast<double>(values[i * c + k]);
+                std::isnan(v) || std::abs(v) > std::abs(cell))
+              cell = v;
+        }
+    });
+  });
   nlohmann::json j = packed_values(cells);
   j["shape"] = {shown_r, shown_c};
   j["full"] = x.shape().vec();

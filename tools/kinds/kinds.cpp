@@ -112,7 +112,8 @@ bool Kind::has(std::string_view option) const {
 }
 
 Gives Kind::gives() const {
-  return std::ranges::find(model_kinds(), name, &ModelKind::name)->gives;
+  return std::ranges::find_if(model_kinds(), [&](const ModelKind& k) { return k.name == name; })
+      ->gives;
 }
 
 std::string not_an_option_of(const Kind& kind, std::string_view option) {

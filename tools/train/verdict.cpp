@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <set>
 
+#include "tools/kinds/kind.hpp"
+
 namespace glim {
 namespace {
 
