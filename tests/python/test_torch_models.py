@@ -65,6 +65,13 @@ class Of(nn.Module):
 
 
 X = normal(2, 3, 4)
+def _written(w):
+    y = w * 2
+    y[:, 1:, ::2] = w[:, :2, :2]
+    y[0] = 3.0
+    return y
+
+
 OPS = {
     "arithmetic": lambda w: (w + 2) * w / (w * w + 1) - w ** 2 + (3 - w) + torch.add(w, w, alpha=2) + 2 ** w,
     "constants of other dtypes": lambda w: w * torch.arange(4) + w * torch.tensor(2.0) + torch.ones(4, dtype=torch.float32) * w,
@@ -87,6 +94,8 @@ OPS = {
     "in place": lambda w: w.clone().mul_(2).add_(w).masked_fill_(X > 0, 0.0),
     "without gradient": lambda w: w * w.detach() + w * (w > 0) + w * w.argmax() + torch.zeros_like(w),
     "rotation": lambda w: torch.cat((-w[..., 2:], w[..., :2]), -1) * X.cos() + w * X.sin(),
+    "pools": lambda w: F.avg_pool2d(w[None], 2) + F.max_pool2d(w[None], 2) + F.max_pool2d(w[None], (3, 2), (2, 2), (1, 0))[..., :1, :] + F.adaptive_avg_pool2d(w[None, :, :2], (1, 2)),
+    "parts that are written": lambda w: _written(w) + torch.zeros_like(w).scatter_add(1, torch.tensor([[[0] * 4, [0] * 4, [2] * 4]] * 2), w),
     "tril": lambda w: w.tril() + w.triu(1),
 }
 
@@ -126,6 +135,12 @@ class Block(nn.Module):
             y = (q @ k.mT + (1 - mask) * -1e32).softmax(-1) @ v
         elif self.how == "capped":
             y = (5 * torch.tanh(q @ k.mT / 5) + (1 - mask) * -1e32).softmax(-1) @ v
+        elif self.how == "bias and fill":  # the bias has a gradient, as DeBERTa's
+            y = (q @ k.mT * 0.5 + self.embed.weight[:t, :t]).masked_fill(mask == 0, torch.finfo(q.dtype).min).softmax(-1) @ v
+        elif self.how == "numbers and fill":
+            y = (q @ k.mT * 0.5 + self.causal[:, :, :t, :t].flip(3)).masked_fill(mask == 0, float("-inf")).softmax(-1) @ v
+        elif self.how == "all hidden":  # a row of equal numbers is uniform
+            y = (q @ k.mT * 0.5).masked_fill(mask.flip(2) - mask == 0, -1e32).softmax(-1) @ v
         elif self.how == "asked":
             a = (q @ k.mT * 0.5 + (1 - mask) * -1e32).softmax(-1)
             return self.out((a @ v).transpose(1, 2).reshape(b, t, 16)), a
@@ -145,7 +160,7 @@ class Model(nn.Module):
 IDS = torch.tensor([[3, 0, 7, 7, 19]])
 
 
-@pytest.mark.parametrize("how", ["sdpa", "fill", "add", "other scale", "capped", "asked"])
+@pytest.mark.parametrize("how", ["sdpa", "fill", "add", "other scale", "capped", "asked", "bias and fill", "numbers and fill", "all hidden"])
 def test_attention_is_found(how, tmp_path):
     torch.manual_seed(0)
     model = Model(how).double().eval()
@@ -154,13 +169,14 @@ def test_attention_is_found(how, tmp_path):
         g(IDS)
         nodes = {n.path: n for n in tape.nodes}
     assert nodes["block.probs"].shape == (1, 4, 5, 5) and nodes["block.context"].shape == (1, 4, 5, 4)
-    assert nodes["block.probs"].name == "masked_softmax" and "block.scores" in nodes
+    assert nodes["block.probs"].name == ("softmax" if how == "all hidden" else "masked_softmax") and "block.scores" in nodes
     loss = (lambda out: out[0].sum()) if how == "asked" else (lambda out: out.sum())
     page = g.inspect((IDS,), loss=loss, tokens=list("abcde"), out=tmp_path / "page", data=True)
     import json
     data = json.loads((tmp_path / "page/inspect.json").read_text(encoding="utf-8"))
     (view,) = data["attention"]
-    assert len(view["heads"]) == 4 and view["queries"] == list("abcde") and view["side"] == "decoder self" and page.endswith("inspect.html")
+    assert len(view["heads"]) == 4 and view["queries"] == list("abcde") and page.endswith("inspect.html")
+    assert view["side"] == ("encoder self" if how == "all hidden" else "decoder self")
     assert "dscores" in g.derive((IDS,), loss=loss) and "probs" in g.step((IDS,), loss=loss, commands="break *probs\ncontinue")
 
 

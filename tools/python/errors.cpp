@@ -33,7 +33,8 @@ void raise_as(const Error& error) {
   PyObject* type = error_class;
   ((dynamic_cast<const E*>(&error) ? void(type = exception_of<E>()) : void()), ...);
   std::string text = error.what();
-  if (text.find(") float32") != std::string::npos && text.find(") float64") != std::string::npos)
+  if (dynamic_cast<const DTypeError*>(&error) && text.find(") float32") != std::string::npos &&
+      text.find(") float64") != std::string::npos)
     text +=
         "\n  float32 and float64 differ: make the leaf of array.astype(\"float32\"), or call "
         "layer.to(\"float64\")";

@@ -30,6 +30,8 @@ namespace glim::python {
 using namespace nb::literals;
 namespace {
 
+const std::set<std::string> kWithinExplicit{"scores", "biased_scores", "probs", "keep", "context"};
+
 thread_local int calls = 0;  // of functions of Python, one within the other
 
 // A tape of Python ends with its `with`. One that another thread or a call within it gives up is kept for ever.
@@ -113,10 +115,13 @@ class PyTape {
       if (found) continue;
       std::string bare = a.pattern.substr(a.pattern.rfind('.') + 1);
       std::erase(bare, '*');
-      throw ValueError(a.op,
-                       "no node matches '" + a.pattern + "'" +
-                           nearest_names(bare, {names.begin(), names.end()}) +
-                           "; tape.table() shows all paths, and * stands for any part of one");
+      throw ValueError(
+          a.op,
+          "no node matches '" + a.pattern + "'" +
+              nearest_names(bare, {names.begin(), names.end()}) +
+              "; tape.table() shows all paths, and * stands for any part of one" +
+              (kWithinExplicit.contains(bare) ? ". Attention has it within `with glim.explicit():`"
+                                              : ""));
     }
     seen().awaited.clear();
   }

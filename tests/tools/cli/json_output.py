@@ -107,6 +107,8 @@ def main(glim, root, make_images, *_):  # under sanitizers ~[slow] comes last
                 "1 2 3", "--out", "page", "--overwrite", "--label-smoothing", "0", *removed).stdout, re.M)[1]) for removed in ((), head)]
         if nll[0] == nll[1] or any(abs(a - b) > 1e-4 for a, b in zip(nll, loss)):
             failed.append(f"evaluate --remove-head: NLL {nll}, inspect has {loss}")
+        if check("evaluate", 1, "evaluate", "--model", "columns", "--pairs", "one.csv", *head)[0][0]["removed_heads"] != [head[1]]:
+            failed.append("evaluate --remove-head is not in its JSON")
         for wrong_head in ("decoder.layers.0.self_attn", "decoder.layers.0.self_attn:2", "decoder.layers.7.self_attn:0"):
             done = run("evaluate", "--model", "m", "--remove-head", wrong_head)
             if done.returncode != 1 or not done.stderr.startswith(f"glim: error: --remove-head: "):

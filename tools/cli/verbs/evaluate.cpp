@@ -85,6 +85,10 @@ void remove_heads(Checkpoint& model, const std::vector<std::string>& heads) {
   }
 }
 
+void say_removed(const EvaluateArguments& a) {
+  if (!a.removed.empty()) print_line(fmt::format("without {}", fmt::join(a.removed, ", ")));
+}
+
 void measure_text(const EvaluateArguments& a, const Checkpoint& model) {
   if (a.text.empty() || !a.source.empty() || !a.pairs.empty())
     throw ValueError("--text", "is needed, alone: the model is of kind '" + model.kind + "'");
@@ -92,7 +96,11 @@ void measure_text(const EvaluateArguments& a, const Checkpoint& model) {
   const Score all = Scorer(model).score(fmt::format("{}\n", fmt::join(lines, "\n")));
   const double nll = -all.log_prob / static_cast<double>(all.tokens);
   if (a.json)
-    return print_json({{"tokens", all.tokens}, {"nll", nll}, {"perplexity", all.perplexity()}});
+    return print_json({{"tokens", all.tokens},
+                       {"nll", nll},
+                       {"perplexity", all.perplexity()},
+                       {"removed_heads", a.removed}});
+  say_removed(a);
   print_line(fmt::format("{} tokens: NLL {:.4f} per token, perplexity {:.3f}", all.tokens, nll,
                          all.perplexity()));
 }
@@ -158,6 +166,7 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
                     counted(t.too_long, "pair"), t.first_too_long));
   Measures m = measure_validation(learner, 0, world);
   Index unknown = learner.data().valid_tokens.target_unknown;
+  if (!a.json) say_removed(a);
   if (!a.json)
     print_line(
         fmt::format("{} pairs, {} target tokens: NLL {:.4f} per token, perplexity {:.3f} "
@@ -181,6 +190,7 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
                        {"smoothed_ce", m.smoothed_ce},
                        {"exact", exact},
                        {"exact_share", share},
+                       {"removed_heads", a.removed},
                        {"bleu", bleu_json(score)}});
   print_line(fmt::format("exact match {} of {} = {:.2f} %", exact, hypotheses.size(), 100 * share));
   if (a.source.empty() && a.pairs.empty() && trained.task != "phrasebook" &&

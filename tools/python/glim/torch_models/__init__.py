@@ -5,6 +5,7 @@ parameter or on a Var that was handed in is computed by Glim (ops.py), within th
 positions, ids) are computed by PyTorch, and are constants. Attention that is written out becomes Glim's, by plan.py.
 """
 import contextlib
+import inspect
 import io
 import logging
 import os
@@ -55,6 +56,8 @@ class TorchModule(glim.Module):
             self.freeze(name)
 
     def _graph(self, args, kwargs):
+        if "use_cache" in inspect.signature(self.torch_module.forward).parameters:  # a cache of keys has no gradient to show
+            kwargs = {"use_cache": False, **kwargs}
         leaves, spec = pytree.tree_flatten((args, kwargs))
         key = (str(spec), tuple((tuple(x.shape), str(x.dtype)) if hasattr(x, "shape") else repr(x) for x in leaves))
         if key not in self._graphs:

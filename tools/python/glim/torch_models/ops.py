@@ -504,22 +504,25 @@ def kept_and_added(mask, dtype):
     return (None if keep.all() else keep), (glim.Var(bias.astype(dtype)) if bias.any() else None)
 
 
-def attention(query, key, value, scale, mask=None, need_probs=False):
-    """softmax(scale Q Kᵀ + mask) V with the names that pages look for; query (..., T, Dk). mask: a constant, bool or numbers;
-    numbers that hide become `keep`, unless they hide all of a row."""
+def attention(query, key, value, scale, mask=None, fills=None, need_probs=False):
+    """softmax(scale Q Kᵀ + mask + fills) V with the names that pages look for; query (..., T, Dk). mask: a Var, or a constant of
+    bools or numbers; fills: numbers that took the place of scores, else 0. Numbers that hide become `keep`, unless they hide
+    all of a row."""
     scale = scale if SCALE.get() is None else SCALE.get()
     query, key, value = (glim.named(x, name) for x, name in ((query, "query"), (key, "key"), (value, "value")))
-    keep = bias = None
-    if isinstance(mask, glim.Var):
-        bias = mask
-    elif mask is not None:
-        keep, bias = kept_and_added(mask, query.dtype)
-    if math.isclose(scale * math.sqrt(query.shape[-1]), 1, rel_tol=1e-12):
+    bias = mask if isinstance(mask, glim.Var) else None
+    blocked = fills is not None and not (fills == 0).any(-1).all()  # a row without a score: equal numbers, and no gradient
+    constants = [x for x in (mask if bias is None else None, None if blocked else fills) if x is not None]
+    keep, added = kept_and_added(constants[0] if len(constants) == 1 else array(mask) + fills, query.dtype) if constants else (None, None)
+    bias = added if bias is None else bias if added is None else bias + added
+    if not blocked and math.isclose(scale * math.sqrt(query.shape[-1]), 1, rel_tol=1e-12):
         return glim.scaled_dot_product_attention(query, key, value, glim.AttentionMask(keep, bias), need_probs=need_probs)
     scores = query @ glim.transpose(key)
     scores = glim.named(scores if scale == 1 else scores * scale, "scores")
     if bias is not None:
         scores = glim.named(scores + bias, "biased_scores")
+    if blocked:
+        scores = glim.where(fills == 0, scores, glim.Var(np.asarray(fills, query.dtype)))
     keep = _glim._mask_named(keep, "keep")
     probs = glim.named(glim.softmax(scores) if keep is None else glim.masked_softmax(scores, keep), "probs")
     return glim.named(probs @ value, "context"), probs
@@ -535,6 +538,58 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     return attention(query, key, value, scale, attn_mask)[0]
 
+
+# ---- windows ----
+
+def windows_of(x, kernel, stride, padding, dilation=1, fill=0.0):
+    """(B, C, H', W', kh kw): every window of an image."""
+    kernel, stride, padding, dilation = (normalized(v, 2) for v in (kernel, stride or kernel, padding, dilation))
+    patches = glim.unfold(glim.permute(x, (0, 2, 3, 1)), *(glim.Window(*w) for w in zip(kernel, stride, dilation, padding, padding)), fill)
+    b, h, w = patches.shape[:3]
+    return glim.permute(patches.reshape((b, h, w, -1, x.shape[1])), (0, 4, 1, 2, 3))
+
+
+@op("avg_pool2d")
+def avg_pool2d(x, kernel, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+    if ceil_mode or divisor_override or not count_include_pad and any(normalized(padding, 2)):
+        raise glim.ValueError("from_torch: avg_pool2d with ceil_mode, divisor_override, or padding that does not count")
+    return glim.mean(windows_of(x, kernel, stride, padding), -1)
+
+
+@op("max_pool2d_with_indices")
+def max_pool2d(x, kernel, stride=None, padding=0, dilation=1, ceil_mode=False):
+    if ceil_mode:
+        raise glim.ValueError("from_torch: max_pool2d with ceil_mode")
+    windows = windows_of(x, kernel, stride, padding, dilation, -math.inf)
+    return [glim.squeeze(glim.gather(windows, -1, windows.numpy().argmax(-1)[..., None]), -1)]
+
+
+@op("_adaptive_avg_pool2d")
+def adaptive_avg_pool2d(x, size):
+    if any(n % m for n, m in zip(x.shape[-2:], size)):
+        raise glim.ValueError(f"from_torch: adaptive_avg_pool2d of {tuple(x.shape[-2:])} to {tuple(size)}: windows of one size are needed")
+    return avg_pool2d(x, [n // m for n, m in zip(x.shape[-2:], size)])
+
+
+# ---- writing into a part ----
+
+@op("scatter_add")
+def scatter_add(x, dim, ids, source):
+    x, source = vars_of(x, source)
+    return glim.scatter_add(x, dim, array(ids), source)
+
+
+@op("slice_scatter")
+def slice_scatter(x, source, dim=0, start=None, end=None, step=1):
+    x, source = vars_of(x, source)
+    start, end, step = slice(start, end, step).indices(x.shape[dim])
+    inside = np.zeros(x.shape, bool)
+    inside[(slice(None),) * (dim % x.ndim) + (slice(start, end, step),)] = True
+    return glim.where(inside, glim.unslice(source, x.shape, dim, start, step), x)
+
+
+OPS["copy"] = lambda x, source, non_blocking=False: expand(source, x.shape) if isinstance(source, glim.Var) else vars_of(
+    source.expand(x.shape), x)[0]
 
 # ---- losses ----
 

@@ -9,6 +9,7 @@ Glim's op where it ends; what is between is not computed, unless the probabiliti
 is between (a cap on the scores, another dtype), the ops stay what they are, and attention's get the names.
 """
 import glim
+import numpy as np
 import torch
 from glim import _glim
 
@@ -122,10 +123,10 @@ def _exact(softmax, chain, end, constants, order):
             factors.append((name, second))
         elif name == "add" and is_floating(second) and not masks and not factors:
             masks.append(second)
-        elif name == "masked_fill" and second in constants and not masks and not factors and _hides(node.args[2], constants):
-            hidden.append((second, node.args[2], True))
-        elif name == "where" and first in constants and not masks and not factors and _hides(node.args[2], constants):
-            hidden.append((first, node.args[2], False))
+        elif name == "masked_fill" and second in constants and not masks and not factors and (fill := _number(node.args[2])) < ops.HIDES:
+            hidden.append((second, fill, True))
+        elif name == "where" and first in constants and not masks and not factors and (fill := _number(node.args[2])) < ops.HIDES:
+            hidden.append((first, fill, False))
             first = second
         else:
             return None
@@ -143,11 +144,9 @@ def _exact(softmax, chain, end, constants, order):
         flat = q.ndim == 3  # batch and heads are one axis, as in torch.nn.MultiheadAttention
         if flat:
             q, k, v = (glim.unsqueeze(x, 0) for x in (q, k, v))
-        mask = env[masks[0]] if masks else None
-        for condition, _, hides in hidden:
-            kept = ops.array(env[condition])
-            mask = ~kept if hides else kept
-        context, p = ops.attention(q, k, v, scale, mask, need_probs=asked)
+        fills = [np.where(ops.array(env[condition]) == hides, number, 0) for condition, number, hides in hidden]
+        context, p = ops.attention(q, k, v, scale, env[masks[0]] if masks else None, fills=sum(fills) if fills else None,
+                                   need_probs=asked)
         return [glim.squeeze(x, 0) if flat and x is not None else x for x in (context, p)]
 
     def both(env, me):
@@ -161,9 +160,8 @@ def _exact(softmax, chain, end, constants, order):
     return {**nothing, end: lambda env, _: compute(env)[0]}
 
 
-def _hides(value, constants):
-    """A number that hides, as it is written: full(()) of PyTorch's is a node."""
-    if isinstance(value, torch.fx.Node):
-        value = value.args[1] if op_name(value) in ("full", "scalar_tensor") and value in constants else \
-            value.args[0] if op_name(value) == "scalar_tensor" else 0
-    return isinstance(value, (int, float)) and value < ops.HIDES
+def _number(value):
+    """A number, as it is written or as full((), number) of PyTorch's; 0 for anything else."""
+    if op_name(value) in ("full", "scalar_tensor"):
+        value = value.args[1 if op_name(value) == "full" else 0]
+    return value if isinstance(value, (int, float)) else 0
