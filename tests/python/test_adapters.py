@@ -283,6 +283,13 @@ def test_a_wrong_vjp_of_autograd(anp):
     assert not report and report.mistake.startswith("a constant factor: 1/2")
 
 
+def test_what_to_pass_is_said():
+    with pytest.raises(TypeError, match=r"Cube is a class: pass an instance of it, Cube\(\)"):
+        glim.gradcheck(type("Cube", (glim.Op,), {}), X)
+    with pytest.raises(TypeError, match=r"np.asarray\(x, float\)"):
+        glim.gradcheck(Power(3), [1.0, 2.0])
+
+
 # ---- MLX and tinygrad ----
 
 

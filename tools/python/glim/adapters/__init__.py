@@ -47,6 +47,8 @@ def adapt(function: Any, *args: Any) -> Adapted:
     Raises TypeError if the function belongs to no framework, or if an argument is not in the memory of the CPU.
     """
     name = _framework_of(function, args)
+    if name == "glim_functions" and isinstance(function, type):
+        raise TypeError(f"gradcheck: {name_of(function)} is a class: pass an instance of it, {name_of(function)}()")
     if name is None:
         raise TypeError(
             "gradcheck: the second argument is the backward, a function: gradcheck(f, backward, *inputs). It is left out "
@@ -57,6 +59,11 @@ def adapt(function: Any, *args: Any) -> Adapted:
 
 def name_of(function: Any) -> str:
     return getattr(function, "__name__", None) or type(function).__name__
+
+
+def no_floating_input(function: Any) -> TypeError:
+    return TypeError(f"gradcheck: {name_of(function)} has no input of a floating dtype: pass arrays of floating numbers, "
+                     "np.asarray(x, float)")
 
 
 def wanted_dtype(args: Any) -> type:

@@ -6,7 +6,7 @@ import numpy as np
 from autograd import make_vjp
 from autograd.builtins import tuple as traced_tuple
 
-from . import Adapted, argument_names, leaf_names, leaves, name_of, wanted_dtype, with_leaves
+from . import Adapted, argument_names, leaf_names, leaves, name_of, no_floating_input, wanted_dtype, with_leaves
 
 
 def adapt(function, args):
@@ -15,7 +15,7 @@ def adapt(function, args):
     labels = [n for name, x in zip(names, args) for n in leaf_names(name, x)]
     where = [i for i, x in enumerate(given) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
     if not where:
-        raise TypeError(f"gradcheck: {name_of(function)} has no input of a floating dtype")
+        raise no_floating_input(function)
     random = np.random.get_state()
 
     def of_inputs(*arrays):

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _glim
 from ..modules import Op
-from . import Adapted, argument_names, leaf_names, leaves, name_of, wanted_dtype, with_leaves
+from . import Adapted, argument_names, leaf_names, leaves, name_of, no_floating_input, wanted_dtype, with_leaves
 
 
 def adapt(function, args):
@@ -20,7 +20,7 @@ def adapt(function, args):
     where = [i for i, x in enumerate(given) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
     weights = [(name, p) for name, p in module.named_parameters() if p.requires_grad] if module else []
     if not where and not weights:
-        raise TypeError(f"gradcheck: {name_of(function)} has no input of a floating dtype")
+        raise no_floating_input(function)
     dtype = wanted_dtype(args)
     inputs = [np.array(x, dtype=dtype) for x in (*(given[i] for i in where), *(p.numpy() for _, p in weights))]
 

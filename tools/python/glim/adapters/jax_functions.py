@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from . import Adapted, argument_names, name_of, wanted_dtype
+from . import Adapted, argument_names, name_of, no_floating_input, wanted_dtype
 
 _enable_x64 = getattr(jax, "enable_x64", None)
 if _enable_x64 is None:  # of an older JAX
@@ -19,7 +19,7 @@ def adapt(function, args):
     given = [leaf for _, leaf in paths]
     where = [i for i, x in enumerate(given) if _is_floating(x, labels[i])]
     if not where:
-        raise TypeError(f"gradcheck: {name_of(function)} has no input of a floating dtype")
+        raise no_floating_input(function)
 
     def of_inputs(*arrays):
         now = list(given)

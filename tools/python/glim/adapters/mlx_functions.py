@@ -5,7 +5,7 @@ from __future__ import annotations
 import mlx.core as mx
 import numpy as np
 
-from . import Adapted, argument_names, leaf_names, leaves, name_of, wanted_dtype, with_leaves
+from . import Adapted, argument_names, leaf_names, leaves, name_of, no_floating_input, wanted_dtype, with_leaves
 
 
 def adapt(function, args):
@@ -13,7 +13,7 @@ def adapt(function, args):
     labels = [n for name, x in zip(argument_names(function, len(args)), args) for n in leaf_names(name, x)]
     where = [i for i, x in enumerate(given) if _is_floating(x)]
     if not where:
-        raise TypeError(f"gradcheck: {name_of(function)} has no input of a floating dtype")
+        raise no_floating_input(function)
 
     def of_inputs(*arrays):
         now = list(given)

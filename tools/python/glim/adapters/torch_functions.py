@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from . import Adapted, argument_names, leaf_names, leaves, name_of, wanted_dtype, with_leaves
+from . import Adapted, argument_names, leaf_names, leaves, name_of, no_floating_input, wanted_dtype, with_leaves
 
 
 def adapt(function, args):
@@ -29,7 +29,7 @@ def adapt(function, args):
     labels = [n for name, x in zip(names, args) for n in leaf_names(name, x)] + list(everything[1])
     where = [i for i, x in enumerate(given) if _is_floating(x, labels[i]) and id(x) not in constants]
     if not where:
-        raise TypeError(f"gradcheck: {name_of(function)} has no input of a floating dtype")
+        raise no_floating_input(function)
     dtype = wanted_dtype(args)
 
     def run(tensors):
