@@ -145,9 +145,14 @@ for _name in ("neg", "exp", "expm1", "log", "sqrt", "sin", "cos", "tanh", "sigmo
 OPS["rsqrt"] = lambda x: 1 / glim.sqrt(x)
 OPS["reciprocal"] = lambda x: 1 / x
 OPS["square"] = lambda x: x * x
+OPS["log2"] = lambda x: glim.log(x) / math.log(2)
+OPS["log10"] = lambda x: glim.log(x) / math.log(10)
+OPS["exp2"] = lambda x: 2.0 ** x
+OPS["tan"] = lambda x: glim.sin(x) / glim.cos(x)
 OPS["log1p"] = lambda x: glim.log(1 + x)
 OPS["gelu"] = lambda x, *, approximate="none": glim.gelu(x, "erf" if approximate == "none" else "tanh")
-OPS["elu"] = lambda x, alpha=1.0: glim.elu(x, alpha)
+OPS["elu"] = lambda x, alpha=1.0, scale=1.0, inside=1.0: (lambda y: y if scale == 1 else y * scale)(
+    glim.elu(x if inside == 1 else x * inside, alpha))
 OPS["leaky_relu"] = lambda x, slope=0.01: glim.leaky_relu(x, slope)
 OPS["clamp"] = lambda x, low=None, high=None: glim.clamp(x, -math.inf if low is None else low, math.inf if high is None else high)
 OPS["clamp_min"] = lambda x, low: OPS["clamp"](x, low)
@@ -156,7 +161,8 @@ OPS["hardtanh"] = lambda x, low=-1.0, high=1.0: glim.clamp(x, low, high)
 
 @op("softplus")
 def softplus(x, beta=1.0, threshold=20.0):
-    return glim.softplus(x, beta)
+    large = x.numpy() * beta > threshold
+    return glim.where(large, x, glim.softplus(x, beta)) if large.any() else glim.softplus(x, beta)
 
 
 # ---- products ----
@@ -387,7 +393,16 @@ def variance(x, dim=None, unbiased=True, keepdim=False, *, correction=None):
 
 
 OPS["std"] = lambda *args, **kwargs: glim.sqrt(variance(*args, **kwargs))
-OPS["logsumexp"] = lambda x, dim, keepdim=False: glim.logsumexp(x, axes_of(dim)[0], keepdim)
+@op("logsumexp")
+def logsumexp(x, dim, keepdim=False):
+    axes = [d % x.ndim for d in axes_of(dim)]
+    if len(axes) == 1:
+        return glim.logsumexp(x, axes[0], keepdim)
+    kept = [d for d in range(x.ndim) if d not in axes]
+    y = glim.logsumexp(glim.permute(x, kept + axes).reshape([x.shape[d] for d in kept] + [-1]), -1)
+    return y.reshape([1 if d in axes else n for d, n in enumerate(x.shape)]) if keepdim else y
+
+
 OPS["cumsum"] = lambda x, dim, *, dtype=None: glim.cumsum(to(x, dtype or x.dtype), dim)
 OPS["cumprod"] = lambda x, dim, *, dtype=None: glim.cumprod(to(x, dtype or x.dtype), dim)
 
@@ -421,8 +436,10 @@ def prod(x, dim=None, keepdim=False, *, dtype=None):
 
 @op("linalg_vector_norm")
 def linalg_vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
+    if ord in (1, math.inf):
+        return (glim.sum if ord == 1 else glim.max)(glim.abs(x), axes_of(dim), keepdim)
     if ord != 2:
-        raise glim.ValueError(f"from_torch: a norm of order {ord}; Glim has order 2")
+        raise glim.ValueError(f"from_torch: a norm of order {ord}; there are 1, 2 and infinity")
     squares = glim.sum(x * x, axes_of(dim), keepdim)
     positive = squares.numpy() > 0  # the gradient at 0 is 0
     return glim.where(positive, glim.sqrt(glim.where(positive, squares, glim.Var(np.ones_like(squares.numpy())))), squares)
