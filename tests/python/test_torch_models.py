@@ -226,6 +226,25 @@ def test_more_modules():
     same(nn.Sequential(nn.Conv1d(3, 6, 1), nn.BatchNorm1d(6), nn.ReLU(), nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(6, 2)).double().eval(), (X,))
 
 
+class Norm(nn.Module):
+    """RMS norm in float32 of a model in float64, the weight before or after it is widened again."""
+
+    def __init__(self, late):
+        super().__init__()
+        self.late, self.weight = late, nn.Parameter(normal(4) + 2)
+
+    def forward(self, x):
+        y = x.to(torch.float32)
+        y = y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-6)
+        return self.weight * y.to(x.dtype) if self.late else (self.weight * y).to(x.dtype)
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_a_norm_of_another_dtype(late):
+    same(Norm(late), (X,), tolerance=1e-6)
+    same(Norm(late).float(), (X.float(),), tolerance=1e-6)
+
+
 def test_float32():
     torch.manual_seed(0)
     same(nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 2)), (X.float(),), tolerance=1e-6)

@@ -53,7 +53,8 @@ def _rms_norm(rsqrt):
         last = reader
     if op_name(reader) == "mul" and last in reader.args:
         other = reader.args[1 - reader.args.index(last)]
-        if isinstance(other, torch.fx.Node) and other.op == "placeholder" and other.meta["val"].shape == x.meta["val"].shape[-1:]:
+        own = isinstance(other, torch.fx.Node) and other.op == "placeholder" and other.meta["val"].dtype == x.meta["val"].dtype
+        if own and other.meta["val"].shape == x.meta["val"].shape[-1:]:
             chain.append(last)
             last, weight = reader, other
 
