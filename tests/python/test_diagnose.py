@@ -159,5 +159,8 @@ def test_nothing_is_found_in_what_is_right():
     report = glim.diagnose(Base(), X)
     assert report and str(report).startswith("nothing found")
     assert glim.diagnose(nn.Linear(8, 2), X, loss=lambda y: y.sum())
+    torch.manual_seed(0)
+    report = glim.diagnose(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(), X, loss=lambda y: (y ** 3).sum())
+    assert report, report
     with pytest.raises(glim.ValueError, match="the pass has no loss"):
         glim.diagnose(nn.Linear(8, 2), X)

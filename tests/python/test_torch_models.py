@@ -317,6 +317,12 @@ def test_refused(module, args, error, words):
         glim.from_torch(module, args)
 
 
+def test_axes_that_cannot_be_told_apart():
+    g = glim.from_torch(nn.Linear(3, 2), torch.ones(2, 3))
+    with pytest.raises(glim.ValueError, match="sentences of two lengths"):
+        g.inspect((torch.ones(2, 3),), loss=lambda y: y.sum(), tokens=(["a", "b"], ["c", "d"]), out="never")
+
+
 def test_a_loss_is_asked_for():
     g = glim.from_torch(nn.Linear(3, 2), torch.ones(2, 3))
     with pytest.raises(glim.ValueError, match="loss=lambda out"):

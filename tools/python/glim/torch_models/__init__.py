@@ -78,6 +78,9 @@ class TorchModule(glim.Module):
         """
         tokens = tokens or []
         tokens = tokens if isinstance(tokens, tuple) else (tokens, tokens)
+        if len(tokens[0]) == len(tokens[1]) and list(tokens[0]) != list(tokens[1]):
+            raise glim.ValueError("inspect: a source and a target of one length cannot be told apart on the axes of a map: give "
+                                  "sentences of two lengths, or no tokens")
         with self._recorded(inputs, loss, scale, changes) as (tape, y):
             return tape.inspect(y, out, tokens=tuple(map(list, tokens)), data=data,
                                 overwrite=overwrite, title=f"{type(self.torch_module).__name__} of PyTorch")
