@@ -132,6 +132,12 @@ class Hooked(Base):
         return z
 
 
+class Capped(Base):  # its mask is minus infinity, which is no fault
+    def middle(self, h):
+        q = self.b(h)
+        return torch.tanh(q @ q.mT).masked_fill(torch.ones(5, 5).triu(1) > 0, float("-inf")).softmax(-1) @ h
+
+
 X = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(1))
 B = "b.weight, b.bias: "
 
@@ -159,6 +165,7 @@ def test_nothing_is_found_in_what_is_right():
     report = glim.diagnose(Base(), X)
     assert report and str(report).startswith("nothing found")
     assert glim.diagnose(nn.Linear(8, 2), X, loss=lambda y: y.sum())
+    assert glim.diagnose(Capped(), X), glim.diagnose(Capped(), X)
     torch.manual_seed(0)
     report = glim.diagnose(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(), X, loss=lambda y: (y ** 3).sum())
     assert report, report

@@ -155,7 +155,9 @@ class _Backward:
     def not_finite(self):
         for n in self.nodes:
             value = self.tape.value(n.number).numpy()
-            if not np.isfinite(value).all():
+            operands = [] if n.name == "leaf" else [x.numpy() for x in self.tape.operands(n.number) if x is not None]
+            # An infinity that was read, as of a mask, is no fault; what becomes of it may be.
+            if any(is_bad(value).any() and not any(is_bad(x).any() for x in operands if x.dtype.kind == "f") for is_bad in (np.isnan, np.isinf)):
                 read = self._read(n)
                 return [Finding("value", f"{n.name} gives {_bad(value)}; it read {read}" if n.name != "leaf" else f"the parameter {n.path.removeprefix('model.')} has {_bad(value)}",
                                 self.place(n.number))]
