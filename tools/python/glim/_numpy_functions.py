@@ -284,6 +284,13 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
 
 
 @_function
+def diag(x, k=0):
+    if x.ndim != 2:
+        raise TypeError("np.diag of a vector takes no Var: v * np.eye(n)")
+    return diagonal(x, k)
+
+
+@_function
 def trace(x, offset=0, axis1=0, axis2=1, **_):
     return _glim.sum(diagonal(x, offset, axis1, axis2), -1)
 

@@ -65,7 +65,7 @@ def derive(f, *arrays, out=None, overwrite=False):
     expected, found = np.asarray(f(*given)), functions[0](*given)
     if np.shape(found) != expected.shape or not np.allclose(found, expected, rtol=1e-10, atol=1e-12, equal_nan=True):
         raise _glim.ValueError(f"derive: {_called(f)} gives other values with Vars than with arrays: it looks at the type of its "
-                               "arguments, or changes them in place")
+                               "arguments, changes them in place, or says x.var(), which divides by n - 1 of a Var: np.var(x)")
     report = gradcheck(lambda *x: f(*_filled(given, wanted, x)),
                        lambda up, *x: functions[1](up, *_filled(given, wanted, x)), *[given[k] for k in wanted])
     if report.verdicts["differences"] != "passed":  # other shapes are not asked for
