@@ -137,6 +137,8 @@ class Block(nn.Module):
             y = (5 * torch.tanh(q @ k.mT / 5) + (1 - mask) * -1e32).softmax(-1) @ v
         elif self.how == "bias and fill":  # the bias has a gradient, as DeBERTa's
             y = (q @ k.mT * 0.5 + self.embed.weight[:t, :t]).masked_fill(mask == 0, torch.finfo(q.dtype).min).softmax(-1) @ v
+        elif self.how == "bias first":
+            y = (self.embed.weight[:t, :t] + q @ k.mT).masked_fill(mask == 0, float("-inf")).softmax(-1) @ v
         elif self.how == "numbers and fill":
             y = (q @ k.mT * 0.5 + self.causal[:, :, :t, :t].flip(3)).masked_fill(mask == 0, float("-inf")).softmax(-1) @ v
         elif self.how == "all hidden":  # a row of equal numbers is uniform
@@ -160,7 +162,7 @@ class Model(nn.Module):
 IDS = torch.tensor([[3, 0, 7, 7, 19]])
 
 
-@pytest.mark.parametrize("how", ["sdpa", "fill", "add", "other scale", "capped", "asked", "bias and fill", "numbers and fill", "all hidden"])
+@pytest.mark.parametrize("how", ["sdpa", "fill", "add", "other scale", "capped", "asked", "bias and fill", "bias first", "numbers and fill", "all hidden"])
 def test_attention_is_found(how, tmp_path):
     torch.manual_seed(0)
     model = Model(how).double().eval()
@@ -298,6 +300,19 @@ class Branch(nn.Module):
         return self.w * x if x.sum() > 0 else self.w
 
 
+class Hooked(nn.Linear):
+    def forward(self, x):
+        y = super().forward(x)
+        y.requires_grad and y.register_hook(lambda g: -g)
+        return y
+
+
+def hooked_module():
+    model = nn.Sequential(nn.Linear(3, 3))
+    model[0].register_full_backward_hook(lambda *_: None)
+    return model
+
+
 OUTER = nn.Parameter(torch.ones(3))
 
 
@@ -308,9 +323,11 @@ OUTER = nn.Parameter(torch.ones(3))
     (Of(lambda w: torch.linalg.svdvals(w)), (), glim.ValueError, r"no op of Glim for aten\S*svd\S* in the model .*test_torch_models.py:\d+.*There are: .*softmax"),
     (nn.Linear(3, 3).half(), torch.ones(2, 3).half(), glim.DTypeError, "weight is float16; Glim has float32 and float64"),
     (nn.Linear(3, 3).to("meta"), torch.ones(2, 3), glim.ValueError, "weight is on meta: Glim computes on the CPU"),
-    (nn.Linear(3, 3), torch.ones(2, 4), glim.ValueError, "torch.export refuses the model: .*2x4"),
-    (nn.Linear(3, 3), torch.ones(2, 3, dtype=torch.int64), glim.ValueError, "torch.export refuses the model: .*Long and Float"),
+    (nn.Linear(3, 3), torch.ones(2, 4), glim.ValueError, "the model refuses its arguments: .*2x4"),
+    (nn.Linear(3, 3), torch.ones(2, 3, dtype=torch.int64), glim.ValueError, "the model refuses its arguments: .*Long and Float"),
     (lambda x: x * OUTER, torch.ones(3), glim.ValueError, "none of its own: give a torch.nn.Module"),
+    (Hooked(3, 3), torch.ones(2, 3), glim.ValueError, "a tensor within its forward has a hook on its gradient.*tape.hook"),
+    (hooked_module(), torch.ones(2, 3), glim.ValueError, "0 has a hook on its gradient"),
     (3, (), TypeError, "neither a torch.nn.Module nor a function")])
 def test_refused(module, args, error, words):
     with pytest.raises(error, match=words):

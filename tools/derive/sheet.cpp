@@ -36,6 +36,8 @@ class Equations final : public Expressions {
   const Part* part = nullptr;
   int layer = -1;
   mutable std::map<std::string, int> read;  // names that the lines have, and a value of each
+  mutable std::set<std::pair<std::string, int>>
+      constants;  // all values of those without a gradient
 
   std::string ref(int v) const override {
     const Value& x = at(v);
@@ -71,6 +73,7 @@ class Equations final : public Expressions {
       name = (x.backward ? "d" : "") + std::string(letter);
     sheet_.names.insert(name);
     read.emplace(name, v);
+    if (x.op == "constant") constants.emplace(name, v);
     return name;
   }
   // The paper's letter of a value of an attention.
@@ -395,11 +398,14 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
     add(elsewhere, fill_in("{}{} ({})", name, name == origin.path ? "" : " from " + origin.path,
                            to_string(origin.where)));
   };
+  std::set<std::string> listed;  // masks of one name may have several shapes
+  for (const auto& [name, v] : write.constants)
+    if (const std::string one = name + " " + letters.shape(trace[v].shape(), trace[v].batch);
+        listed.insert(one).second)
+      add(given, one);
   for (const auto& [name, v] : write.read) {
     const Value& x = trace[v];
-    if (x.op == "constant")
-      add(given, name + " " + letters.shape(x.shape(), x.batch));
-    else if (x.op != "leaf" && !module.empty() && !is_shown(v))
+    if (x.op != "constant" && x.op != "leaf" && !module.empty() && !is_shown(v))
       come_from(name, x.backward && x.during >= 0 ? listing.line_of(x.during) : v);
   }
   for (const auto& [v, name] : sent) {

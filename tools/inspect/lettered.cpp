@@ -90,7 +90,10 @@ std::unique_ptr<LetteredPass> lettered_pass(const ExampleOptions& options, Examp
     set("d_ff", 48 + 10 * tries);
     if (tries == 0) {
       twin.source = twin.target = "";
-      if (twin.fresh.task == "files") twin.fresh.task = kind_named(twin.fresh.kind).tasks[0];
+      if (twin.fresh.task == "files") {  // a task whose sentences any tokenizer splits
+        const auto& tasks = kind_named(twin.fresh.kind).tasks;
+        twin.fresh.task = std::ranges::find(tasks, "copy") == tasks.end() ? tasks[0] : "copy";
+      }
     } else if (tries == 5) {
       twin.source = options.source;
       twin.target = options.target;

@@ -29,10 +29,10 @@ from .trained import Inspection, Model, load, study, train
 __version__ = "0.1.0"
 
 
-def from_torch(module, args=(), kwargs=None):
+def from_torch(module, args=(), kwargs=None, *, hooks=False):
     """A PyTorch module, or a function of tensors, as a glim.Module: see glim.torch_models.from_torch."""
     from .torch_models import from_torch
-    return from_torch(module, args, kwargs)
+    return from_torch(module, args, kwargs, hooks=hooks)
 
 
 def diagnose(model, inputs, loss=None):

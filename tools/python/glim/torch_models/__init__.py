@@ -115,7 +115,7 @@ class TorchModule(glim.Module):
         return self.torch_module
 
 
-def from_torch(module, args=(), kwargs=None):
+def from_torch(module, args=(), kwargs=None, *, hooks=False):
     """A PyTorch module, or a function of tensors, as a glim.Module: the same values, parameters and gradients, on Glim's
     tape.
 
@@ -126,7 +126,7 @@ def from_torch(module, args=(), kwargs=None):
         g.named_parameters()                # with PyTorch's names
         g.inspect(dict(input_ids=ids), loss=lambda out: out.last_hidden_state.sum(), tokens=words)
 
-    args, kwargs: an example of the arguments. A ValueError, DTypeError or MemoryError says what stands against it before
+    args, kwargs: an example of the arguments. hooks=True takes a model whose hooks change gradients, without them. A ValueError, DTypeError or MemoryError says what stands against it before
     anything is computed.
     """
     kwargs = dict(kwargs or {})
@@ -146,6 +146,11 @@ def from_torch(module, args=(), kwargs=None):
             if x.is_floating_point() and x.dtype not in (torch.float32, torch.float64) or x.is_complex():
                 raise glim.DTypeError(f"from_torch: {name} is {ops.name_of(x.dtype)}; Glim has float32 and float64: "
                                       "model.float() or .double() converts")
+    if not hooks:
+        try:
+            functions.require_no_hooks(module, args, kwargs)
+        except RuntimeError as error:
+            raise glim.ValueError(f"from_torch: the model refuses its arguments: {str(error).splitlines()[0]}") from error
     return TorchModule(module, args, kwargs)
 
 

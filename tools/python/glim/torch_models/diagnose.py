@@ -58,7 +58,7 @@ def diagnose(model, inputs, loss=None):
     findings += _functions(calls)
     if failure:
         return Diagnosis(findings + [failure])
-    g = from_torch(module, args, kwargs)
+    g = from_torch(module, args, kwargs, hooks=True)
     with glim.Tape(replay=True) as tape, glim.explicit():
         y = g(*args, **kwargs)
         if not isinstance(y, glim.Var) or y.size != 1:

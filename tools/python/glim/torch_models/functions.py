@@ -16,6 +16,25 @@ LIBRARY = torch.library.Library("glim_functions", "FRAGMENT")
 CALLS = []  # (Function, its arguments with None for tensors, whether it gave a tuple) of the op call0, call1, ...
 
 
+def require_no_hooks(module, args, kwargs):
+    """A ValueError for hooks that change gradients, which no graph has."""
+    hooked = [name or type(m).__name__ for name, m in module.named_modules() if m._backward_hooks or m._backward_pre_hooks]
+    own = torch.Tensor.register_hook
+
+    def register_hook(self, hook):
+        hooked.append("a tensor within its forward")
+        return own(self, hook)
+    torch.Tensor.register_hook = register_hook
+    try:
+        with torch.enable_grad():
+            module(*args, **kwargs)
+    finally:
+        torch.Tensor.register_hook = own
+    if hooked:
+        raise glim.ValueError(f"from_torch: {hooked[0]} has a hook on its gradient, which Glim does not run: take it out, and use "
+                              "tape.hook")
+
+
 def functions_of(module, args, kwargs):
     """The custom Functions that the pass applies to something that needs a gradient."""
     found, seen = [], set()

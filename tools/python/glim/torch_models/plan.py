@@ -113,7 +113,9 @@ def _exact(softmax, chain, end, constants, order):
     if not all(_same_dtype(n) for n in chain) or asked and order[end.args[1]] > order[softmax]:
         return None
     while isinstance(node, torch.fx.Node) and op_name(node) not in PRODUCTS:
-        name, first, second = op_name(node), *(list(node.args) + [None])[:2]
+        name, first, second = op_name(node), *(list(node.args) + [None, None])[:2]
+        if name == "add" and _is_product(second) and not _is_product(first):
+            first, second = second, first
         scalar = isinstance(second, (int, float)) or second in constants and second.meta["val"].ndim == 0
         if len(node.users) != 1 or node.kwargs and name not in PASS_ON:
             return None
@@ -159,6 +161,13 @@ def _exact(softmax, chain, end, constants, order):
     if asked:
         return {**nothing, **{n: (lambda env, me: env[me]) for n in (*chain, end)}, softmax: both}
     return {**nothing, end: lambda env, _: compute(env)[0]}
+
+
+def _is_product(node):
+    """A product, or one times a number."""
+    while op_name(node) in PASS_ON | {"mul", "div"}:
+        node = node.args[0]
+    return op_name(node) in PRODUCTS
 
 
 def _number(value):
