@@ -1,5 +1,6 @@
 // A sheet as text, LaTeX, HTML and Markdown.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "tools/common/escape.hpp"
@@ -23,14 +24,21 @@ std::size_t display_width(std::string_view text) {
   return columns;
 }
 
-// Cut at blanks, further lines by four columns in.
-std::vector<std::string> wrapped(std::string text, std::size_t columns) {
+// Cut at blanks, further lines by four columns in. With `groups`: in the latter half of a line where the fewest brackets
+// are open, so that (0, 2, 1, 3) stays whole.
+std::vector<std::string> wrapped(std::string text, std::size_t columns, bool groups = false) {
   std::vector<std::string> lines;
   while (display_width(text) > columns) {
     std::size_t at = std::string::npos;
-    for (std::size_t blank = text.find(' ', 5); blank != std::string::npos;
-         blank = text.find(' ', blank + 1))
-      if (display_width(text.substr(0, blank)) <= columns) at = blank;
+    int open = 0, fewest = std::numeric_limits<int>::max();
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == '(' || text[i] == '[') ++open;
+      if (text[i] == ')' || text[i] == ']') --open;
+      if (text[i] != ' ' || i < 5 || display_width(text.substr(0, i)) > columns) continue;
+      if (groups && at != std::string::npos && open > fewest) continue;
+      at = i;
+      if (display_width(text.substr(0, i)) >= columns / 2) fewest = open;
+    }
     if (at == std::string::npos) break;
     lines.push_back(text.substr(0, at));
     text = "    " + text.substr(at + 1);
@@ -191,7 +199,7 @@ std::string document_of(const Sheet& sheet, Format format, bool bare) {
   auto written = [&](const std::string& text) {
     if (format != kLatex) return equation.of(text);
     std::string aligned;  // at the first sign of equality
-    for (const std::string& line : wrapped(text, bare ? kMostSlide : kMostMath))
+    for (const std::string& line : wrapped(text, bare ? kMostSlide : kMostMath, true))
       aligned += (aligned.empty() ? "" : "\\\\\n&") + equation.of(line);
     return aligned.insert(std::min(aligned.find('='), aligned.find("\\mathrel")), "&");
   };

@@ -28,6 +28,10 @@ for sizes in "--d-model 48 --d-ff 48" "--d-model 64 --heads 8" "--d-model 16 --h
 done
 says "the size of a letter" "Dh                    width of a head, D / H, here 8" "${layer[@]}" --d-model 64 --heads 8
 says "a trained model's letters" "    (B, H, T, S)  packed.cpp" "$glim" derive --model copy --sentence "1 2 3" --module decoder.layers.0.multihead_attn
+for k in 1 2 3 4 5 6 7 8 9; do echo "I see red cat $k"; done >a; sed 's/see/sehe/; s/red/rote/' a >b
+"$glim" train --source a --target b --layers 1 --max-steps 1 --progress none --out files >log 2>&1
+says "letters of a model of files" "    (B, T, F)  linear.cpp" "$glim" derive --model files --sentence "I see red cat 1"
+says "each shape of a mask" "keep (B, 1, T, T)" "$glim" derive --model files --sentence "I see red cat 1"
 says "the paper's letters" "A = softmax(S where keep)" "${layer[@]}"
 says "the paper's letters of gradients" "dS = A ⊙ (dA - Σ_-1(dA ⊙ A))" "${layer[@]}"
 says "a table of signs" "x ⊙ y                 the product of elements" "${layer[@]}"
@@ -46,6 +50,7 @@ says "a name of the program" '\mathtt{in\_proj\_weight}' "${layer[@]}" --format 
 says "an extent" '(\mathrm{B},\;\mathrm{H},\;\mathrm{S},\;\mathrm{Dh})' "${layer[@]}" --format markdown
 says "equations for a slide" '\begin{align*}' "${layer[@]}" --format align
 lacks "equations for a slide" 'document|tabular|subsection' "${layer[@]}" --format align
+lacks "a list of axes that is cut" '[0-9],$|[0-9],\\\\$' "${layer[@]}" --format align
 says "HTML" '<mi>softmax</mi>' "${layer[@]}" --format html
 python3 - out <<'PY' >problem 2>&1
 import html.parser, sys
