@@ -1,4 +1,4 @@
-"""glim.study of a claim of one's own: the verdict, the table and the picture of `glim study`."""
+"""glim.study judges a claim of one's own: it prints the verdict and the table, and writes the picture, of `glim study`."""
 import json
 import pathlib
 import re

@@ -96,6 +96,7 @@ OPS = {
     "rotation": lambda w: torch.cat((-w[..., 2:], w[..., :2]), -1) * X.cos() + w * X.sin(),
     "pools": lambda w: F.avg_pool2d(w[None], 2) + F.max_pool2d(w[None], 2) + F.max_pool2d(w[None], (3, 2), (2, 2), (1, 0))[..., :1, :] + F.adaptive_avg_pool2d(w[None, :, :2], (1, 2)),
     "parts that are written": lambda w: _written(w) + torch.zeros_like(w).scatter_add(1, torch.tensor([[[0] * 4, [0] * 4, [2] * 4]] * 2), w),
+    "diagonals": lambda w: torch.diagonal(w, 0, 1, 2).sum() + torch.diagonal(w, 1, -1, 0) + w.prod(),
     "tril": lambda w: w.tril() + w.triu(1),
 }
 
@@ -307,6 +308,15 @@ class Hooked(nn.Linear):
         return y
 
 
+class Half(nn.Linear):
+    def __init__(self):
+        super().__init__(3, 3)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return super().forward(x)
+
+
 def hooked_module():
     model = nn.Sequential(nn.Linear(3, 3))
     model[0].register_full_backward_hook(lambda *_: None)
@@ -328,6 +338,7 @@ OUTER = nn.Parameter(torch.ones(3))
     (lambda x: x * OUTER, torch.ones(3), glim.ValueError, "none of its own: give a torch.nn.Module"),
     (Hooked(3, 3), torch.ones(2, 3), glim.ValueError, "a tensor within its forward has a hook on its gradient.*tape.hook"),
     (hooked_module(), torch.ones(2, 3), glim.ValueError, "0 has a hook on its gradient"),
+    (Half(), torch.ones(2, 3), glim.DTypeError, "the model computes in bfloat16"),
     (3, (), TypeError, "neither a torch.nn.Module nor a function")])
 def test_refused(module, args, error, words):
     with pytest.raises(error, match=words):
@@ -338,6 +349,12 @@ def test_axes_that_cannot_be_told_apart():
     g = glim.from_torch(nn.Linear(3, 2), torch.ones(2, 3))
     with pytest.raises(glim.ValueError, match="sentences of two lengths"):
         g.inspect((torch.ones(2, 3),), loss=lambda y: y.sum(), tokens=(["a", "b"], ["c", "d"]), out="never")
+
+
+def test_names_of_a_result():
+    g = glim.from_torch(lambda x: {"half": x / 2}, torch.ones(2))
+    y = g(torch.ones(2))
+    assert y.half is y["half"] and not hasattr(y, "whole")
 
 
 def test_a_loss_is_asked_for():

@@ -30,7 +30,7 @@ class Runner {
   foreign::Program program(const std::string& function, double seconds,
                            const std::string& given = "", const std::string& own = "") const;
   bool compiled() const { return folder_ != nullptr; }
-  // What the file has printed: the first lines, cut, of the first calls.
+  // The first lines that the file printed in its first calls; long ones are cut.
   std::string printed() const;
 
  private:

@@ -31,8 +31,8 @@ class Roles {
   Roles() = default;
   explicit Roles(const Module& model);
 
-  // Of a model whose types are not Glim's: a numbered module that is in no other one, "encoder.layer.0" of
-  // "encoder.layer.0.attention", is a layer.
+  // The roles in a model whose types are not Glim's. A numbered module that is in no other one is a layer:
+  // "encoder.layer.0" of "encoder.layer.0.attention".
   explicit Roles(const std::vector<std::string>& modules);
 
   bool knows_sides() const;                  // a module is an encoder or a decoder

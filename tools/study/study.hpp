@@ -84,7 +84,7 @@ struct Study {
 // that are none.
 Criterion criterion_of(const std::string& key, const std::vector<std::string>& words);
 Plot plot_of(const std::string& id, const std::vector<std::string>& words);
-// The criteria of a file, KEY = [...] a line, in place of the study's own. ValueError for a key that is none of them.
+// The criteria of a file, which has a line KEY = [...] for each. ValueError for a key that the study does not measure.
 std::vector<Criterion> criteria_in(const std::string& file, const Study& study);
 
 // The values that a measurement goes through: a few at small sizes, else all.

@@ -66,6 +66,16 @@ def no_floating_input(function: Any) -> TypeError:
                      "np.asarray(x, float)")
 
 
+def floating_arguments(function: Any, args: tuple, is_floating: Callable[[Any], bool]) -> tuple:
+    """The leaves of the arguments, their labels, and where the floating ones are among them."""
+    given = list(leaves(list(args)))
+    labels = [n for name, x in zip(argument_names(function, len(args)), args) for n in leaf_names(name, x)]
+    where = [i for i, x in enumerate(given) if is_floating(x)]
+    if not where:
+        raise no_floating_input(function)
+    return given, labels, where
+
+
 def wanted_dtype(args: Any) -> type:
     """float32 if every floating NumPy array is float32, and there is one."""
     floating = [x.dtype for x in leaves(args) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]

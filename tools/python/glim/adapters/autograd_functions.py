@@ -6,16 +6,11 @@ import numpy as np
 from autograd import make_vjp
 from autograd.builtins import tuple as traced_tuple
 
-from . import Adapted, argument_names, leaf_names, leaves, name_of, no_floating_input, wanted_dtype, with_leaves
+from . import Adapted, floating_arguments, leaves, name_of, wanted_dtype, with_leaves
 
 
 def adapt(function, args):
-    given = list(leaves(list(args)))
-    names = argument_names(function, len(args))
-    labels = [n for name, x in zip(names, args) for n in leaf_names(name, x)]
-    where = [i for i, x in enumerate(given) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
-    if not where:
-        raise no_floating_input(function)
+    given, labels, where = floating_arguments(function, args, lambda x: isinstance(x, np.ndarray) and x.dtype.kind == "f")
     random = np.random.get_state()
 
     def of_inputs(*arrays):

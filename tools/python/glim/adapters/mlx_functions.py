@@ -5,15 +5,11 @@ from __future__ import annotations
 import mlx.core as mx
 import numpy as np
 
-from . import Adapted, argument_names, leaf_names, leaves, name_of, no_floating_input, wanted_dtype, with_leaves
+from . import Adapted, floating_arguments, leaves, name_of, wanted_dtype, with_leaves
 
 
 def adapt(function, args):
-    given = list(leaves(list(args)))
-    labels = [n for name, x in zip(argument_names(function, len(args)), args) for n in leaf_names(name, x)]
-    where = [i for i, x in enumerate(given) if _is_floating(x)]
-    if not where:
-        raise no_floating_input(function)
+    given, labels, where = floating_arguments(function, args, _is_floating)
 
     def of_inputs(*arrays):
         now = list(given)

@@ -8,7 +8,7 @@ import contextlib
 import inspect
 import io
 import logging
-import os
+import re
 import warnings
 
 import glim
@@ -16,8 +16,7 @@ import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
-from . import graph, ops
-from . import functions
+from . import functions, graph, ops
 from .plan import plan
 
 
@@ -126,8 +125,8 @@ def from_torch(module, args=(), kwargs=None, *, hooks=False):
         g.named_parameters()                # with PyTorch's names
         g.inspect(dict(input_ids=ids), loss=lambda out: out.last_hidden_state.sum(), tokens=words)
 
-    args, kwargs: an example of the arguments. hooks=True takes a model whose hooks change gradients, without them. A ValueError, DTypeError or MemoryError says what stands against it before
-    anything is computed.
+    args, kwargs: an example of the arguments. hooks=True: the model may have hooks that change gradients, and Glim leaves them
+    out. A ValueError, DTypeError or MemoryError says what stands against it, before Glim computes anything.
     """
     kwargs = dict(kwargs or {})
     args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
@@ -166,8 +165,9 @@ class _Function(torch.nn.Module):
 def _require_memory(module):
     wanted = 2 * sum(p.numel() * p.element_size() for p in module.parameters())
     try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError):
+        with open("/proc/meminfo", encoding="ascii") as file:
+            free = 1024 * int(re.search(r"MemAvailable: *(\d+)", file.read())[1])
+    except (OSError, TypeError):  # no such file, or an older Linux
         return
     if wanted > free:
         raise glim.MemoryError(f"from_torch: the copy of the parameters and their gradients take {wanted / 1e9:.1f} GB, and "
@@ -257,10 +257,7 @@ class _Graph:
                 self.fixed[spec.arg.name] = program.constants[spec.target]
         outputs = [spec for spec in signature.output_specs if spec.kind.name in ("USER_OUTPUT", "LOSS_OUTPUT")]
         self.skipped = len(signature.output_specs) - len(outputs)  # mutated buffers come first
-        self.plan = {}
-        for part in program.graph_module.modules():
-            if isinstance(part, torch.fx.GraphModule):
-                self.plan.update(plan(part.graph))
+        self.plan = plan(program.graph)
         self._require_ops()
 
     def _require_ops(self):
@@ -285,7 +282,11 @@ class _Graph:
                 if name in ops.VALUES_ALONE:
                     continue
                 depends.add(node)
-                if name not in ops.OPS and name not in _SPECIAL and not graph.is_function(node):
+                dtype = getattr(node.meta.get("val"), "dtype", torch.float32)
+                if dtype.is_floating_point and dtype not in (torch.float32, torch.float64):
+                    raise glim.DTypeError(f"from_torch: {graph.place(node)} computes in {ops.name_of(dtype)}; Glim has float32 and "
+                                          "float64")
+                if name not in ops.OPS and not graph.is_function(node):
                     missing.append(f"{node.target} in {graph.place(node)}")
         if missing:
             raise glim.ValueError(f"from_torch: no op of Glim for {'; '.join(dict.fromkeys(missing))}. There are: "
@@ -322,8 +323,6 @@ class _Graph:
         name = graph.op_name(node)
         step = self.plan.get(node)
         args, kwargs = ((), {}) if step else torch.fx.node.map_arg((node.args, dict(node.kwargs)), lambda n: env[n])
-        if name in _SPECIAL:
-            return _SPECIAL[name](self._run, *args)
         if step is None and not any(isinstance(x, glim.Var) for x in pytree.tree_leaves((args, kwargs))):
             with torch.no_grad():
                 return node.target(*args, **kwargs)
@@ -337,22 +336,17 @@ class _Graph:
             return step(env, node) if step else ops.OPS[name](*args, **kwargs)
 
 
-def _autocast(run, device, dtype, enabled, cache, part, *args):
-    if enabled:
-        raise glim.DTypeError("from_torch: the model computes with autocast in half precision; Glim has float32 and float64")
-    return run(part, dict(zip((n for n in part.graph.nodes if n.op == "placeholder"), args)))
-
-
-_SPECIAL = {"wrap_with_autocast": _autocast, "getitem": lambda run, x, k: x[k], "dropout": lambda run, x, p, train: x}
-
-
 _TRAINING = {"native_dropout": "draws numbers", "bernoulli": "draws numbers", "_native_batch_norm_legit_functional":
              "changes its statistics", "rrelu_with_noise_functional": "draws numbers"}
 
 
 class Output(dict):
     """A result with names, as `transformers` has them: out["logits"], out.logits."""
-    __getattr__ = dict.__getitem__
+
+    def __getattr__(self, name):
+        if name in self:
+            return self[name]
+        raise AttributeError(f"the result has no '{name}'; it has {', '.join(self)}")
 
 
 def _rebuilt(values, spec):

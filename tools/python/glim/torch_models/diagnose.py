@@ -29,7 +29,7 @@ class Finding:
 
 
 class Diagnosis:
-    """The findings, worst first; true if there is none."""
+    """What was found, the worst first. A Diagnosis without findings is true."""
 
     def __init__(self, findings):
         self.findings = findings
@@ -245,7 +245,7 @@ def _parameters(g, model, gradients, seen, args, kwargs):
     for name, p in model.named_parameters():
         full = f"model.{name}"
         if not p.requires_grad:
-            groups.setdefault(("frozen", "requires_grad is False", ""), []).append(name)
+            groups.setdefault(("no gradient", "requires_grad is False", ""), []).append(name)
         elif full not in numbers or seen.dy.get(numbers[full]) is None:
             groups.setdefault(("no gradient", *_lost(g, args, kwargs, full)), []).append(name)
         elif not seen.dy[numbers[full]].any():
@@ -254,23 +254,22 @@ def _parameters(g, model, gradients, seen, args, kwargs):
             groups.setdefault(reason, []).append(name)
         elif gradients.get(full) is not None:
             ours, theirs = seen.dy[numbers[full]], gradients[full].numpy()
-            size = max(np.abs(theirs).max(), np.abs(ours).max(), 1e-3 * largest)  # of a key's bias, whose gradient is 0, rounding is left
+            # The gradient of a key's bias is 0: what is left of it is rounding.
+            size = max(np.abs(theirs).max(), np.abs(ours).max(), 1e-3 * largest)
             if np.isfinite(size) and np.abs(ours - theirs).max() > (1e-8 if ours.dtype == np.float64 else 1e-2) * size:
                 groups.setdefault(("another gradient", "PyTorch's backward gives another gradient than the derivative of what forward "
                                    "computed, as where a hook changes it", ""), []).append(name)
     for (kind, text, place), names in groups.items():
-        if kind != "frozen":
-            listed = ", ".join(names[:FEW]) + (f" and {len(names) - FEW} more" if len(names) > FEW else "")
-            findings.append(Finding(kind, f"{listed}: {text}", place))
-        else:
-            findings.append(Finding("no gradient", f"{', '.join(names[:FEW])}{f' and {len(names) - FEW} more' if len(names) > FEW else ''}: {text}", place))
+        listed = ", ".join(names[:FEW]) + (f" and {len(names) - FEW} more" if len(names) > FEW else "")
+        findings.append(Finding(kind, f"{listed}: {text}", place))
     return findings
 
 
 def _lost(g, args, kwargs, full):
     """(why, where) a parameter gets no gradient: what reads it, and where the way to the loss is cut."""
     recorded, _ = g._graph(args, kwargs)
-    todo = [n for n in recorded.program.graph.nodes if n.op == "placeholder" and (recorded.fixed.get(n.name) == full or full is None and isinstance(recorded.fixed.get(n.name), str))]
+    fixed = {n: recorded.fixed.get(n.name) for n in recorded.program.graph.nodes if n.op == "placeholder"}
+    todo = [n for n, name in fixed.items() if isinstance(name, str) and full in (name, None)]
     if not any(n.users for n in todo):
         return "this pass does not read it", ""
     seen, last = set(), None

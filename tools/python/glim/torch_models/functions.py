@@ -10,10 +10,8 @@ import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
-from .graph import class_of
-
 LIBRARY = torch.library.Library("glim_functions", "FRAGMENT")
-CALLS = []  # (Function, its arguments with None for tensors, whether it gave a tuple) of the op call0, call1, ...
+CALLS = []  # (apply of the Function, its arguments with None for tensors) of the ops call0, call1, ...
 
 
 def require_no_hooks(module, args, kwargs):
@@ -45,7 +43,7 @@ def functions_of(module, args, kwargs):
         if node is None or node in seen:
             continue
         seen.add(node)
-        cls = class_of(node)
+        cls = getattr(node, "_forward_cls", None)
         if cls and cls not in found:
             found.append(cls)
         todo += [before for before, _ in node.next_functions]

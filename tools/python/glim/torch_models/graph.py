@@ -11,11 +11,6 @@ def op_name(node):
     return getattr(getattr(target, "overloadpacket", target), "__name__", "")
 
 
-def class_of(grad_fn):
-    """The custom autograd.Function that a node of PyTorch's own backward belongs to, or None."""
-    return getattr(grad_fn, "_forward_cls", None)
-
-
 def is_function(node):
     """A call of a custom autograd.Function (functions.py)."""
     return str(getattr(node, "target", "")).startswith("glim_functions.")
@@ -39,7 +34,7 @@ def line(node):
 
 def line_of(trace):
     """The innermost line of a trace that is not PyTorch's own."""
-    found = re.findall(r'File "([^"]+)", line (\d+)', trace)
+    found = re.findall(r'File "([^"<]+)", line (\d+)', trace)  # none of code that PyTorch wrote
     own = [f for f in found if f"{os.sep}torch{os.sep}" not in f[0]] or found
     return (own[-1][0], int(own[-1][1])) if own else None
 

@@ -11,7 +11,7 @@ import math
 import glim
 import numpy as np
 import torch
-from glim import _glim
+from glim import _glim, _numpy_functions
 
 OPS = {}
 HIDES = -1e30  # a number below it, added to a score or in its place, leaves no probability
@@ -320,7 +320,10 @@ OPS["narrow"] = lambda x, dim, start, length: glim.narrow(x, dim, int(start), le
 OPS["unbind"] = lambda x, dim=0: [glim.select(x, dim, k) for k in range(x.shape[dim])]
 OPS["tril"] = lambda x, diagonal=0: glim.tril(x, diagonal)
 OPS["triu"] = lambda x, diagonal=0: glim.triu(x, diagonal)
-OPS["flip"] = lambda x, dims: [x := glim.index_select(x, d, np.arange(x.shape[d])[::-1].copy()) for d in dims][-1]
+OPS["flip"] = _numpy_functions.flip
+OPS["diagonal"] = _numpy_functions.diagonal
+OPS["getitem"] = lambda parts, k: parts[k]
+OPS["dropout"] = lambda x, p, train: x  # train() mode is refused before
 for _name in ("clone", "contiguous", "alias", "lift_fresh_copy", "detach_copy", "positive"):
     OPS[_name] = lambda x, **_: x
 
@@ -427,11 +430,7 @@ for _name in ("max", "min", "sort", "topk"):
     OPS[_name] = chosen(getattr(torch, _name))
 
 
-@op("prod")
-def prod(x, dim=None, keepdim=False, *, dtype=None):
-    x, dim = (x.reshape(-1), 0) if dim is None else (x, dim)
-    y = glim.narrow(glim.cumprod(x, dim), dim, x.shape[dim] - 1, 1)
-    return y if keepdim else glim.squeeze(y, dim)
+OPS["prod"] = lambda x, dim=None, keepdim=False, *, dtype=None: _numpy_functions.prod(x, dim, keepdims=keepdim)
 
 
 @op("linalg_vector_norm")
