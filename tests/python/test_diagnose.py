@@ -138,6 +138,11 @@ class Capped(Base):  # its mask is minus infinity, which is no fault
         return torch.tanh(q @ q.mT).masked_fill(torch.ones(5, 5).triu(1) > 0, float("-inf")).softmax(-1) @ h
 
 
+class Keys(Base):  # the bias of a key has a gradient of 0, of which rounding is left
+    def middle(self, h):
+        return (h @ self.b(h).mT).softmax(-1) @ h
+
+
 X = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(1))
 B = "b.weight, b.bias: "
 
@@ -166,6 +171,7 @@ def test_nothing_is_found_in_what_is_right():
     assert report and str(report).startswith("nothing found")
     assert glim.diagnose(nn.Linear(8, 2), X, loss=lambda y: y.sum())
     assert glim.diagnose(Capped(), X), glim.diagnose(Capped(), X)
+    assert glim.diagnose(Keys(), X), glim.diagnose(Keys(), X)
     torch.manual_seed(0)
     report = glim.diagnose(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(), X, loss=lambda y: (y ** 3).sum())
     assert report, report

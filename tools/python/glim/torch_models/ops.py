@@ -530,7 +530,7 @@ def attention(query, key, value, scale, mask=None, fills=None, need_probs=False)
     blocked = fills is not None and not (fills == 0).any(-1).all()  # a row without a score: equal numbers, and no gradient
     constants = [x for x in (mask if bias is None else None, None if blocked else fills) if x is not None]
     keep, added = kept_and_added(constants[0] if len(constants) == 1 else array(mask) + fills, query.dtype) if constants else (None, None)
-    bias = added if bias is None else bias if added is None else bias + added
+    bias = added if bias is None else bias
     if not blocked and math.isclose(scale * math.sqrt(query.shape[-1]), 1, rel_tol=1e-12):
         return glim.scaled_dot_product_attention(query, key, value, glim.AttentionMask(keep, bias), need_probs=need_probs)
     scores = query @ glim.transpose(key)
