@@ -143,8 +143,8 @@ int Engine::begin(Tape& tape, Table& table, const Var& y, const Var& dy) {
     throw StateError("backward", "the value was not computed from any trainable leaf on this tape",
                      {{"y", y.value()}});
   check_upstream("backward", y, dy.value());
-  table.resize(tape.nodes_.size());
-  table[root] = dy;
+  table.resize(std::max(table.size(), tape.nodes_.size()));
+  table[root] = table[root].defined() ? table[root] + dy : dy;
   return root;
 }
 

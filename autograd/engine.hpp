@@ -37,7 +37,7 @@ class Engine {
   // The whole pass from y, whose gradient dy is, to the leaves. Errors as begin().
   static void pass(Tape& tape, const Var& y, const Var& dy, const Backward& options,
                    bool fill_leaves);
-  // Puts dy at y's node, which it returns. StateError when y was not computed on the tape from a leaf,
+  // Adds dy at y's node, which it returns. StateError when y was not computed on the tape from a leaf,
   // ShapeError unless dy has y's shape and dtype.
   static int begin(Tape& tape, Table& table, const Var& y, const Var& dy);
   // The loop: nodes from `from` down to `last`.

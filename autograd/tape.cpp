@@ -178,10 +178,11 @@ struct Reader final : Observer {
 
 }  // namespace
 
-std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Var& dy,
-                            Backward options) {
-  const Var upstream = dy.defined() ? dy : Engine::one_for("grad", y);
-  Engine::check_upstream("grad", y, upstream.value());
+std::vector<Var> Tape::grad(const std::vector<Var>& ys, const std::vector<Var>& xs,
+                            const std::vector<Var>& dys, Backward options) {
+  if (ys.size() != dys.size())
+    throw ShapeError("grad", "there are " + std::to_string(ys.size()) + " outputs and " +
+                                 std::to_string(dys.size()) + " upstream gradients");
   std::vector<Var> result(xs.size());
   Reader reader;
   for (std::size_t i = 0; i < xs.size(); ++i) {
@@ -190,9 +191,18 @@ std::vector<Var> Tape::grad(const Var& y, const std::vector<Var>& xs, const Var&
                        {{"x", xs[i].value()}});
     if (int node = number_of(xs[i]); node >= 0) reader.reads.emplace_back(node, &result[i]);
   }
-  if (number_of(y) >= 0) {
+  Engine::Table table;
+  int from = -1;
+  for (std::size_t k = 0; k < ys.size(); ++k) {
+    const Var dy = dys[k].defined() ? dys[k] : Engine::one_for("grad", ys[k]);
+    Engine::check_upstream("grad", ys[k], dy.value());
+    if (number_of(ys[k]) < 0) continue;
+    from =
+        std::max(from, Engine::begin(*this, table, ys[k], options.create_graph ? dy : dy.detach()));
+  }
+  if (from >= 0) {
     observe(reader);
-    Engine::pass(*this, y, options.create_graph ? upstream : upstream.detach(), options, false);
+    Engine(*this, options, false).run(table, from);
   }
   for (std::size_t i = 0; i < xs.size(); ++i)
     if (!result[i].defined()) result[i] = zeros(xs[i].shape(), xs[i].dtype());

@@ -95,7 +95,12 @@ class Tape : private TapeLists {
   // for a scalar y. Hooks run before. The results are read-only, as others may see the same memory.
   // StateError for an x of another tape.
   std::vector<Var> grad(const Var& y, const std::vector<Var>& xs, const Var& dy = {},
-                        Backward options = {});
+                        Backward options = {}) {
+    return grad(std::vector{y}, xs, std::vector{dy}, options);
+  }
+  // Several outputs at once: ∂(Σ_k Σ y_k·dy_k)/∂x. ShapeError for another number of dys.
+  std::vector<Var> grad(const std::vector<Var>& ys, const std::vector<Var>& xs,
+                        const std::vector<Var>& dys, Backward options = {});
 
   // Registers an observer until it stops or the tape ends. StateError for one that observes a tape already.
   void observe(Observer& observer);
