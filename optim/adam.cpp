@@ -4,6 +4,7 @@
 
 #include "optim/kernels/adam.hpp"
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tensor/portable.hpp"
 
 namespace glim {
@@ -59,6 +60,23 @@ void Adam::update(const Slot& slot, Index begin, Index end) const {
     dispatch<simd::adam<T>>(step, end - begin, from(slot.parameter.value()), from(slot.gradient),
                             from(slot.state[0]), from(slot.state[1]));
   });
+}
+
+Optimizer::Adjoint Adam::transposed(const Slot& slot, const Adjoint& after) const {
+  const double beta1 = options_.beta1, beta2 = options_.beta2, eta = rate();
+  const double lambda = decoupled_ ? 0 : slot.weight_decay;
+  const Corrections correction = corrections(options_, static_cast<double>(slot.step));
+  const Tensor g = slot.gradient + lambda * slot.parameter.value();
+  const Tensor m_hat = div(beta1 * slot.state[0] + (1 - beta1) * g, correction.first);
+  const Tensor root = sqrt(div(beta2 * slot.state[1] + (1 - beta2) * (g * g), correction.second));
+  const Tensor r = root + options_.eps, zero = scalar(0, slot.dtype);
+  const Tensor& dtheta = after.parameter;
+  const Tensor dm = after.state[0] + (-eta / correction.first) * (dtheta / r);
+  const Tensor through = where(equal(root, 0), zero, m_hat * dtheta / (root * r * r));
+  const Tensor dv = after.state[1] + (eta / (2 * correction.second)) * through;
+  const Tensor dg = (1 - beta1) * dm + (2 * (1 - beta2)) * (g * dv);
+  const double kept = decoupled_ ? 1 - eta * slot.weight_decay : 1;
+  return {kept * dtheta + lambda * dg, {beta1 * dm, beta2 * dv}, dg};
 }
 
 }  // namespace glim

@@ -6,6 +6,14 @@
 //   v ← β₂ v + (1 - β₂) g²              exp_avg_sq
 //   θ ← θ - η m̂ / (√v̂ + ε)              m̂ = m/(1 - β₁ᵗ)   v̂ = v/(1 - β₂ᵗ)
 //
+// Its transpose, from ∂q/∂ after the step to before it (dθ is ∂q/∂θ), with r = √v̂ + ε:
+//
+//   dm ← dm - η/(1 - β₁ᵗ) dθ/r
+//   dv ← dv + η/(1 - β₂ᵗ) m̂ dθ/(2 √v̂ r²)            0 where v is 0: there g is 0
+//   dg = (1 - β₁) dm + 2 (1 - β₂) g dv
+//   dθ ← dθ + λ dg              AdamW   (1 - η λ) dθ
+//   dm ← β₁ dm    dv ← β₂ dv
+//
 // optim/kernels/adam.cpp is this step as code, line by line.
 // The Transformer of 2017 takes β = (0.9, 0.98), ε = 1e-9 (section 5.3): Adam::transformer.
 // ValueError for β outside [0, 1) or a negative ε, in the dtype of the parameters too.
@@ -32,6 +40,7 @@ class Adam : public Optimizer {
 
  private:
   void update(const Slot& slot, Index begin, Index end) const override;
+  Adjoint transposed(const Slot& slot, const Adjoint& after) const override;
   AdamOptions options_;
   bool decoupled_;
 };

@@ -6,6 +6,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tensor/parallel.hpp"
 #include "tensor/print.hpp"
 
@@ -79,6 +80,23 @@ double clip_gradient_norm(const NamedParameters& parameters, double max_norm) {
   for (const auto& [name, var] : parameters)
     if (var.grad().defined()) mul_(var.grad(), scale);
   return norm;
+}
+
+std::vector<Tensor> clip_adjoint(const std::vector<Tensor>& gradients, double max_norm,
+                                 const std::vector<Tensor>& dgs) {
+  double squared = 0, along = 0;
+  for (std::size_t k = 0; k < gradients.size(); ++k) {
+    if (!gradients[k].defined()) continue;
+    squared += sum_of_squares(gradients[k]);
+    along += dot(gradients[k], dgs[k]);
+  }
+  const double norm = std::sqrt(squared), s = max_norm / (norm + 1e-6);
+  if (s >= 1) return dgs;
+  std::vector<Tensor> result(dgs.size());
+  for (std::size_t k = 0; k < gradients.size(); ++k)
+    if (gradients[k].defined())
+      result[k] = s * dgs[k] + (-s * along / ((norm + 1e-6) * norm)) * gradients[k];
+  return result;
 }
 
 }  // namespace glim

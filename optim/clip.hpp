@@ -2,6 +2,10 @@
 //
 //   ‖g‖ = √(Σ over parameters and elements of g²)      g ← g · min(1, max_norm/(‖g‖ + 1e-6))
 //
+// Its transpose, from ∂q/∂ of the scaled gradients to that of the gradients as they were, where s < 1:
+//
+//   s = max_norm/(‖g‖ + 1e-6)      dg ← s (dg - (g·dg)/((‖g‖ + 1e-6) ‖g‖) g)
+//
 // The sums run in float64, in an order that depends on the sizes alone. Parameters without a
 // gradient count 0. NonFiniteError names the first parameter whose gradient is not finite,
 // and the gradients stay as they are; ValueError unless max_norm is positive, in each dtype too, and
@@ -17,5 +21,9 @@ double sum_of_squares(const Tensor& x);
 double gradient_norm(const NamedParameters& parameters);
 // Scales the gradients in place; returns the norm they had.
 double clip_gradient_norm(const NamedParameters& parameters, double max_norm);
+// The transpose. `gradients` are as they were before the scaling, and dgs of the scaled ones; both by parameter, undefined
+// where there is none.
+std::vector<Tensor> clip_adjoint(const std::vector<Tensor>& gradients, double max_norm,
+                                 const std::vector<Tensor>& dgs);
 
 }  // namespace glim

@@ -113,6 +113,40 @@ void Optimizer::step(const Where& where) {
   for (Slot& slot : slots_) slot.gradient = {};
 }
 
+StateDict Optimizer::adjoint(const StateDict& after) const {
+  std::set<std::string> known;
+  auto given = [&](const std::string& name, const Slot& slot) {
+    auto at = after.find(name);
+    known.insert(name);
+    if (at == after.end()) return zeros(slot.shape, slot.dtype);
+    if (at->second.shape() != slot.shape || at->second.dtype() != slot.dtype)
+      throw ShapeError("adjoint", name + " must have the shape and dtype of the parameter",
+                       {{"parameter", slot.parameter.value()}, {"given", at->second}});
+    return at->second;
+  };
+  StateDict before;
+  for (Slot slot : slots_) {
+    prepare(slot);
+    Adjoint a{given(slot.name, slot), {}};
+    for (const std::string& state : states_)
+      a.state.push_back(given(state + "." + slot.name, slot));
+    if (slot.gradient.defined()) {
+      for (Tensor& t : slot.state)
+        if (!t.defined()) t = zeros(slot.shape, slot.dtype);
+      ++slot.step;
+      a = transposed(slot, a);
+      before["gradient." + slot.name] = a.gradient;
+    }
+    before[slot.name] = a.parameter;
+    for (std::size_t i = 0; i < states_.size(); ++i)
+      before[states_[i] + "." + slot.name] = a.state[i];
+  }
+  for (const auto& [name, tensor] : after)
+    if (!known.count(name))
+      throw ValueError("adjoint", name + " is no parameter or state of this optimizer");
+  return before;
+}
+
 StateDict Optimizer::state_dict() const {
   StateDict state;
   state["rate"] = scalar(rate_, DType::Float64);

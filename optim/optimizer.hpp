@@ -14,6 +14,9 @@
 // "step.NAME", the number of updates of that parameter, and "rate" and "steps" of the optimizer. A
 // run continued from it takes the same steps bit by bit.
 //
+// adjoint() is the transpose of a step, for gradients through training (optim/trace.hpp): from ∂q/∂θ and ∂q/∂state after
+// the step to those before it, and to ∂q/∂g. Each optimizer states it beside its step.
+//
 // Errors: ValueError for options outside their domain, no parameters, or one named or listed twice;
 // StateError for a parameter that is no leaf, or changed shape or dtype after construction.
 #pragma once
@@ -32,6 +35,10 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   void step(const Where& where = Where::current());
+  // ∂q/∂(parameters, state) after the step that step() would take, to those before it, and ∂q/∂gradient. Names are
+  // "NAME" for a parameter, "STATE.NAME", and "gradient.NAME" in the result; a missing one is zeros. Where step()
+  // leaves a parameter alone, so does its transpose. ValueError for unknown names, ShapeError for another shape.
+  StateDict adjoint(const StateDict& after) const;
   void zero_grad() const;  // drops the gradients
   double rate() const { return rate_; }
   void set_rate(double rate);  // ValueError unless finite, in each dtype too, and not negative
@@ -65,8 +72,16 @@ class Optimizer {
 
   // ValueError for a number that a parameter's dtype makes infinite, 0 or 1.
   void require_in_dtypes(std::string_view what, double x) const;
+  // ∂q/∂ of a parameter, its state and its gradient.
+  struct Adjoint {
+    Tensor parameter;
+    std::vector<Tensor> state;
+    Tensor gradient{};
+  };
   // Updates elements [begin, end) of a parameter and of its state.
   virtual void update(const Slot& slot, Index begin, Index end) const = 0;
+  // The transpose of the update; slot.state is as before it, or undefined for zeros.
+  virtual Adjoint transposed(const Slot& slot, const Adjoint& after) const = 0;
 
  private:
   struct Piece {

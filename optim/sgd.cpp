@@ -2,6 +2,7 @@
 
 #include "optim/kernels/sgd.hpp"
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
 
 namespace glim {
 
@@ -34,6 +35,17 @@ void Sgd::update(const Slot& slot, Index begin, Index end) const {
     dispatch<simd::sgd<T>>(step, end - begin, from(slot.parameter.value()), from(slot.gradient),
                            options_.momentum > 0 ? from(slot.state[0]) : nullptr);
   });
+}
+
+Optimizer::Adjoint Sgd::transposed(const Slot& slot, const Adjoint& after) const {
+  const Tensor du = -rate() * after.parameter;
+  const double lambda = slot.weight_decay, mu = options_.momentum;
+  if (mu == 0) return {after.parameter + lambda * du, {}, du};
+  const bool first = slot.step == 1;
+  const Tensor dm = after.state[0] + (options_.nesterov ? mu : 1) * du;
+  Tensor dg = (first ? 1 : 1 - options_.dampening) * dm;
+  if (options_.nesterov) dg = dg + du;
+  return {after.parameter + lambda * dg, {(first ? 0 : mu) * dm}, dg};
 }
 
 }  // namespace glim

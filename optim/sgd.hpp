@@ -5,6 +5,12 @@
 //   g ← g + μ m with nesterov, else m   (without momentum: g)
 //   θ ← θ - η g
 //
+// Its transpose, from ∂q/∂ after the step to before it (dθ is ∂q/∂θ), du of what is subtracted:
+//
+//   du = -η dθ        dm ← dm + du, with nesterov dm + μ du
+//   dg = (1 - dampening) dm, at the first step dm; with nesterov + du        (without momentum: du)
+//   dθ ← dθ + λ dg    dm ← μ dm, at the first step 0
+//
 // Polyak 1964; Sutskever et al. 2013, section 2, for nesterov. State: momentum_buffer.
 // ValueError for momentum or dampening outside [0, 1), in the dtype of the parameters too, and for nesterov without momentum or with dampening.
 #pragma once
@@ -24,6 +30,7 @@ class Sgd final : public Optimizer {
 
  private:
   void update(const Slot& slot, Index begin, Index end) const override;
+  Adjoint transposed(const Slot& slot, const Adjoint& after) const override;
   SgdOptions options_;
 };
 
