@@ -79,6 +79,11 @@ TrainingTrace::TrainingTrace(Optimizer& optimizer, TraceRecipe recipe)
   kept_.push_back(now());
 }
 
+struct TrainingTrace::ToTheEnd {
+  TrainingTrace& trace;
+  ~ToTheEnd() { trace.go_to(trace.kept_.back()); }
+};
+
 Index TrainingTrace::kept_bytes() const {
   Index bytes = 0;
   for (const State& s : kept_)
@@ -130,20 +135,19 @@ Tensor TrainingTrace::retrained(const std::vector<double>& weights, const Query&
   if (static_cast<Index>(weights.size()) != recipe_.examples)
     throw ValueError("trace", "there are " + std::to_string(weights.size()) + " weights of " +
                                   std::to_string(recipe_.examples) + " examples");
+  const ToTheEnd end{*this};
   go_to(kept_.front());
   for (Index t = 0; t < updates(); ++t) update(t, weights);
-  const Tensor value = query().value().clone();
-  go_to(kept_.back());
-  return value;
+  return query().value().clone();
 }
 
 void TrainingTrace::visit(const std::function<void(Index, double)>& f) {
+  const ToTheEnd end{*this};
   for (std::size_t k = 0; k + 1 < kept_.size(); ++k) {
     go_to(kept_[k]);
     const Index t = static_cast<Index>(k) * every_;
     f(t, rate_of(t));
   }
-  go_to(kept_.back());
 }
 
 std::vector<Influence> TrainingTrace::influence(const Query& query) {
@@ -165,6 +169,7 @@ std::vector<Influence> TrainingTrace::influence(const Query& query) {
       b.sums.norms.back() = norm_of(parameters_, b.lambda);
     });
   }
+  const ToTheEnd end{*this};
   for (std::size_t k = kept_.size() - 1; k-- > 0;) {
     const Index first = static_cast<Index>(k) * every_, last = std::min(first + every_, updates());
     go_to(kept_[k]);
@@ -180,7 +185,6 @@ std::vector<Influence> TrainingTrace::influence(const Query& query) {
       back(t, states[static_cast<std::size_t>(t - first + 1)], queries);
     }
   }
-  go_to(kept_.back());
   std::vector<Influence> result;
   for (Backward& b : queries) {
     for (const auto& [name, p] : parameters_) b.sums.parameters[name] = b.lambda.at(name);

@@ -36,7 +36,7 @@ struct TraceRecipe {
   // The losses (n,) of n examples, on the tape that is open. Their sum is what an update goes down.
   std::function<Var(const std::vector<Index>& examples)> losses;
   Index examples = 0;
-  std::vector<std::vector<Index>> batches;  // one an update
+  std::vector<std::vector<Index>> batches = {};  // one an update
   std::function<double(Index)> rate = {};   // of update 1, 2, ...; the optimizer's own if not given
   double max_norm = std::numeric_limits<double>::infinity();  // of clipping
 };
@@ -61,8 +61,9 @@ class TrainingTrace {
 
   Index updates() const { return static_cast<Index>(recipe_.batches.size()); }
   const TraceRecipe& recipe() const { return recipe_; }
-  Index kept_bytes() const;                              // of the states that are kept
-  std::vector<Influence> influence(const Query& query);  // one a value of the query
+  const NamedParameters& parameters() const { return parameters_; }  // the trainable ones
+  Index kept_bytes() const;                                          // of the states that are kept
+  std::vector<Influence> influence(const Query& query);              // one a value of the query
   // The query's values after a training with these weights of the examples.
   Tensor retrained(const std::vector<double>& weights, const Query& query);
   // f(t, rate of update t + 1) with parameters and state as they were after t updates, for t = 0 and those that are kept.
@@ -75,6 +76,7 @@ class TrainingTrace {
   };
   State now() const;
   void go_to(const State& state);
+  struct ToTheEnd;  // goes to the end of the training when a block ends
   void require_same(const State& again, const State& kept, Index first, Index last) const;
   double rate_of(Index t) const;
   bool clips() const { return recipe_.max_norm < std::numeric_limits<double>::infinity(); }

@@ -17,6 +17,7 @@ NB_MODULE(_glim, m) {
   bind_models(m);
   bind_optimizers(m);
   bind_own_ops(m);
+  bind_trace(m);
   bind_gradcheck(m);
 #if GLIM_PIPELINE
   bind_pipeline(m);

@@ -36,6 +36,7 @@ void bind_layers(nb::module_& m);
 void bind_transformer_layers(nb::module_& m);
 void bind_models(nb::module_& m);
 void bind_own_ops(nb::module_& m);
+void bind_trace(nb::module_& m);
 void bind_optimizers(nb::module_& m);
 
 }  // namespace glim::python

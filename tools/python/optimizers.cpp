@@ -34,9 +34,9 @@ NamedParameters parameters_of(nb::handle given) {
 }  // namespace
 
 void bind_optimizers(nb::module_& m) {
-  nb::class_<Optimizer>(m, "Optimizer",
-                        "One step down the gradients that backward left in the parameters.")
-      .def("step", [](Optimizer& o) { o.step(user_line()); })
+  nb::class_<Optimizer> optimizer(
+      m, "Optimizer", "One step down the gradients that backward left in the parameters.");
+  optimizer.def("step", [](Optimizer& o) { o.step(user_line()); })
       .def("zero_grad", &Optimizer::zero_grad, "Drops the gradients.")
       .def_prop_rw("rate", &Optimizer::rate, &Optimizer::set_rate)
       .def_prop_ro("steps", &Optimizer::steps)
@@ -44,6 +44,12 @@ void bind_optimizers(nb::module_& m) {
       .def(
           "load_state_dict",
           [](Optimizer& o, nb::dict given) { o.load_state_dict(state_of(given)); }, "state"_a);
+  optimizer.def(
+      "adjoint",
+      [](const Optimizer& o, nb::dict after) { return dict_of(o.adjoint(state_of(after))); },
+      "after"_a,
+      "The transpose of the step that step() would take: from ∂q/∂(parameters, state) after it to "
+      "those before it, and ∂q/∂gradient. Keys are 'NAME', 'STATE.NAME' and 'gradient.NAME'.");
   nb::class_<Sgd, Optimizer>(m, "SGD",
                              "As torch.optim.SGD; parameters: a module, or a list of leaves.")
       .def(
@@ -89,6 +95,25 @@ void bind_optimizers(nb::module_& m) {
       "clip_grad_norm",
       [](nb::handle p, double norm) { return clip_gradient_norm(parameters_of(p), norm); },
       "parameters"_a, "max_norm"_a, "Scales the gradients together; returns the norm they had.");
+  m.def(
+      "clip_grad_norm_adjoint",
+      [](nb::dict gradients, double norm, nb::dict dgs) {
+        const StateDict g = state_of(gradients), up = state_of(dgs);
+        std::vector<Tensor> gs, ups;
+        for (const auto& [name, x] : g) {
+          gs.push_back(x);
+          auto at = up.find(name);
+          if (at == up.end()) throw ValueError("clip_grad_norm_adjoint", "dgs lacks " + name);
+          ups.push_back(at->second);
+        }
+        StateDict result;
+        const std::vector<Tensor> back = clip_adjoint(gs, norm, ups);
+        for (auto [at, k] = std::pair(g.begin(), std::size_t{0}); at != g.end(); ++at, ++k)
+          result[at->first] = back[k];
+        return dict_of(result);
+      },
+      "gradients"_a, "max_norm"_a, "dgs"_a,
+      "The transpose of clip_grad_norm, of gradients by name as they were before it.");
   m.def(
       "grad_norm", [](nb::handle p) { return gradient_norm(parameters_of(p)); }, "parameters"_a);
 }

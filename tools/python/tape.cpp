@@ -1,4 +1,5 @@
 // The tape: `with glim.Tape() as tape:`.
+#include <cmath>
 #include <map>
 #include <memory>
 #include <nanobind/stl/filesystem.h>
@@ -12,7 +13,9 @@
 #include "autograd/observe/tape_table.hpp"
 #include "autograd/observe/walk.hpp"
 #include "autograd/op_form.hpp"
+#include "autograd/products.hpp"
 #include "autograd/scope.hpp"
+#include "optim/clip.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/derive/derive.hpp"
 #include "tools/derive/program.hpp"
@@ -208,6 +211,35 @@ PyNode node_of(const Tape& tape, int number) {
           n.inputs};
 }
 
+// A Var, or a list of them.
+struct Outputs {
+  explicit Outputs(nb::handle given)
+      : is_list(nb::isinstance<nb::list>(given) || nb::isinstance<nb::tuple>(given)) {
+    if (!is_list) list.push_back(nb::cast<Arg>(given));
+    if (is_list) list = nb::cast<std::vector<Arg>>(given);
+  }
+  // Numbers and arrays get the dtype of `beside`; None for all is None for each.
+  std::vector<Var> vars(const char* name, const Outputs* beside = nullptr) const {
+    std::vector<Var> all;
+    for (std::size_t k = 0; k < list.size(); ++k) {
+      if (beside && k < beside->list.size())
+        convert_numbers({{beside->list[k], "y"}, {list[k], name}});
+      all.push_back(list[k](name));
+    }
+    if (beside && !is_list && !all[0].defined()) all.resize(beside->list.size());
+    return all;
+  }
+  bool is_list;
+  std::vector<Arg> list;
+};
+
+// Directions with the dtypes of what they are directions of.
+std::vector<Var> along(const std::vector<Var>& xs, const std::vector<Arg>& vs) {
+  for (std::size_t k = 0; k < std::min(xs.size(), vs.size()); ++k)
+    vs[k].convert_values(xs[k].dtype(), "vs");
+  return vars_of(vs);
+}
+
 Hook::Function hook_of(nb::callable f) {
   return [f = kept(f)](const Var& g) {
     return call_back([&] {
@@ -249,6 +281,47 @@ struct PyScope {
   std::string name, file;
   int line;
   std::unique_ptr<NamedPart> on;
+};
+
+// Values on the innermost tape, by their paths.
+class Capture final : public Observer {
+ public:
+  explicit Capture(std::string pattern) : pattern_(std::move(pattern)) {}
+  Var on_value(std::string_view path, Var v) override {
+    if (glob_match(pattern_, path)) values[std::string(path)] = v;
+    return v;
+  }
+  std::map<std::string, Var> values;
+
+ private:
+  std::string pattern_;
+};
+class PyCapture {
+ public:
+  explicit PyCapture(std::string pattern) : on_(std::move(pattern)) {}
+  void enter() {
+    if (!Tape::open())
+      throw StateError("capture", "no tape is open: `with glim.Tape():` opens one");
+    Tape::open()->observe(on_);
+    form_ = std::make_unique<UseForm>(OpForm::Explicit);
+  }
+  void exit() {
+    on_.stop();
+    form_.reset();
+  }
+  const std::map<std::string, Var>& values() const { return on_.values; }
+  Var at(const std::string& path) const {
+    auto at = on_.values.find(path);
+    if (at != on_.values.end()) return at->second;
+    std::vector<std::string> paths;
+    for (const auto& [known, v] : on_.values) paths.push_back(known);
+    throw ValueError("capture",
+                     "no value has the path '" + path + "'" + nearest_names(path, paths));
+  }
+
+ private:
+  Capture on_;
+  std::unique_ptr<UseForm> form_;
 };
 
 struct PyExplicit {
@@ -408,20 +481,86 @@ void bind_tape(nb::module_& m) {
           "leaf of this tape.")
       .def(
           "grad",
-          [](PyTape& t, const Arg& y, const std::vector<Arg>& xs, const Arg& dy, bool retain,
+          [](PyTape& t, nb::object y, const std::vector<Arg>& xs, nb::object dy, bool retain,
              bool create_graph) {
-            convert_numbers({{y, "y"}, {dy, "dy"}});
-            const Var &of = y("y"), &up = dy("dy");
-            const std::vector<Var> inputs = vars_of(xs);
+            const Outputs ys(y), ups(dy);
+            std::vector<Var> dys = ups.vars("dy", &ys);
+            const std::vector<Var> inputs = vars_of(xs), outputs = ys.vars("y");
             t.require_matches();
             return t.run([&](Tape& tape) {
-              return tape.grad(of, inputs, up, {.retain = retain, .create_graph = create_graph});
+              return tape.grad(outputs, inputs, dys,
+                               {.retain = retain, .create_graph = create_graph});
             });
           },
           "y"_a, "xs"_a, "dy"_a.none() = nb::none(), nb::kw_only(), "retain"_a = false,
           "create_graph"_a = false,
-          "∂(Σ y·dy)/∂x for each x of a list, leaving leaves alone. With create_graph the results "
-          "are on the tape, and differentiable in dy too.")
+          "∂(Σ y·dy)/∂x for each x of a list, leaving leaves alone. y and dy may be lists: of "
+          "several "
+          "outputs at once. With create_graph the results are on the tape, and differentiable in "
+          "dy "
+          "too.")
+      .def(
+          "jvp",
+          [](PyTape& t, nb::object y, const std::vector<Arg>& xs, const std::vector<Arg>& vs,
+             bool create_graph) {
+            const Outputs ys(y);
+            const std::vector<Var> outputs = ys.vars("y"), inputs = vars_of(xs),
+                                   directions = along(inputs, vs);
+            const std::vector<Var> jv = t.run(
+                [&](Tape& tape) { return jvp(tape, outputs, inputs, directions, create_graph); });
+            return ys.is_list ? nb::cast(jv) : nb::cast(jv[0]);
+          },
+          "y"_a, "xs"_a, "vs"_a, nb::kw_only(), "create_graph"_a = false,
+          "Σ_k (∂y/∂x_k) v_k of y, or of each y of a list: two backward passes, which stay on the "
+          "tape.")
+      .def(
+          "hvp",
+          [](PyTape& t, const Arg& loss, const std::vector<Arg>& xs, const std::vector<Arg>& vs,
+             bool create_graph) {
+            const Var& of = loss("loss");
+            const std::vector<Var> inputs = vars_of(xs), directions = along(inputs, vs);
+            return t.run(
+                [&](Tape& tape) { return hvp(tape, of, inputs, directions, create_graph); });
+          },
+          "loss"_a, "xs"_a, "vs"_a, nb::kw_only(), "create_graph"_a = false,
+          "Σ_k (∂²loss/∂x ∂x_k) v_k for each x of a list, the Hessian times v.")
+      .def(
+          "grad_each",
+          [](PyTape& t, const Arg& losses, const std::vector<Arg>& xs) {
+            const Var& of = losses("losses");
+            const std::vector<Var> inputs = vars_of(xs);
+            std::vector<std::vector<Var>> rows(inputs.size());
+            t.run([&](Tape& tape) {
+              each_gradient(tape, of, inputs, [&](Index, const std::vector<Var>& g) {
+                for (std::size_t k = 0; k < g.size(); ++k) rows[k].push_back(g[k].detach());
+              });
+            });
+            nb::list all;
+            for (const std::vector<Var>& each : rows) all.append(numpy_of(stack(each, 0).value()));
+            return all;
+          },
+          "losses"_a, "xs"_a,
+          "The gradients of each element of the losses (n,): for each x an array (n, ...), one "
+          "backward pass an element.")
+      .def(
+          "grad_norms",
+          [](PyTape& t, const Arg& losses, const std::vector<Arg>& xs) {
+            const Var& of = losses("losses");
+            const std::vector<Var> inputs = vars_of(xs);
+            std::vector<double> norms;
+            t.run([&](Tape& tape) {
+              each_gradient(tape, of, inputs, [&](Index, const std::vector<Var>& g) {
+                double total = 0;
+                for (const Var& d : g) total += sum_of_squares(d.value());
+                norms.push_back(std::sqrt(total));
+              });
+            });
+            return numpy_of(from_vector(norms, {static_cast<Index>(norms.size())}));
+          },
+          "losses"_a, "xs"_a,
+          "√(Σ over all x of ‖∂loss_i/∂x‖²) of each element of the losses: the norms of grad_each, "
+          "of "
+          "which one at a time is kept.")
       .def(
           "watch",
           [](PyTape& t, const std::string& pattern) {
@@ -565,6 +704,36 @@ void bind_tape(nb::module_& m) {
       .def(nb::init<>())
       .def("__enter__", [](PyExplicit& e) { e.on = std::make_unique<UseForm>(OpForm::Explicit); })
       .def("__exit__", [](PyExplicit& e, nb::args) { e.on.reset(); });
+  nb::class_<PyCapture>(
+      m, "capture",
+      "Within its `with`, values whose path matches (* and ?) are kept as Vars on the open tape, "
+      "in "
+      "a "
+      "dict by path: attention weights, from which a loss may be computed.\n\n"
+      "    with glim.Tape() as tape, glim.capture(\"*.probs\") as seen:\n"
+      "        logits = model(src, tgt_in)\n"
+      "    tape.grad(seen[\"decoder.layers.0.multihead_attn.probs\"][0, 2, 1, 3], ...)\n\n"
+      "Attention is recorded as its primitives (explicit).")
+      .def(
+          "__init__",
+          [](PyCapture* self, const std::string& pattern) { new (self) PyCapture(pattern); },
+          "pattern"_a)
+      .def("__enter__",
+           [](nb::handle self) {
+             nb::cast<PyCapture&>(self).enter();
+             return nb::borrow(self);
+           })
+      .def("__exit__", [](PyCapture& c, nb::args) { c.exit(); })
+      .def(
+          "keys",
+          [](const PyCapture& c) {
+            std::vector<std::string> paths;
+            for (const auto& [path, v] : c.values()) paths.push_back(path);
+            return paths;
+          },
+          "The paths of the values.")
+      .def("__getitem__", &PyCapture::at, "path"_a,
+           "A value; the last one, where several have this path.");
   nb::class_<PyNoGrad>(m, "no_grad", "Stops the open tape from recording within its `with`.")
       .def(nb::init<>())
       .def("__enter__", [](PyNoGrad& n) { n.on = std::make_unique<NoGrad>(); })

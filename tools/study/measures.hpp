@@ -284,6 +284,14 @@ Digits draw_digits(Index count, RandomKey key);
 
 }  // namespace hunger
 
+namespace influence_study {
+
+Measurement measure(std::uint64_t seed, bool small);
+// All sentences of the grammar in a random order.
+std::vector<TokenPair> sentences(std::uint64_t seed);
+
+}  // namespace influence_study
+
 namespace modern {
 
 // `text`: a file to learn; of none the phrasebook's English.

@@ -41,6 +41,7 @@ const std::map<std::string, Measurement (*)(std::uint64_t, bool)> kMeasures = {
     {"query-is-key", query_is_key::measure},
     {"bottleneck", bottleneck::measure},
     {"hunger", hunger::measure},
+    {"influence", influence_study::measure},
     {"modern", [](std::uint64_t seed, bool small) { return modern::measure(seed, small, {}); }},
 };
 const std::map<std::string, decltype(Study::measure_text)> kTextMeasures = {

@@ -24,6 +24,7 @@ from ._words import __getattr__  # noqa: F401  what to type for a name that Glim
 from .derived import Derived, derive
 from .gradcheck import Report, gradcheck
 from .modules import ModuleList, Op, Sequential, TransformerDecoder, TransformerEncoder
+from .trace import Trace, trace
 from .trained import Inspection, Model, load, study, train
 
 __version__ = "0.1.0"
