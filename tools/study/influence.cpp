@@ -125,8 +125,14 @@ void add(Measurement& m, const Recipe& r, const Sizes& sizes, std::uint64_t seed
   const Removals removed = removals(trace, query, r.share, sizes.trainings, seed);
   const double rho = mean_of(removed.correlations(exact));
   m.values["rho_" + r.name] = rho;
+  m.values["growth_" + r.name] = growth;
+  if (own || r.name == "fast") {
+    const std::vector<double>& norms = influence[0].norms;
+    for (std::size_t t = 0; t < norms.size(); t += std::max<std::size_t>(1, norms.size() / 20))
+      m.curve("norms", own ? "rate 3e-3" : "rate 1e-2", static_cast<double>(t),
+              norms[t] / norms.back());
+  }
   if (!own) return;
-  m.values["growth"] = growth;
   m.values["accuracy"] = token_accuracy(model, held);
   const double dot = mean_of(removed.correlations(dot_scores(trace, query))),
                tracin = mean_of(removed.correlations(tracin_scores(trace, query)));

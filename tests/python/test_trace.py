@@ -1,0 +1,146 @@
+"""Gradients through a training, products with Jacobian and Hessian, and attention weights as Vars."""
+import numpy as np
+import pytest
+
+import glim
+
+X = np.random.default_rng(0).normal(size=(12, 3))
+Y = np.sin(X.sum(1))
+BATCHES = [[k, k + 3, (k + 7) % 12] for k in range(8)]
+
+
+def network(kind="Tanh"):
+    glim.seed(1)
+    model = glim.Sequential(glim.Linear(3, 4), getattr(glim, kind)(), glim.Linear(4, 1))
+    model.to("float64")
+    return model
+
+
+def losses(model, examples):
+    return (glim.squeeze(model(X[examples]), 1) - Y[examples]) ** 2
+
+
+def traced(model=None, lr=0.02, **options):
+    model = model or network()
+    return model, glim.trace(model, losses, range(12), BATCHES, glim.Adam(model, lr=lr, eps=1e-3), **options)
+
+
+def test_influence_is_what_trainings_with_other_weights_say():
+    model, trained = traced(max_norm=0.5, rate=lambda t: 0.02 / t)
+    query = lambda: glim.sum(losses(model, [0, 5]))
+    influence = trained.influence(query)
+    assert influence.shape == (12,) and trained.growth < 2
+    for i in range(12):
+        weights = np.ones(12)
+        weights[i] = 1.001
+        more = trained.retrained(weights, query)
+        weights[i] = 0.999
+        assert (more - trained.retrained(weights, query)) / 0.002 == pytest.approx(influence[i], rel=1e-4, abs=1e-9)
+    total = np.zeros(12)
+    for step in trained.by_step:
+        for i, x in step.items():
+            total[i] += x
+    assert total == pytest.approx(influence)
+    assert trained.rate.shape == (8,) and set(trained.initial) == {name for name, _ in model.named_parameters()}
+
+
+def test_several_queries():
+    model, trained = traced()
+    both = trained.influence(lambda: losses(model, [0, 5]))
+    assert both.shape == (2, 12)
+    assert trained.influence(lambda: glim.sum(losses(model, [5]))) == pytest.approx(both[1], rel=1e-12)
+    found = trained.agreement(lambda: losses(model, [0, 5]), 0.2, 6, words=[["a"]] * 12, query_words=[["a"], ["b"]])
+    assert set(found) == {"exact", "dot product", "TracIn", "BM25"} and found["exact"] > 0.5
+
+
+def test_removal_and_trust():
+    model, trained = traced()
+    query = lambda: glim.sum(losses(model, [0]))
+    before = query().item()
+    change = trained.remove([2, 3], query)
+    assert query().item() == before and change != 0
+    assert trained.trust(query).startswith("To be trusted")
+    model, trained = traced(network("ReLU"), lr=0.3)
+    said = trained.trust(lambda: glim.sum(losses(model, [0])))
+    assert not said.startswith("To be trusted")
+
+
+def test_a_growth_that_is_not_to_be_trusted_is_said_first():
+    model = network()
+    trained = glim.trace(model, losses, range(12), BATCHES * 10, glim.SGD(model, lr=0.5))
+    query = lambda: glim.sum(losses(model, [0]))
+    with pytest.warns(UserWarning, match="Not to be trusted"):
+        assert trained.influence(query).shape == (12,)
+    assert trained.trust(query).startswith("Not to be trusted")
+
+
+def test_what_is_refused():
+    model = network()
+    optimizer = glim.Adam(model)
+    with pytest.raises(glim.ShapeError, match="one number each"):
+        glim.trace(model, lambda m, e: glim.sum(losses(m, e)), range(12), BATCHES, optimizer)
+    with pytest.raises(glim.IndexError, match="example 12"):
+        glim.trace(model, losses, range(12), [[12]], optimizer)
+    draw = np.random.default_rng(0)
+    trained = glim.trace(model, lambda m, e: losses(m, e) * draw.normal(), range(12), BATCHES, optimizer)
+    with pytest.raises(glim.StateError, match="computed again"):
+        trained.influence(lambda: glim.sum(losses(model, [0])))
+    glim.seed(1)
+    norm = glim.Sequential(glim.Linear(3, 4), glim.BatchNorm(4), glim.Linear(4, 1))
+    norm.to("float64")
+    with pytest.raises(glim.StateError, match="no parameter"):
+        glim.trace(norm, losses, range(12), BATCHES, glim.Adam(norm))
+
+
+def test_an_error_of_losses_leaves_the_trained_model():
+    model, trained = traced()
+    state = {name: x.numpy().copy() for name, x in model.state_dict().items()}
+    with pytest.raises(ZeroDivisionError):
+        trained.remove([1], lambda: 1 / 0)
+    assert all((x.numpy() == state[name]).all() for name, x in model.state_dict().items())
+
+
+def test_products_and_gradients_of_each_example():
+    w, v = glim.Var.leaf(np.array([1.0, 2.0])), np.array([1, 0.5])
+    with glim.Tape() as tape:
+        y = w * w * w
+        assert tape.jvp(y, [w], [v]).numpy() == pytest.approx([3, 6])
+        first, second = tape.jvp([y, w * 2], [w], [v])
+        assert second.numpy() == pytest.approx([2, 1])
+        assert tape.hvp(glim.sum(y), [w], [v])[0].numpy() == pytest.approx([6, 6])
+        (each,) = tape.grad_each(y, [w])
+        assert each == pytest.approx(np.diag([3.0, 12]))
+        assert tape.grad_norms(y, [w]) == pytest.approx([3, 12])
+        (both,) = tape.grad([y, w * w], [w], [np.ones(2), np.ones(2)], retain=True)
+        assert both.numpy() == pytest.approx([5, 16])
+
+
+def test_the_adjoint_of_a_step():
+    w = glim.Var.leaf(np.array([1.0, 2.0]), "w")
+    optimizer = glim.SGD([w], lr=0.1, momentum=0.9)
+    w.grad = np.array([1.0, 1.0])
+    found = optimizer.adjoint({"w": np.array([1.0, 3.0])})
+    assert found["gradient.w"].numpy() == pytest.approx([-0.1, -0.3])
+    g = {"w": np.array([3.0, 4.0])}
+    back = glim.clip_grad_norm_adjoint(g, 1.0, {"w": np.array([4.0, -3.0])})
+    assert back["w"].numpy() == pytest.approx(np.array([4.0, -3.0]) / 5, rel=1e-6)
+
+
+def test_attention_weights_are_vars():
+    glim.seed(1)
+    model = glim.Transformer(src_vocab=9, tgt_vocab=9, encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=8, dropout=0.0)
+    model.eval()
+    src, tgt = np.array([[3, 4, 5]]), np.array([[1, 4]])
+    with pytest.raises(glim.StateError, match="no tape is open"):
+        with glim.capture("*.probs"):
+            pass
+    with glim.Tape() as tape:
+        with glim.capture("*.probs") as seen:
+            model(src, tgt)
+        assert "decoder.layers.0.multihead_attn.probs" in seen.keys()
+        probs = seen["decoder.layers.0.multihead_attn.probs"]
+        assert probs.shape == (1, 2, 2, 3)
+        (d,) = tape.grad(probs[0, 1, 0, 2], [dict(model.named_parameters())["encoder.layers.0.linear1.weight"]])
+        assert np.abs(d.numpy()).max() > 0
+        with pytest.raises(glim.ValueError, match="no value has the path"):
+            seen["decoder.layers.1.multihead_attn.probs"]
