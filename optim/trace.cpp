@@ -138,6 +138,11 @@ Tensor TrainingTrace::retrained(const std::vector<double>& weights, const Query&
   const ToTheEnd end{*this};
   go_to(kept_.front());
   for (Index t = 0; t < updates(); ++t) update(t, weights);
+  return value(query);
+}
+
+Tensor TrainingTrace::value(const Query& query) {
+  Tape tape;  // which a query may look at
   return query().value().clone();
 }
 

@@ -37,7 +37,7 @@ struct TraceRecipe {
   std::function<Var(const std::vector<Index>& examples)> losses;
   Index examples = 0;
   std::vector<std::vector<Index>> batches = {};  // one an update
-  std::function<double(Index)> rate = {};   // of update 1, 2, ...; the optimizer's own if not given
+  std::function<double(Index)> rate = {};  // of update 1, 2, ...; the optimizer's own if not given
   double max_norm = std::numeric_limits<double>::infinity();  // of clipping
 };
 
@@ -64,6 +64,7 @@ class TrainingTrace {
   const NamedParameters& parameters() const { return parameters_; }  // the trainable ones
   Index kept_bytes() const;                                          // of the states that are kept
   std::vector<Influence> influence(const Query& query);              // one a value of the query
+  static Tensor value(const Query& query);                           // at the present parameters
   // The query's values after a training with these weights of the examples.
   Tensor retrained(const std::vector<double>& weights, const Query& query);
   // f(t, rate of update t + 1) with parameters and state as they were after t updates, for t = 0 and those that are kept.

@@ -81,13 +81,10 @@ void bind_trace(nb::module_& m) {
              const TrainingTrace::Query of = query_of(query);
              return numpy_of(t.run([&] { return t.trace().retrained(weights, of); }));
            })
-      .def("visit",
-           [](PyTrace& t, nb::callable f) {
-             t.run([&, held = kept(f)] {
-               t.trace().visit([&](Index update, double rate) {
-                 call_back([&] { return call_python([&] { return (*held)(update, rate); }); });
-               });
-             });
+      .def("value",
+           [](PyTrace& t, nb::callable query) {
+             const TrainingTrace::Query of = query_of(query);
+             return numpy_of(t.run([&] { return TrainingTrace::value(of); }));
            })
       .def_prop_ro("kept_bytes", [](PyTrace& t) { return t.trace().kept_bytes(); })
 #if GLIM_STUDY
