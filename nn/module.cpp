@@ -172,6 +172,25 @@ Index Module::parameter_count() const {
   return n;
 }
 
+Tensor Module::parameter_vector() const {
+  std::vector<Var> parts;
+  for (const Var& p : parameters()) parts.emplace_back(reshape(p.value(), {-1}));
+  if (parts.empty()) throw ValueError("parameter_vector", "the module has no parameters");
+  return concatenate(parts, 0).value().clone();
+}
+
+void Module::set_parameter_vector(const Tensor& values) const {
+  if (values.shape() != Shape{parameter_count()})
+    throw ShapeError("set_parameter_vector",
+                     "the module has " + std::to_string(parameter_count()) + " parameters",
+                     {{"values", values}});
+  Index begin = 0;
+  for (const Var& p : parameters()) {
+    p.value().copy_(reshape(narrow(values, 0, begin, p.numel()), p.shape()));
+    begin += p.numel();
+  }
+}
+
 void Module::train(bool on) {
   training_ = on;
   for (auto& [name, child] : children_) child->train(on);

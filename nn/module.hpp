@@ -55,6 +55,10 @@ class Module : private LeafNames {
   const Var* parameter(std::string_view name) const;  // its own of that name, or null
   const Tensor* buffer(std::string_view name) const;
   Index parameter_count() const;  // elements; shared ones once
+  // All parameters as one vector (P,), in the order of named_parameters(): a copy.
+  Tensor parameter_vector() const;
+  // Copies a vector into them. ShapeError for another length, DTypeError unless it has their dtype.
+  void set_parameter_vector(const Tensor& values) const;
 
   void train(bool on = true);  // this module and all below
   void eval() { train(false); }

@@ -306,6 +306,14 @@ TEST_CASE("tied leaves are one parameter under two names", "[module]") {
   CHECK(all.size() == 8);
   CHECK(std::count(once.begin(), once.end(), "generator.weight") == 0);
   CHECK(net.parameter_count() == 28 + 48);
+  // As one vector, and back.
+  const Tensor vector = net.parameter_vector();
+  CHECK(vector.shape() == Shape{28 + 48});
+  net.set_parameter_vector(2.0 * vector);
+  CHECK(same_bits(net.parameter_vector(), 2.0 * vector));
+  net.set_parameter_vector(vector);
+  CHECK_THROWS_AS(net.set_parameter_vector(narrow(vector, 0, 0, 75)), ShapeError);
+  CHECK_THROWS_AS(net.set_parameter_vector(vector.to(DType::Float64)), DTypeError);
   StateDict state = net.state_dict();
   CHECK(state.at("generator.weight").storage() == state.at("embed.weight").storage());
   // The gradient is the sum of what both uses give.

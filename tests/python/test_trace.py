@@ -54,15 +54,16 @@ def test_several_queries():
 
 
 def test_removal_and_trust():
-    model, trained = traced()
+    model = network()
+    trained = glim.trace(model, losses, range(12), BATCHES, glim.SGD(model, lr=0.01, momentum=0.5))
     query = lambda: glim.sum(losses(model, [0]))
     before = query().item()
     change = trained.remove([2, 3], query)
     assert query().item() == before and change != 0
     assert trained.trust(query).startswith("To be trusted")
     model, trained = traced(network("ReLU"), lr=0.3)
-    said = trained.trust(lambda: glim.sum(losses(model, [0])))
-    assert not said.startswith("To be trusted")
+    assert not trained.trust(lambda: glim.sum(losses(model, [0]))).startswith("To be trusted")
+    assert trained.trust(lambda: glim.Var(np.array(1.0)) + 0 * glim.sum(losses(model, [0]))).startswith("Nothing to trust")
 
 
 def test_a_growth_that_is_not_to_be_trusted_is_said_first():
@@ -113,6 +114,18 @@ def test_products_and_gradients_of_each_example():
         assert tape.grad_norms(y, [w]) == pytest.approx([3, 12])
         (both,) = tape.grad([y, w * w], [w], [np.ones(2), np.ones(2)], retain=True)
         assert both.numpy() == pytest.approx([5, 16])
+
+
+def test_parameters_as_one_vector():
+    model = network()
+    before = model.parameter_vector().numpy()
+    y = model(X).numpy().copy()
+    model.set_parameter_vector(before + 1)
+    assert abs(model(X).numpy() - y).max() > 0.1
+    model.set_parameter_vector(before)
+    assert (model(X).numpy() == y).all() and before.shape == (model.parameter_count,)
+    with pytest.raises(glim.ShapeError, match="21 parameters"):
+        model.set_parameter_vector(before[1:])
 
 
 def test_the_adjoint_of_a_step():

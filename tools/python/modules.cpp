@@ -175,6 +175,14 @@ void bind_modules(nb::module_& m) {
           },
           "(name, module) of each child.")
       .def_prop_ro("parameter_count", &Module::parameter_count, "Elements; shared ones once.")
+      .def("parameter_vector", &Module::parameter_vector,
+           "All parameters as one vector, in the order of named_parameters(): a copy.")
+      .def(
+          "set_parameter_vector",
+          [](const Module& x, const Arg& values) {
+            x.set_parameter_vector(values.constant("values"));
+          },
+          "values"_a, "Copies a vector into the parameters: a call of the model is then at others.")
       .def(
           "train",
           [](nb::handle self, bool on) {

@@ -141,12 +141,4 @@ std::vector<double> Removals::correlations(const Scores& scores) const {
   return all;
 }
 
-double Removals::signs(const Scores& scores) const {
-  double right = 0, all = 0;
-  for (std::size_t q = 0; q < scores.size(); ++q)
-    for (std::size_t k = 0; k < left_out.size(); ++k, ++all)
-      right += predicted(scores[q], left_out[k]) * measured[k][q] > 0;
-  return right / all;
-}
-
 }  // namespace glim

@@ -32,8 +32,6 @@ struct Removals {
   std::vector<std::vector<double>> measured;  // of each training, of each query
   // Of each query. NaN where all predicted or all measured changes are one number.
   std::vector<double> correlations(const Scores& scores) const;
-  // The share of measured changes whose sign is the predicted one.
-  double signs(const Scores& scores) const;
 };
 // `times` trainings, each without a random share of the examples. ValueError for a share outside (0, 1) or that is no example.
 Removals removals(TrainingTrace& trace, const TrainingTrace::Query& query, double share, int times,

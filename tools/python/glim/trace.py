@@ -77,9 +77,9 @@ class Trace:
         return {name: float(np.mean(_glim._correlations(left_out, measured, s))) for name, s in scores.items()}
 
     def trust(self, query, removed=4):
-        """A sentence for a query of one element, from its growth; smooth, how far off the derivative is from trainings with
-        weight 1 ± 0.001 of the example that matters most; and sign, the share of the `removed` examples that matter most whose
-        removal changes the query in the predicted direction.
+        """A sentence for a query of one element, from its growth and trainings without each of the `removed` examples that matter
+        most: sign is the share that change the query in the predicted direction, far the median of |measured - predicted| /
+        |predicted|. smooth is how far trainings with a weight of 1 ± 0.001 of the first are from the derivative.
         """
         import numpy as np
         if self._run.value(query).size != 1:
@@ -88,22 +88,23 @@ class Trace:
             warnings.simplefilter("ignore")
             influence = self.influence(query)
         order = np.argsort(-abs(influence))[:removed]
+        if not influence[order].all():
+            return "Nothing to trust: no example has an influence on this query."
         weights = np.ones(len(self.data))
 
         def at(weight):
             weights[order[0]] = weight
             return self.retrained(weights, query).item()
         self.smooth = float(abs((at(1.001) - at(0.999)) / 0.002 / influence[order[0]] - 1))
-        self.sign = float(np.mean([self.remove([i], query).item() * influence[i] < 0 for i in order]))
-        signs = f"{round(self.sign * len(order))} of {len(order)} removals go in the predicted direction"
+        ratios = [self.remove([i], query).item() / -influence[i] for i in order]
+        self.sign, self.far = float(np.mean([r > 0 for r in ratios])), float(np.median([abs(r - 1) for r in ratios]))
+        measured = (f"{round(self.sign * len(order))} of {len(order)} removals go in the predicted direction and differ from it by "
+                    f"{self.far:.0%} (median); a weight of 1 ± 0.001 differs by {self.smooth:.0e}")
         if not self.growth <= USELESS or self.sign < 0.75:
-            return f"Not to be trusted: {_grown(self.growth)}; {signs}."
-        agrees = f"a weight of 1 ± 0.001 does what the derivative says to {self.smooth:.0e}"
-        if self.smooth > 0.01:
-            return f"To be used with care: the training has kinks, {agrees} only; {signs}."
-        if self.growth > TRUSTED:
-            return f"To be used with care: {_grown(self.growth)}; {agrees}, and {signs}."
-        return f"To be trusted: {agrees}, and {signs}."
+            return f"Not to be trusted: {_grown(self.growth)}; {measured}."
+        if self.growth > TRUSTED or self.sign < 1 or self.far > 0.5 or self.smooth > 0.01:
+            return f"To be used with care: {_grown(self.growth) + '; ' if self.growth > TRUSTED else ''}{measured}."
+        return f"To be trusted: {measured}."
 
 
 def _grown(growth):
