@@ -7,7 +7,6 @@
 #include "tensor/ops/broadcast.hpp"
 #include "tensor/ops/wrap.hpp"
 #include "tensor/parallel.hpp"
-#include "tensor/portable.hpp"
 #include "tensor/simd/kernels.hpp"
 
 namespace glim {
@@ -66,13 +65,6 @@ Tensor with_scalar(const Tensor& x, double c, std::string_view op, const F& f) {
 }
 
 constexpr Index kPiece = 16384;  // elements: some 10 µs of work
-
-// The float64 function, rounded for float32.
-template <class F>
-Tensor by_float64(const Tensor& x, std::string_view op, const F& f) {
-  return floating(x, op,
-                  [&](auto v) { return static_cast<decltype(v)>(f(static_cast<double>(v))); });
-}
 
 // The kernels want elements that are side by side.
 Tensor function_of(const Tensor& x, ElementFunction f, std::string_view op) {
@@ -164,43 +156,33 @@ Tensor sign(const Tensor& x) {
 #define GLIM_FUNCTION(name, ...) \
   Tensor name(const Tensor& x) { return function_of(x, ElementFunction::name, #name); }
 GLIM_ELEMENT_FUNCTIONS(GLIM_FUNCTION)
+GLIM_FLOAT64_FUNCTIONS(GLIM_FUNCTION)
 #undef GLIM_FUNCTION
 Tensor gelu(const Tensor& x, GeluForm form) {
   return form == GeluForm::Erf ? gelu_erf(x) : gelu_tanh(x);
 }
-// Where e^x has lost digits of x, the quotient gives them back (Kahan).
-Tensor expm1(const Tensor& x) {
-  return by_float64(x, "expm1", [](double v) {
-    const double e = portable::exp(v), y = e - 1;
-    return e == 1 ? v : y == -1 || std::isinf(e) ? y : y * v / portable::log(e);
-  });
-}
-Tensor log(const Tensor& x) { return by_float64(x, "log", portable::log); }
 Tensor sqrt(const Tensor& x) {
   return floating(x, "sqrt", [](auto v) { return std::sqrt(v); });
 }
-Tensor sin(const Tensor& x) { return by_float64(x, "sin", portable::sin); }
-Tensor cos(const Tensor& x) { return by_float64(x, "cos", portable::cos); }
 Tensor relu(const Tensor& x) {
   return floating(x, "relu", [](auto v) { return v < 0 ? decltype(v)(0) : v; });
 }
-Tensor softplus(const Tensor& x) {
-  return by_float64(x, "softplus", [](double v) {
-    const double e = portable::exp(-std::abs(v)), sum = 1 + e;
-    const double rest = sum == 1 ? e : portable::log(sum) * e / (sum - 1);  // ln(1 + e), as above
-    return v > 0 ? v + rest : rest;
-  });
-}
 Tensor pow(const Tensor& x, const Tensor& exponent) {
   require_floating(x, "pow");
-  return arithmetic(x, exponent, "pow", [](auto a, auto b) {
-    return static_cast<decltype(a)>(portable::pow(static_cast<double>(a), static_cast<double>(b)));
+  BroadcastTensors p = broadcast(x, exponent, "pow");
+  Tensor a = p.a.contiguous(), b = p.b.contiguous(), y = empty(p.shape, x.dtype());
+  visit_floating(x.dtype(), [&]<class T>() {
+    parallel_for(y.numel(), kPiece, [&](Index begin, Index end) {
+      dispatch<simd::power<T>>(end - begin, a.data<T>() + begin, b.data<T>() + begin,
+                               y.data<T>() + begin);
+    });
   });
+  return y;
 }
 Tensor pow(const Tensor& x, double exponent) {
   if (exponent == 2) return floating(x, "pow", [](auto v) { return v * v; });
-  double p = x.dtype() == DType::Float32 ? static_cast<float>(exponent) : exponent;
-  return by_float64(x, "pow", [p](double v) { return portable::pow(v, p); });
+  require_floating(x, "pow");
+  return pow(x, scalar(exponent, x.dtype()));
 }
 Tensor clamp(const Tensor& x, double low, double high) {
   if (!(low <= high)) throw ValueError("clamp", "the lower bound is above the upper one");

@@ -2,8 +2,8 @@
 //
 // float: after the Cephes library (Moshier 1989): exp, tanh, sigmoid and erf are within 4
 // units in the last place of the exact value (tests/tensor/simd/kernels_functions.cpp measures it), with
-// the limits at ±∞, NaN for NaN, subnormal results kept. double: those of tensor/portable.hpp,
-// element by element.
+// the limits at ±∞, NaN for NaN, subnormal results kept. double: the formulas of
+// tensor/portable_formulas.hpp.
 //
 //   sigmoid x = 1/(1 + e^-x)      gelu x = x Φ(x)      silu x = x sigmoid(x)
 #pragma once
@@ -58,17 +58,49 @@ GLIM_INLINE Vec<float> erf_wide(Vec<float> x, Vec<float> e) {
 }
 GLIM_INLINE Vec<float> erf_wide(Vec<float> x) { return erf_wide(x, exp_wide(-x * x)); }
 
-// A lane at a time.
-#define GLIM_LANES(NAME, CALL)                                    \
-  GLIM_INLINE Vec<double> NAME(Vec<double> x) {                   \
-    Vec<double> y;                                                \
-    for (Index i = 0; i < kLanes<double>; ++i) y[i] = CALL(x[i]); \
-    return y;                                                     \
+GLIM_INLINE Vec<double> exp_wide(Vec<double> x) { return exp<double>(x); }
+
+// Formulas of float64, as calls. g++ keeps the constants of an inlined formula in registers, of which
+// AVX2 has too few.
+#define GLIM_FORMULA(name)                                                        \
+  template <class... V>                                                           \
+  [[gnu::noinline]] static Vec<double> name##_of_float64(Vec<double> x, V... y) { \
+    return portable::name<Vec<double>>(x, y...);                                  \
   }
-GLIM_LANES(exp_wide, portable::exp)
-GLIM_LANES(erf_wide, portable::erf)
-#undef GLIM_LANES
-GLIM_INLINE Vec<double> erf_wide(Vec<double> x, Vec<double>) { return erf_wide(x); }
+GLIM_FORMULA(erf)
+GLIM_FORMULA(pow)
+GLIM_FLOAT64_FUNCTIONS(GLIM_FORMULA)
+#undef GLIM_FORMULA
+GLIM_INLINE Vec<double> erf_wide(Vec<double> x) { return erf_of_float64(x); }
+GLIM_INLINE Vec<double> erf_wide(Vec<double> x, Vec<double>) { return erf_of_float64(x); }
+
+// y[i] = f(x[i]...) by a formula of float64.
+template <class T>
+GLIM_INLINE Vec<double> widened(const T* p, Index left) {
+  typedef T Part __attribute__((vector_size(kLanes<double> * sizeof(T))));
+  Part v{};
+  if (left >= kLanes<double>)
+    __builtin_memcpy(&v, p, sizeof v);
+  else
+    for (Index i = 0; i < left; ++i) v[i] = p[i];
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) return (Vec<double>)_mm512_cvtps_pd((__m256)v);  // g++ takes four
+#endif
+  return __builtin_convertvector(v, Vec<double>);
+}
+template <class T>
+GLIM_INLINE void narrow(T* p, Index left, Vec<double> x) {
+  typedef T Part __attribute__((vector_size(kLanes<double> * sizeof(T))));
+  Part v = __builtin_convertvector(x, Part);
+  if (left >= kLanes<double>)
+    __builtin_memcpy(p, &v, sizeof v);
+  else
+    for (Index i = 0; i < left; ++i) p[i] = v[i];
+}
+template <class T, class F, class... X>
+GLIM_INLINE void by_float64(Index n, T* y, const F& f, const X*... x) {
+  for (Index i = 0; i < n; i += kLanes<double>) narrow(y + i, n - i, f(widened(x + i, n - i)...));
+}
 
 // The largest element; NaN counts for nothing.
 template <class T>
@@ -132,7 +164,17 @@ void function(ElementFunction f, Index n, const T* in, T* out) {
     return each_to<T>(out, in, n, [](Index, Vec<T> x) { return value; });
     GLIM_ELEMENT_FUNCTIONS(GLIM_CASE)
 #undef GLIM_CASE
+#define GLIM_CASE(name)       \
+  case ElementFunction::name: \
+    return by_float64(n, out, name##_of_float64<>, in);
+    GLIM_FLOAT64_FUNCTIONS(GLIM_CASE)
+#undef GLIM_CASE
   }
+}
+
+template <class T>
+void power(Index n, const T* x, const T* exponents, T* y) {
+  by_float64(n, y, pow_of_float64<Vec<double>>, x, exponents);
 }
 
 }  // namespace glim::GLIM_ISA

@@ -2,7 +2,7 @@
 //
 //   sigmoid(x) = 1/(1 + e^-|x|) for x ≥ 0, e^-|x|/(1 + e^-|x|) below: no exponential overflows
 //   tanh(x) = ±(1 - e^-2|x|)/(1 + e^-2|x|); float near 0, where that cancels, by the polynomial of
-//   Cephes (Moshier), |x| < 0.625. double: portable::tanh.
+//   Cephes (Moshier), |x| < 0.625. double: the formula of portable::tanh.
 #pragma once
 
 #include "tensor/simd/vec.hpp"
@@ -35,9 +35,7 @@ GLIM_INLINE Vec<T> tanh(Vec<T> x) {
     Vec<T> near = multiply_add<T>(p * z, x, x);
     return size < 0.625f ? near : (x < T(0) ? -far : far);
   } else {
-    Vec<T> y;
-    for (Index i = 0; i < kLanes<T>; ++i) y[i] = portable::tanh(x[i]);
-    return y;
+    return portable::tanh<Vec<T>>(x);
   }
 }
 

@@ -20,6 +20,7 @@ void add_bias(Index rows, Index n, const T* bias, bool relu, T* y, Index ld) {
 }  // namespace glim::GLIM_ISA
 
 GLIM_EXPORT(function)
+GLIM_EXPORT(power)
 GLIM_EXPORT(largest)
 GLIM_EXPORT(sum_of_exponentials)
 GLIM_EXPORT(add_bias)

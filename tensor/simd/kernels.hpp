@@ -21,7 +21,7 @@ struct DropSpec {
 };
 
 #define GLIM_NAME(name, ...) name,
-enum class ElementFunction { GLIM_ELEMENT_FUNCTIONS(GLIM_NAME) };
+enum class ElementFunction { GLIM_ELEMENT_FUNCTIONS(GLIM_NAME) GLIM_FLOAT64_FUNCTIONS(GLIM_NAME) };
 #undef GLIM_NAME
 
 namespace simd {
@@ -31,6 +31,9 @@ using Index = std::int64_t;
 // y[i] = f(x[i]); y may be x
 template <class T>
 void function(ElementFunction f, Index n, const T* x, T* y);
+// y[i] = x[i]^exponents[i]
+template <class T>
+void power(Index n, const T* x, const T* exponents, T* y);
 // The largest element, -∞ for none; NaN counts for nothing
 template <class T>
 T largest(Index n, const T* x);

@@ -15,13 +15,11 @@
 #pragma once
 
 #include <cstdint>
-#if defined(__AVX2__)
-#include <immintrin.h>
-#elif defined(__SSE2__)
+#if defined(__SSE2__) && !defined(__AVX2__)
 #include <emmintrin.h>
 #endif
 
-#include "tensor/portable.hpp"
+#include "tensor/portable_angles.hpp"
 
 namespace glim::GLIM_ISA {
 
@@ -56,8 +54,6 @@ template <class T>
 using Vec = typename Simd<T>::V;
 template <class T>
 using IntVec = typename Simd<T>::I;
-
-#define GLIM_INLINE [[gnu::always_inline]] static inline
 
 template <class T>
 GLIM_INLINE Vec<T> splat(T c) {
@@ -314,7 +310,7 @@ GLIM_INLINE ReducedExp reduced_exp(Vec<float> x) {
 }
 
 // float: error below 2 units in the last place for x in [-87.3, 88.3]; below, 0 (no subnormal results); NaN
-// stays NaN. double: portable::exp, element by element.
+// stays NaN. double: the formula of portable::exp.
 template <class T>
 GLIM_INLINE Vec<T> exp(Vec<T> x) {
   if constexpr (sizeof(T) == 4) {
@@ -325,9 +321,7 @@ GLIM_INLINE Vec<T> exp(Vec<T> x) {
     Vec<T> y = e * (Vec<T>)bits;
     return under ? Vec<T>{} : y;
   } else {
-    Vec<T> y;
-    for (Index i = 0; i < kLanes<T>; ++i) y[i] = portable::exp(x[i]);
-    return y;
+    return portable::exp<Vec<T>>(x);
   }
 }
 

@@ -13,6 +13,8 @@ void function_grad(ElementFunction f, Index n, const T* kept, const T* dy, T* dx
     return each_to<T>(dx, kept, n, [&](Index i, Vec<T> read) { return at<T>(dy, i, n) * (slope); });
     GLIM_ELEMENT_FUNCTIONS(GLIM_CASE)
 #undef GLIM_CASE
+    default:
+      return;
   }
 }
 
