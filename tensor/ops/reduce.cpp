@@ -103,27 +103,45 @@ void running_sums(const T* x, T* y, Index n, bool reverse) {
   }
 }
 
-// result(element, place) of the best element of each row, the first of equals.
-template <class Better, class Result>
-Tensor extremum(const Tensor& x, const Dims& axes, bool keepdim, std::string_view op,
-                const Better& better, const Result& result) {
+// f(row, n) of each row, n > 0.
+template <class F>
+Tensor extremum(const Tensor& x, const Dims& axes, bool keepdim, std::string_view op, const F& f) {
   RowPlan p = plan_rows(x, axes, keepdim, op);
   if (p.n == 0 && p.rows > 0) throw ValueError(op, "is not defined for no elements", {{"x", x}});
   return visit_dtype(x.dtype(), [&]<class T>() {
-    using Y = decltype(result(T(), Index()));
-    return reduce_rows<T, Y>(p, dtype_of<Y>, [&](const T* row, Index n) {
-      Index best = 0;
-      for (Index i = 1; i < n; ++i)
-        if (better(row[i], row[best])) best = i;
-      return result(row[best], best);
-    });
+    using Y = decltype(f(static_cast<const T*>(nullptr), p.n));
+    return reduce_rows<T, Y>(p, dtype_of<Y>, f);
   });
 }
 
-constexpr auto above = [](auto a, auto b) { return a > b || (a != a && b == b); };
-constexpr auto below = [](auto a, auto b) { return a < b || (a != a && b == b); };
-constexpr auto value_of_best = [](auto value, Index) { return value; };
-constexpr auto place_of_best = [](auto, Index at) { return at; };
+// The best element of a row: the first of equals, as zeros of both signs are.
+constexpr auto best_by = [](auto choose) {
+  return [choose]<class T>(const T* row, Index n) {
+    constexpr Index kLanes = 16;  // side by side, as vectors need
+    T top[kLanes];
+    std::fill_n(top, kLanes, row[0]);
+    Index i = 0;
+    for (; i + kLanes <= n; i += kLanes)
+      for (Index k = 0; k < kLanes; ++k) top[k] = choose(row[i + k], top[k]);
+    for (; i < n; ++i) top[0] = choose(row[i], top[0]);
+    for (T t : top) top[0] = choose(t, top[0]);
+    return top[0] == T(0) ? *std::find(row, row + n, T(0)) : top[0];
+  };
+};
+// The place of the best element of a row, the first of equals.
+constexpr auto place_by = [](auto better) {
+  return [better](const auto* row, Index n) {
+    Index place = 0;
+    for (Index i = 1; i < n; ++i)
+      if (better(row[i], row[place])) place = i;
+    return place;
+  };
+};
+
+constexpr auto larger = [](auto a, auto b) { return a != a ? a : a > b ? a : b; };
+constexpr auto smaller = [](auto a, auto b) { return a != a ? a : a < b ? a : b; };
+constexpr auto above = [](auto a, auto b) { return (a > b) | ((a != a) & (b == b)); };
+constexpr auto below = [](auto a, auto b) { return (a < b) | ((a != a) & (b == b)); };
 
 }  // namespace
 
@@ -138,10 +156,10 @@ Tensor mean(const Tensor& x, const Dims& axes, bool keepdim) {
 }
 
 Tensor max(const Tensor& x, const Dims& axes, bool keepdim) {
-  return extremum(x, axes, keepdim, "max", above, value_of_best);
+  return extremum(x, axes, keepdim, "max", best_by(larger));
 }
 Tensor min(const Tensor& x, const Dims& axes, bool keepdim) {
-  return extremum(x, axes, keepdim, "min", below, value_of_best);
+  return extremum(x, axes, keepdim, "min", best_by(smaller));
 }
 
 Tensor var(const Tensor& x, const Dims& axes, double correction, bool keepdim) {
@@ -153,10 +171,10 @@ Tensor var(const Tensor& x, const Dims& axes, double correction, bool keepdim) {
 }
 
 Tensor argmax(const Tensor& x, Index axis, bool keepdim) {
-  return extremum(x, {axis}, keepdim, "argmax", above, place_of_best);
+  return extremum(x, {axis}, keepdim, "argmax", place_by(above));
 }
 Tensor argmin(const Tensor& x, Index axis, bool keepdim) {
-  return extremum(x, {axis}, keepdim, "argmin", below, place_of_best);
+  return extremum(x, {axis}, keepdim, "argmin", place_by(below));
 }
 
 Tensor argmax(const Tensor& x) { return argmax(reshape(x, {-1}), 0); }

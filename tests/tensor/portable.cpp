@@ -58,7 +58,7 @@ TEST_CASE("portable functions stay within their error bound", "[portable]") {
   auto exp = [](long double x) { return std::exp(x); };
   check("exp", 1, -1, 1, portable::exp, exp);
   check("exp", 1, -708, 709.7, portable::exp, exp);
-  check("exp", 2, -745, -708, portable::exp, exp);
+  check("exp", 1, -745, -708, portable::exp, exp);
   auto log = [](long double x) { return std::log(x); };
   check("log", 1, 0.5, 2, portable::log, log);
   check("log", 1, 0.999, 1.001, portable::log, log);

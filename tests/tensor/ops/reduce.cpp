@@ -158,6 +158,14 @@ TEST_CASE("NaN wins in max and min, and is found first", "[reduce]") {
       for (double v : elements(softmax(row))) CHECK_FALSE(std::isfinite(v));
     }
   }
+  for (DType t : {F32, F64})
+    for (double sign : {1.0, -1.0}) {  // of zeros of both signs, the first
+      Tensor row = full({40}, -1, t);
+      slice(row, 0, 5, 6).fill_(-0.0 * sign);
+      slice(row, 0, 16, 17).fill_(0 * sign);
+      CHECK(std::signbit(max(row).item()) == (sign > 0));
+      CHECK(std::signbit(min(neg(row)).item()) == (sign < 0));
+    }
   CHECK(argmax(tensor({3, 7, 7, 1}), 0).item() == 1);
   CHECK(argmin(tensor({3, 1, 7, 1}), 0).item() == 1);
 }
