@@ -36,18 +36,19 @@ GLIM_INLINE V exp(V x) {
   return exp_of(HiLo<V>{x, V{}});
 }
 
-// x = 2ᵏ m,  m in [√½, √2), for 0 < x < ∞.
+// x = 2ᵏ m,  m in [√½, √2), for 0 < x < ∞. True for `normal` if no lane is subnormal.
 template <class V>
 struct Split {
   V k, m;
 };
 template <class V>
-GLIM_INLINE Split<V> split(V x) {
+GLIM_INLINE Split<V> split(V x, bool normal) {
   constexpr std::uint64_t kLowest = 0x3FE6A09E667F3BCE, kOne = 0x3FF0000000000000;  // √½, 1
   V bias = all<V>(0x1p52 + 1023);
-  if (auto normal = x >= 0x1p-1022; !every(normal)) [[unlikely]] {
-    x = choose(normal, x, x * 0x1p54);
-    bias = choose(normal, bias, bias + 54);
+  if (!normal) [[unlikely]] {
+    auto subnormal = x < 0x1p-1022;
+    x = choose(subnormal, x * 0x1p54, x);
+    bias = choose(subnormal, bias + 54, bias);
   }
   auto b = bits_of(x) + (kOne - kLowest);
   // The bits of 2⁵² + k + 1023, and of m
@@ -63,21 +64,22 @@ GLIM_INLINE Split<V> split(V x) {
 
 template <class V>
 GLIM_INLINE V log(V x) {
-  auto [k, m] = split(x);
+  const bool usual = every((x >= 0x1p-1022) & (x < kInf));
+  auto [k, m] = split(x, usual);
   V f = m - 1, s = f / (2 + f), z = s * s, half = 0.5 * f * f;
   // 2 s = f - s f, and s f = f²/2 - s f²/2: of the terms that are added last, f is exact.
   V rest = z * horner(z, GLIM_ATANH(2.0), 2.0 / 3);
   V y = k * kLn2High - ((half - (s * (half + rest) + k * kLn2Low)) - f);
-  auto usual = (x > 0) & (x < kInf);
-  if (every(usual)) [[likely]]
+  if (usual) [[likely]]
     return y;
-  return choose(usual, y, choose(x == 0, all<V>(-kInf), choose(x < 0, all<V>(kNaN), x)));
+  V limit = choose(x == 0, all<V>(-kInf), choose(x < 0, all<V>(kNaN), x));
+  return choose((x > 0) & (x < kInf), y, limit);
 }
 
 // ln x to some 64 bits, for pow.
 template <class V>
 GLIM_INLINE HiLo<V> log_pair(V x) {
-  auto [k, m] = split(x);
+  auto [k, m] = split(x, every(x >= 0x1p-1022));
   V f = m - 1;
   HiLo<V> g = exact_sum(m, all<V>(1));
   V s = f / g.hi;
