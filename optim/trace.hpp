@@ -14,7 +14,7 @@
 // -Σ_{i in S} ∂q/∂w_i predicts how q changes when the examples S are left out: weight 0, the same batches.
 //
 // The training keeps its state at √N of its N updates. Backward takes them from the last on, and computes the updates in
-// between again, bit by bit. Time: some 5 trainings for a query, and 2.5 more for each further one.
+// between again, bit by bit. Time: some 6 trainings for a query, and 3 more for each further one.
 // Maclaurin, Duvenaud & Adams 2015, arXiv 1502.03492; Ilyas & Engstrom 2025, arXiv 2504.16430.
 //
 // Parameters and optimizer are those of the end of the training after every call. Dropout draws the numbers of its update

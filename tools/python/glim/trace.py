@@ -3,8 +3,8 @@ import warnings
 
 from . import _glim
 
-# Growths of ‖∂q/∂θ‖ from the end of a training to its beginning. In the study `influence` ρ is above 0.9 below the first,
-# 0.3 to 0.8 at twice it, and chance far above the second.
+# Growths of ‖∂q/∂θ‖ from the end of a training to its beginning. The study `influence` has 1.2 at a rate of 3e-3, with ρ of
+# 0.94, and up to 6 at 1e-2, with ρ of 0.5. At 3e-2 it is 1e4 and more, and ρ is chance.
 TRUSTED, USELESS = 2, 10
 
 
