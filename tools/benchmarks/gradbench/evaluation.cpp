@@ -1,0 +1,51 @@
+#include "tools/benchmarks/gradbench/evaluation.hpp"
+
+namespace glim::gradbench {
+
+Tensor tensor_of(const Json& lists) {
+  Shape shape;
+  const Json* first = &lists;
+  for (; first->is_array() && !first->empty(); first = &first->front())
+    shape.push_back(first->size());
+  if (first->is_array()) shape.push_back(0);
+  std::vector<double> numbers;
+  auto read = [&](auto& self, const Json& part) -> void {
+    if (!part.is_array())
+      numbers.push_back(part.get<double>());
+    else
+      for (const Json& inner : part) self(self, inner);
+  };
+  read(read, lists);
+  return from_vector(numbers, shape);
+}
+
+Var leaf_of(const Json& lists) { return Var::leaf(tensor_of(lists)); }
+
+Json lists_of(const Tensor& x) {
+  if (x.rank() == 0) return x.item();
+  if (x.rank() == 1) return x.to_vector<double>();
+  Json lists = Json::array();
+  for (Index i = 0; i < x.size(0); ++i) lists.push_back(lists_of(select(x, 0, i)));
+  return lists;
+}
+
+Json first(const Tensors& values) { return lists_of(values.front()); }
+
+Functions value_and_gradient(const std::string& value, const std::string& gradient,
+                             const std::function<Problem(const Json& input)>& read,
+                             const std::function<Json(const Tensors&)>& write) {
+  auto values = [read](const Json& input) {
+    return [problem = read(input)] { return Tensors{problem.y().value()}; };
+  };
+  auto gradients = [read](const Json& input) {
+    return [problem = read(input)] {
+      Tape tape;
+      Tensors result;
+      for (const Var& g : tape.grad(problem.y(), problem.x)) result.push_back(g.value());
+      return result;
+    };
+  };
+  return {{value, values, first}, {gradient, gradients, write}};
+}
+
+}  // namespace glim::gradbench

@@ -1,0 +1,48 @@
+// What the programs of GradBench's evaluations share (github.com/gradbench/gradbench; README.md here).
+//
+// An evaluation is a file NAME.cpp with a list of functions. main.cpp speaks the protocol and times them.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "autograd/ops.hpp"
+
+namespace glim::gradbench {
+
+using Json = nlohmann::json;
+using Vars = std::vector<Var>;
+using Tensors = std::vector<Tensor>;
+
+// One function of an evaluation. `prepare` reads the input and returns what is timed; `write` makes the
+// output of its result.
+struct Function {
+  std::string name;
+  std::function<std::function<Tensors()>(const Json& input)> prepare;
+  std::function<Json(const Tensors&)> write;
+};
+using Functions = std::vector<Function>;
+
+// y(x), a number, and the leaves x that it is differentiated by.
+struct Problem {
+  Vars x;
+  std::function<Var()> y;
+};
+
+// Nested lists of numbers, as float64.
+Tensor tensor_of(const Json& lists);
+Var leaf_of(const Json& lists);
+Json lists_of(const Tensor& x);
+Json first(const Tensors& values);  // lists_of the first
+
+// Two functions: y, computed without a tape, and its gradients, ∂y/∂x for each x.
+Functions value_and_gradient(const std::string& value, const std::string& gradient,
+                             const std::function<Problem(const Json& input)>& read,
+                             const std::function<Json(const Tensors&)>& write = first);
+
+Functions hello();  // hello.cpp, and so on
+Functions lse();
+
+}  // namespace glim::gradbench

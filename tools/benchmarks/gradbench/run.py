@@ -1,0 +1,107 @@
+"""GradBench's evaluations by Glim, JAX and PyTorch: run.py [--only NAME,NAME...] [--seconds S] [--glim PROGRAM]
+
+Each tool answers GradBench's protocol in a process of its own, on one core, with the same inputs (workloads.py). Each
+output is compared with NumPy's (reference.py). The Markdown table has times of the largest workload, and scores.
+
+A score is GradBench's: 1 / Σ over workloads of the mean seconds of the value and of the derivative. Peers are taken from
+the Python that runs this script; one that is not installed is left out.
+"""
+import argparse
+import importlib.util
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+
+from reference import FUNCTIONS, error_of
+from workloads import workloads
+
+HERE = pathlib.Path(__file__).parent
+ACCEPTED = 1e-4  # GradBench's tolerance
+
+
+class Tool:
+    """A process that answers messages."""
+
+    def __init__(self, name, command):
+        core = str(max(os.sched_getaffinity(0)))
+        env = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1",
+                   XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
+        env.pop("OPENBLAS_CORETYPE", None)
+        self.name, self.id = name, -1
+        self.process = subprocess.Popen(["taskset", "-c", core, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, env=env)
+        self.ask("start")
+
+    def ask(self, kind, **message):
+        self.id += 1
+        self.process.stdin.write(json.dumps({"id": self.id, "kind": kind, **message}) + "\n")
+        self.process.stdin.flush()
+        reply = json.loads(self.process.stdout.readline() or "{}")
+        if reply.get("id") != self.id:
+            raise RuntimeError(f"{self.name} does not answer message {self.id} ({kind})")
+        return reply
+
+    def evaluate(self, name, function, given, seconds):
+        """Milliseconds of a run, or why there are none."""
+        repeats = {"min_runs": 1, "min_seconds": seconds} if isinstance(given, dict) else {}
+        reply = self.ask("evaluate", module=name, function=function, input={**given, **repeats} if repeats else given)
+        if not reply["success"]:
+            return reply["error"]
+        if not (wrong := error_of(name, function, given, reply["output"])) < ACCEPTED:
+            return f"wrong by {wrong:.1e}"
+        times = [t["nanoseconds"] for t in reply["timings"] if t["name"] == "evaluate"]
+        return sum(times) / len(times) / 1e6
+
+
+def measured(tool, name, seconds):
+    """A dictionary (workload, function) -> milliseconds; None if one of them fails."""
+    if not tool.ask("define", module=name)["success"]:
+        return None
+    times = {}
+    for description, given in workloads(name):
+        for function in FUNCTIONS[name]:
+            times[description, function] = tool.evaluate(name, function, given, seconds)
+            if isinstance(times[description, function], str):
+                print(f"{tool.name}: {name} {function} {description}: {times[description, function]}", file=sys.stderr)
+                return None
+    return times
+
+
+def digits(x):
+    return f"{x:,.0f}" if x >= 100 else f"{x:.3g}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", default=",".join(FUNCTIONS), help="evaluations")
+    parser.add_argument("--seconds", type=float, default=0.2, help="each function runs at least so long")
+    parser.add_argument("--glim", default=HERE.parents[2] / "build/tools/benchmarks/gradbench/glim_gradbench")
+    a = parser.parse_args()
+    tools = [Tool("Glim", [a.glim])]
+    for name, module in (("JAX", "jax"), ("PyTorch", "torch")):
+        if importlib.util.find_spec(module):
+            tools.append(Tool(name, [sys.executable, HERE / "peers.py", module]))
+        else:
+            print(f"{name} is not installed: left out", file=sys.stderr)
+    cpu = next((line.split(": ")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
+    print(f"{cpu}, one core. Milliseconds of the largest workload, value / derivative, and the score.\n")
+    print("| evaluation | largest workload |" + "".join(f" {t.name} | score |" for t in tools))
+    print("|---|---|" + "---|---|" * len(tools))
+    for name in a.only.split(","):
+        cells = []
+        for tool in tools:
+            times = measured(tool, name, a.seconds)
+            largest = list(workloads(name))[-1][0]
+            if times:
+                last = [digits(times[largest, f]) for f in FUNCTIONS[name]]
+                cells += [" / ".join(last), digits(1e3 / sum(times.values()))]
+            else:
+                cells += ["–", "–"]
+        print(f"| {name} | {largest} | " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
