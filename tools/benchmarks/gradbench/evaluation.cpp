@@ -31,13 +31,16 @@ Json lists_of(const Tensor& x) {
 
 Json first(const Tensors& values) { return lists_of(values.front()); }
 
-Functions value_and_gradient(const std::string& value, const std::string& gradient,
-                             const std::function<Problem(const Json& input)>& read,
-                             const std::function<Json(const Tensors&)>& write) {
-  auto values = [read](const Json& input) {
+Function value(const std::string& name, const Read& read) {
+  auto prepare = [read](const Json& input) {
     return [problem = read(input)] { return Tensors{problem.y().value()}; };
   };
-  auto gradients = [read](const Json& input) {
+  return {name, prepare, first};
+}
+
+Function gradient(const std::string& name, const Read& read,
+                  const std::function<Json(const Tensors&)>& write) {
+  auto prepare = [read](const Json& input) {
     return [problem = read(input)] {
       Tape tape;
       Tensors result;
@@ -45,7 +48,7 @@ Functions value_and_gradient(const std::string& value, const std::string& gradie
       return result;
     };
   };
-  return {{value, values, first}, {gradient, gradients, write}};
+  return {name, prepare, write};
 }
 
 }  // namespace glim::gradbench

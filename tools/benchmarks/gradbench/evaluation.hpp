@@ -37,12 +37,16 @@ Var leaf_of(const Json& lists);
 Json lists_of(const Tensor& x);
 Json first(const Tensors& values);  // lists_of the first
 
-// Two functions: y, computed without a tape, and its gradients, ∂y/∂x for each x.
-Functions value_and_gradient(const std::string& value, const std::string& gradient,
-                             const std::function<Problem(const Json& input)>& read,
-                             const std::function<Json(const Tensors&)>& write = first);
+// y, computed without a tape, and its gradients, ∂y/∂x for each x.
+using Read = std::function<Problem(const Json& input)>;
+Function value(const std::string& name, const Read& read);
+Function gradient(const std::string& name, const Read& read,
+                  const std::function<Json(const Tensors&)>& write = first);
 
-Functions hello();  // hello.cpp, and so on
-Functions lse();
+// The evaluations, each with its functions in the file of its name.
+#define GLIM_GRADBENCH(F) F(hello) F(lse) F(gmm) F(kmeans) F(llsq) F(det) F(lstm) F(ode)
+#define GLIM_DECLARE(name) Functions name();
+GLIM_GRADBENCH(GLIM_DECLARE)
+#undef GLIM_DECLARE
 
 }  // namespace glim::gradbench

@@ -4,10 +4,11 @@
 namespace glim::gradbench {
 
 Functions hello() {
-  return value_and_gradient("square", "double", [](const Json& input) -> Problem {
+  auto read = [](const Json& input) -> Problem {
     Var x = leaf_of(input);
     return {{x}, [x] { return x * x; }};
-  });
+  };
+  return {value("square", read), gradient("double", read)};
 }
 
 }  // namespace glim::gradbench

@@ -4,13 +4,14 @@
 namespace glim::gradbench {
 
 Functions lse() {
-  return value_and_gradient("primal", "gradient", [](const Json& input) -> Problem {
+  auto read = [](const Json& input) -> Problem {
     Var x = leaf_of(input.at("x"));
     return {{x}, [x] {
               Var a = max(x.detach());
               return a + log(sum(exp(x - a)));
             }};
-  });
+  };
+  return {value("primal", read), gradient("gradient", read)};
 }
 
 }  // namespace glim::gradbench

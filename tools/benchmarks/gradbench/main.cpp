@@ -18,10 +18,10 @@ using namespace glim;
 using namespace glim::gradbench;
 
 Functions functions_of(const std::string& module) {
-  static const std::vector<std::pair<std::string, Functions (*)()>> evaluations{{"hello", hello},
-                                                                                {"lse", lse}};
-  for (const auto& [name, functions] : evaluations)
-    if (name == module) return functions();
+#define GLIM_IF(name) \
+  if (module == #name) return name();
+  GLIM_GRADBENCH(GLIM_IF)
+#undef GLIM_IF
   throw ValueError("define", "'" + module + "' is no evaluation of glim_gradbench");
 }
 
