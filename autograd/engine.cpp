@@ -30,10 +30,11 @@ void Engine::step(Table& table, int i) {
     if (fill_leaves_ && leaf->trainable) fill(*leaf, std::move(dy));  // it may have been frozen
     return;
   }
+  if (i == table.first) return;  // its inputs are before it
   Grads d = gradients(i, dy);
   dy = {};
   for (std::size_t k = 0; k < tape_.nodes_[i].inputs.size(); ++k)
-    if (int input = tape_.nodes_[i].inputs[k]; input >= 0) pass_on(table, i, k, input, d);
+    if (int input = tape_.nodes_[i].inputs[k]; input >= table.first) pass_on(table, i, k, input, d);
   if (!retain_) tape_.nodes_[i].op.reset();
 }
 
@@ -143,7 +144,9 @@ int Engine::begin(Tape& tape, Table& table, const Var& y, const Var& dy) {
     throw StateError("backward", "the value was not computed from any trainable leaf on this tape",
                      {{"y", y.value()}});
   check_upstream("backward", y, dy.value());
-  table.resize(std::max(table.size(), tape.nodes_.size()));
+  if (root < table.first) return root;
+  const std::size_t size = root - table.first + 1;
+  if (table.gradients.size() < size) table.gradients.resize(size);
   table[root] = table[root].defined() ? table[root] + dy : dy;
   return root;
 }

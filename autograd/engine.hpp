@@ -27,8 +27,14 @@ struct Backward;
 class Engine {
  public:
   class Recorder;
-  class Region;                    // of checkpointed nodes (recomputed.cpp)
-  using Table = std::vector<Var>;  // gradients on their way, by node
+  class Region;  // of checkpointed nodes (recomputed.cpp)
+  // Gradients on their way, by node. One that arrives at a node before `first` is dropped.
+  struct Table {
+    int first = 0;
+    std::vector<Var> gradients;
+    Var& operator[](int node) { return gradients[node - first]; }
+    const Var& operator[](int node) const { return gradients[node - first]; }
+  };
 
   // One backward pass, until the end of the block: ops that rules call belong to this tape, and are
   // recorded only with create_graph.

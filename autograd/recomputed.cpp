@@ -87,7 +87,7 @@ class Engine::Region final : public Op {
     try {
       Var y = run_again(tape);
       const int root = tape.number_of(y);
-      table.resize(tape.nodes_.size());
+      table.gradients.resize(tape.nodes_.size());
       if (root >= 0) {
         table[root] = dy;
         // Leaves are from before the region, so none is filled here.

@@ -191,7 +191,9 @@ std::vector<Var> Tape::grad(const std::vector<Var>& ys, const std::vector<Var>& 
                        {{"x", xs[i].value()}});
     if (int node = number_of(xs[i]); node >= 0) reader.reads.emplace_back(node, &result[i]);
   }
-  Engine::Table table;
+  int first = static_cast<int>(nodes_.size());
+  for (const auto& [node, gradient] : reader.reads) first = std::min(first, node);
+  Engine::Table table{first, {}};
   int from = -1;
   for (std::size_t k = 0; k < ys.size(); ++k) {
     const Var dy = dys[k].defined() ? dys[k] : Engine::one_for("grad", ys[k]);
@@ -202,7 +204,7 @@ std::vector<Var> Tape::grad(const std::vector<Var>& ys, const std::vector<Var>& 
   }
   if (from >= 0) {
     observe(reader);
-    Engine(*this, options, false).run(table, from);
+    Engine(*this, options, false).run(table, from, first);
   }
   for (std::size_t i = 0; i < xs.size(); ++i)
     if (!result[i].defined()) result[i] = zeros(xs[i].shape(), xs[i].dtype());

@@ -92,7 +92,8 @@ class Tape : private TapeLists {
   void backward(const Var& y, const Tensor& dy, Backward options = {});
   // ∂(Σ y·dy)/∂x for each x, leaving leaves alone; zeros where y does not depend on x. With
   // create_graph the results are on the tape, and differentiable in dy too. Undefined dy means ones
-  // for a scalar y. Hooks run before. The results are read-only, as others may see the same memory.
+  // for a scalar y. Hooks run before. No op before the first x is visited, so an inner gradient costs the same
+  // on a long tape. The results are read-only, as others may see the same memory.
   // StateError for an x of another tape.
   std::vector<Var> grad(const Var& y, const std::vector<Var>& xs, const Var& dy = {},
                         Backward options = {}) {

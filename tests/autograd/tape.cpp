@@ -234,6 +234,14 @@ TEST_CASE("grad of what y does not depend on is zero", "[tape]") {
         std::vector<double>{7, 8});
 }
 
+TEST_CASE("grad visits no op before the first x", "[tape]") {
+  Var x = Var::leaf(tensor({2}, DType::Float64));
+  Tape tape;
+  Var a = x * x, y = sum(a * a);
+  CHECK(tape.grad(y, {a})[0].item() == 8);
+  CHECK(tape.grad(a, {x})[0].item() == 4);  // nothing of it was used up
+}
+
 TEST_CASE("third derivatives", "[tape]") {
   Var x = leaf_of({0.7});
   Tape tape;
