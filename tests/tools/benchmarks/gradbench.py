@@ -25,7 +25,7 @@ def report(name, problem):
 
 def error(found, expected):
     if isinstance(expected, dict):
-        return max(error(found.get(key), part) for key, part in expected.items())
+        return max(error(found.get(key), part) for key, part in expected.items()) if isinstance(found, dict) else math.inf
     if isinstance(expected, list):
         same = isinstance(found, list) and len(found) == len(expected)
         return max((error(*pair) for pair in zip(found, expected)), default=0) if same else math.inf
@@ -52,7 +52,7 @@ for name, reply in zip(evaluations, replies[1:]):
     report(f"{name} is defined", not reply["success"] and reply)
 for g, reply in zip(golden, replies[first:]):
     apart = error(reply.get("output"), g["output"])
-    report(f"{g['module']} {g['function']}", not apart < TOLERANCE and f"{apart} from {g['output']}: {str(reply)[:500]}")
+    report(f"{g['module']} {g['function']}", not apart < TOLERANCE and f"{apart} from {str(g['output'])[:100]}: {str(reply)[:300]}")
 runs = replies[first + len(golden)]["timings"]
 report("three runs", [t["name"] for t in runs] != ["prepare"] + 3 * ["evaluate"] and runs)
 for (message, part), reply in zip(wrong, replies[-len(wrong):]):

@@ -29,7 +29,7 @@ Json lists_of(const Tensor& x) {
   return lists;
 }
 
-Json first(const Tensors& values) { return lists_of(values.front()); }
+Json first(const Tensors& result, const Json&) { return lists_of(result.front()); }
 
 Function value(const std::string& name, const Read& read) {
   auto prepare = [read](const Json& input) {
@@ -38,8 +38,7 @@ Function value(const std::string& name, const Read& read) {
   return {name, prepare, first};
 }
 
-Function gradient(const std::string& name, const Read& read,
-                  const std::function<Json(const Tensors&)>& write) {
+Function gradient(const std::string& name, const Read& read, const Write& write) {
   auto prepare = [read](const Json& input) {
     return [problem = read(input)] {
       Tape tape;
@@ -49,6 +48,15 @@ Function gradient(const std::string& name, const Read& read,
     };
   };
   return {name, prepare, write};
+}
+
+Vars forward_products(Tape& tape, const Var& y, const Var& x, const Vars& vs, bool create_graph) {
+  Var u = Var::leaf(zeros(y.shape(), y.dtype()));
+  Var g = tape.grad(y, {x}, u, {.create_graph = true})[0];
+  Vars products;
+  for (const Var& v : vs)
+    products.push_back(tape.grad(g, {u}, v, {.retain = true, .create_graph = create_graph})[0]);
+  return products;
 }
 
 }  // namespace glim::gradbench

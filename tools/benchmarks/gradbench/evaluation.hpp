@@ -18,10 +18,11 @@ using Tensors = std::vector<Tensor>;
 
 // One function of an evaluation. `prepare` reads the input and returns what is timed; `write` makes the
 // output of its result.
+using Write = std::function<Json(const Tensors& result, const Json& input)>;
 struct Function {
   std::string name;
   std::function<std::function<Tensors()>(const Json& input)> prepare;
-  std::function<Json(const Tensors&)> write;
+  Write write;
 };
 using Functions = std::vector<Function>;
 
@@ -35,16 +36,21 @@ struct Problem {
 Tensor tensor_of(const Json& lists);
 Var leaf_of(const Json& lists);
 Json lists_of(const Tensor& x);
-Json first(const Tensors& values);  // lists_of the first
+Json first(const Tensors& result, const Json&);  // lists_of the first
 
 // y, computed without a tape, and its gradients, ∂y/∂x for each x.
 using Read = std::function<Problem(const Json& input)>;
 Function value(const std::string& name, const Read& read);
-Function gradient(const std::string& name, const Read& read,
-                  const std::function<Json(const Tensors&)>& write = first);
+Function gradient(const std::string& name, const Read& read, const Write& write = first);
+
+// Forward mode: J v for each v, J = ∂y/∂x, by two backward passes. Jᵀu is linear in u, and its own product with v in
+// reverse mode, by u, is J v.
+Vars forward_products(Tape& tape, const Var& y, const Var& x, const Vars& vs,
+                      bool create_graph = false);
 
 // The evaluations, each with its functions in the file of its name.
-#define GLIM_GRADBENCH(F) F(hello) F(lse) F(gmm) F(kmeans) F(llsq) F(det) F(lstm) F(ode)
+#define GLIM_GRADBENCH(F) \
+  F(hello) F(lse) F(gmm) F(kmeans) F(llsq) F(det) F(lstm) F(ode) F(ba) F(ht) F(particle) F(saddle)
 #define GLIM_DECLARE(name) Functions name();
 GLIM_GRADBENCH(GLIM_DECLARE)
 #undef GLIM_DECLARE

@@ -49,7 +49,7 @@ Problem read_gmm(const Json& input) {
 }  // namespace
 
 Functions gmm() {
-  auto write = [](const Tensors& g) -> Json {
+  auto write = [](const Tensors& g, const Json&) -> Json {
     return {{"alpha", lists_of(g[0])},
             {"mu", lists_of(g[1])},
             {"q", lists_of(g[2])},

@@ -50,7 +50,7 @@ Functions lstm() {
               return lstm_loss(main, extra, state, sequence);
             }};
   };
-  auto write = [](const Tensors& g) -> Json {
+  auto write = [](const Tensors& g, const Json&) -> Json {
     return lists_of(concatenate({reshape(g[0], {-1}), reshape(g[1], {-1})}, 0).value());
   };
   return {value("objective", read), gradient("jacobian", read, write)};

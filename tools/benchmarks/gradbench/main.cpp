@@ -52,7 +52,7 @@ Json evaluated(const Json& message) {
   double seconds = 0;
   for (int run = 0; run < min_runs || seconds < min_seconds; ++run)
     seconds += timed("evaluate", [&] { result = compute(); });
-  return {{"success", true}, {"output", function.write(result)}, {"timings", timings}};
+  return {{"success", true}, {"output", function.write(result, input)}, {"timings", timings}};
 }
 
 Json answer(const Json& message) {

@@ -131,6 +131,23 @@ def llsq(given):
     return scalar(("primal", "gradient"), lambda x: ((xp.sign(t) - powers() @ x)**2).sum() / 2, arrays(given, "x"))
 
 
+def det(given):
+    n = given["ell"]
+    columns, left = [], np.arange(n).reshape(1, n)  # of a tree: a node's children are next to each other
+    for width in range(n, 0, -1):
+        columns.append(array(left))
+        others = np.array([[k for k in range(width) if k != j] for j in range(width)], int)
+        left = left[:, others].reshape(-1, width - 1)
+    signs = array((-1.0)**np.arange(n))
+
+    def f(a):
+        minors = array(np.ones(len(columns[-1])))
+        for row, at in zip(list(a.reshape(n, n))[::-1], columns[::-1]):
+            minors = (row[at] * signs[:at.shape[1]] * minors.reshape(at.shape)).sum(1)
+        return minors[0]
+    return scalar(("primal", "gradient"), f, arrays(given, "A"), first)
+
+
 def ode(given):
     one, s = array(np.ones(1)), given["s"]
 
@@ -246,7 +263,7 @@ def ht(given):
     return {"objective": (compiled(f), z, lists), "jacobian": (compiled(jacobian), z, lists)}
 
 
-EVALUATIONS = {"hello": hello, "lse": lse_, "gmm": gmm, "kmeans": kmeans, "llsq": llsq, "ode": ode, "lstm": lstm, "ba": ba, "ht": ht}
+EVALUATIONS = {"hello": hello, "lse": lse_, "gmm": gmm, "kmeans": kmeans, "llsq": llsq, "det": det, "ode": ode, "lstm": lstm, "ba": ba, "ht": ht}
 
 
 def evaluated(message):

@@ -257,5 +257,6 @@ def error_of(name, function, given, output):
 if __name__ == "__main__":
     golden = [{"module": name, "function": function, "input": given, "output": compute(name, given)}
               for name in FUNCTIONS for _, given in workloads(name, small=True)
-              for function, compute in zip(FUNCTIONS[name], (value, *[derivative] * 3))]
+              for function, compute in zip(FUNCTIONS[name], (value, *[derivative] * 3))
+              if (name, function) not in (("particle", "ff"), ("particle", "rf"))]  # they take ten seconds
     print("[" + ",\n".join(json.dumps(g, default=np.ndarray.tolist) for g in golden) + "]")

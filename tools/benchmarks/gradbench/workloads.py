@@ -24,7 +24,7 @@ def workloads(name, small=False):
 
 
 def hello(small):
-    yield "x=3", 3.0
+    yield "x", 3.0
 
 
 def lse(small):
@@ -116,7 +116,7 @@ def ht(small):
 
 
 def particle(small):
-    yield "w=0", {"w": 0.0}
+    yield "w=0", {"w": 0.15 if small else 0.0}
 
 
 def saddle(small):
