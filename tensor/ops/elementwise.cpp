@@ -180,6 +180,7 @@ Tensor pow(const Tensor& x, const Tensor& exponent) {
   return y;
 }
 Tensor pow(const Tensor& x, double exponent) {
+  if (exponent == 1) return floating(x, "pow", [](auto v) { return v; });
   if (exponent == 2) return floating(x, "pow", [](auto v) { return v * v; });
   require_floating(x, "pow");
   return pow(x, scalar(exponent, x.dtype()));

@@ -133,9 +133,14 @@ Tensor index_select(const Tensor& x, Index axis, const Tensor& index) {
     T* py = y.data<T>();
     parallel_for(ax.outer * n, std::max<Index>(1, 8192 / std::max<Index>(1, ax.inner)),
                  [&](Index begin, Index end) {
-                   for (Index r = begin; r < end; ++r)
-                     std::copy_n(px + (r / n * ax.extent + pi[r % n]) * ax.inner, ax.inner,
-                                 py + r * ax.inner);
+                   for (Index r = begin, outer = begin / n, i = begin % n; r < end; ++r, ++i) {
+                     if (i == n) ++outer, i = 0;
+                     const T* row = px + (outer * ax.extent + pi[i]) * ax.inner;
+                     if (ax.inner == 1)
+                       py[r] = *row;
+                     else
+                       std::copy_n(row, ax.inner, py + r * ax.inner);
+                   }
                  });
   });
   return y;
@@ -169,11 +174,12 @@ void index_add_(const Tensor& y, Index axis, const Tensor& index, const Tensor& 
     T* py = y.data<T>();
     // Threads share the columns, so that every row receives its terms in order of position.
     parallel_for(ay.inner, 64, [&](Index begin, Index end) {
-      for (Index r = 0; r < ay.outer * n; ++r) {
-        T* row = py + (r / n * ay.extent + pi[r % n]) * ay.inner;
-        const T* term = ps + r * ay.inner;
-        for (Index i = begin; i < end; ++i) row[i] = wrap_add(row[i], term[i]);
-      }
+      const T* term = ps;
+      for (Index outer = 0; outer < ay.outer; ++outer)
+        for (Index k = 0; k < n; ++k, term += ay.inner) {
+          T* row = py + (outer * ay.extent + pi[k]) * ay.inner;
+          for (Index i = begin; i < end; ++i) row[i] = wrap_add(row[i], term[i]);
+        }
     });
   });
 }
