@@ -14,18 +14,21 @@ Tensor signs(Index n) {  // 1, -1, 1 ...
 }
 
 // The expansion of rows 0 … n-1 is a tree: a node of depth r has a child for each of n - r columns that are left. Level r
-// is columns (nodes, n - r), and a node's children are next to each other.
+// is columns (n - r, nodes), and its transpose the nodes of the next level.
 std::vector<Tensor> levels(Index n) {
   std::vector<Tensor> result;
-  std::vector<Index> left(n);
-  for (Index j = 0; j < n; ++j) left[j] = j;
+  std::vector<std::vector<Index>> left(1, std::vector<Index>(n));  // of each node
+  for (Index j = 0; j < n; ++j) left[0][j] = j;
   for (Index width = n; width > 0; --width) {
-    const Index nodes = static_cast<Index>(left.size()) / width;
-    result.push_back(from_vector(left, {nodes, width}));
-    std::vector<Index> below;
-    for (Index at = 0; at < nodes * width; ++at)
-      for (Index j = at / width * width; j < (at / width + 1) * width; ++j)
-        if (j != at) below.push_back(left[j]);
+    std::vector<Index> columns;
+    std::vector<std::vector<Index>> below;
+    for (Index j = 0; j < width; ++j)
+      for (std::vector<Index> node : left) {
+        columns.push_back(node[j]);
+        node.erase(node.begin() + j);
+        below.push_back(std::move(node));
+      }
+    result.push_back(from_vector(columns, {width, static_cast<Index>(left.size())}));
     left = std::move(below);
   }
   return result;
@@ -34,14 +37,11 @@ std::vector<Tensor> levels(Index n) {
 // All minors of a level at once, from the last row up.
 Var expanded(const Var& a, const std::vector<Tensor>& columns) {
   const Index n = a.size(0);
-  Var minors;
+  Var minors = ones({columns.back().numel()}, DType::Float64);
   for (Index r = n - 1; r >= 0; --r) {
-    const Index width = n - r;
-    Var row = select(a, 0, r),
-        at = reshape(index_select(row, 0, reshape(columns[r], {columns[r].numel()})),
-                     columns[r].shape());
-    minors =
-        sum(minors.defined() ? at * signs(width) * reshape(minors, columns[r].shape()) : at, {1});
+    const Shape& shape = columns[r].shape();
+    Var at = index_select(select(a, 0, r), 0, reshape(columns[r], {-1}));
+    minors = sum(reshape(at * minors, shape) * unsqueeze(signs(n - r), 1), {0});
   }
   return reshape(minors, {});
 }

@@ -40,7 +40,7 @@ Problem read_gmm(const Json& input) {
             Var Q = index_select(concatenate({l, exp(q), zero}, 1), 1, place.value());  // (k, d²)
             Var Q_mu = matmul(reshape(Q, {k, d, d}), unsqueeze(mu, 2));                 // (k, d, 1)
             Var y = linear(x, reshape(Q, {k * d, d}), -reshape(Q_mu, {k * d}));         // (n, k d)
-            Var terms = alpha + sum(q, {1}) - sum(pow(reshape(y, {n, k, d}), 2), {2}) / 2;
+            Var terms = alpha + sum(q, {1}) - sum(reshape(y * y, {n, k, d}), {2}) / 2;
             Var prior = gamma * gamma / 2 * sum(Q * Q) - m * sum(q);
             return c + sum(logsumexp(terms)) - n * logsumexp(alpha) - prior;
           }};

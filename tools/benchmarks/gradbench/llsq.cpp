@@ -12,7 +12,8 @@ Functions llsq() {
               Var factors = concatenate(
                   {ones({n, 1}, DType::Float64), broadcast_to(unsqueeze(t, 1), {n, m - 1})}, 1);
               Var powers = cumprod(factors, 1);  // t_i^j
-              return sum(pow(s - squeeze(matmul(powers, unsqueeze(x, 1)), 1), 2)) / 2;
+              Var apart = s - squeeze(matmul(powers, unsqueeze(x, 1)), 1);
+              return sum(apart * apart) / 2;
             }};
   };
   return {value("primal", read), gradient("gradient", read)};
