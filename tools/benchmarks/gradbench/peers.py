@@ -3,7 +3,6 @@
 It answers the protocol's messages as glim_gradbench does. Each function runs once before it is timed, so that a
 compilation of JAX is not counted.
 """
-import itertools
 import json
 import math
 import sys
@@ -220,7 +219,7 @@ def ht(given):
     levels = [[b for b in range(bones) if model["parents"][b] < 0]]
     while (below := [b for b in range(bones) if model["parents"][b] in levels[-1]]):
         levels.append(below)
-    order = list(itertools.chain(*levels))
+    order = np.array([b for level in levels for b in level])
     place = np.full((bones, 2), 20)  # of a bone's angles in theta[6:] and a zero
     place[np.add.outer(4 * np.arange(5), [2, 2, 3, 4]), [0, 1, 0, 0]] = np.arange(20).reshape(5, 4)
     zero, relative, inverse = array(np.zeros(1)), relative[order], inverse[order]
@@ -263,13 +262,80 @@ def ht(given):
     return {"objective": (compiled(f), z, lists), "jacobian": (compiled(jacobian), z, lists)}
 
 
-EVALUATIONS = {"hello": hello, "lse": lse_, "gmm": gmm, "kmeans": kmeans, "llsq": llsq, "det": det, "ode": ode, "lstm": lstm, "ba": ba, "ht": ht}
+def derived(f, x):
+    """∂f/∂x within another derivative: JAX's in forward mode, as its while_loop has no other; PyTorch's in reverse mode."""
+    if NAME == "jax":
+        return jacfwd(f)(x)
+    x = x if x.requires_grad else x.detach().requires_grad_()
+    return torch.autograd.grad(f(x), x, create_graph=True)[0]
+
+
+def repeat(condition, step, state):
+    if NAME == "jax":
+        return jax.lax.while_loop(condition, step, state)
+    while condition(state):
+        state = step(state)
+    return state
+
+
+def choose(condition, a, b):
+    return xp.where(condition, a, b) if NAME == "jax" else a if condition else b
+
+
+def lowest(f, x):
+    """GradBench's descent."""
+    def length(v):
+        return xp.sqrt(stop(v * v).sum())
+
+    def step(state):
+        x, y, g, rate, count, _ = state
+        rate, count = choose(count == 10, 2 * rate, rate), choose(count == 10, 0, count)
+        new = x - rate * g
+        done, new_y = length(x - new) <= 1e-5, f(new)
+        down = (new_y < y) & ~done
+        chosen = choose(down, new, x)
+        return (chosen, choose(down, new_y, y), derived(f, chosen), choose(down, rate, rate / 2), choose(down, count + 1, 0), done)
+    start = x, f(x), derived(f, x), 1e-5, 0, array(False)
+    return repeat(lambda s: (length(s[2]) > 1e-5) & ~s[5], step, start)[0]
+
+
+def nested(f, x):
+    return {"ff" if NAME == "jax" else "rr": (compiled(f), [x], lists)}
+
+
+def particle(given):
+    def landing(w):
+        charges = array(np.array([[10.0, 10], [10, 0]])) - w * array(np.array([[0.0, 1], [0, 0]]))
+        potential = lambda x: (1 / xp.sqrt(((x - charges)**2).sum(1))).sum()
+        x, v = repeat(lambda s: stop(s[0] + 0.1 * s[1])[1] > 0, lambda s: (s[0] + 0.1 * s[1], s[1] - 0.1 * derived(potential, s[0])),
+                      (array(np.array([0.0, 8])), array(np.array([0.75, 0]))))
+        return (x[0] - x[1] / v[1] * v[0])**2
+    return nested(lambda w: lowest(landing, w), arrays(given, "w")[0])
+
+
+def saddle(given):
+    f = lambda x, y: (x * x).sum() - (y * y).sum()
+
+    def run(start):
+        highest = lambda x: lowest(lambda y: -f(x, y), start)
+        x = lowest(lambda x: f(x, highest(x)), start)
+        return xp.concatenate([x, highest(x)])
+    return nested(run, arrays(given, "start")[0])
+
+
+EVALUATIONS = {"hello": hello, "lse": lse_, "gmm": gmm, "kmeans": kmeans, "llsq": llsq, "det": det, "ode": ode, "lstm": lstm, "ba": ba, "ht": ht,
+               "particle": particle, "saddle": saddle}
+if NAME == "torch":
+    del EVALUATIONS["particle"]  # it takes more than four minutes
 
 
 def evaluated(message):
     given = message["input"]
     repeats = given if isinstance(given, dict) else {}
-    compute, z, write = EVALUATIONS[message["module"]](given)[message["function"]]
+    functions = EVALUATIONS[message["module"]](given)
+    if message["function"] not in functions:
+        raise NotImplementedError(f"{NAME} has no {message['function']} here")
+    compute, z, write = functions[message["function"]]
     result, times = compute(*z), []
     while len(times) < repeats.get("min_runs", 1) or sum(times) < 1e9 * repeats.get("min_seconds", 0):
         start = time.perf_counter_ns()

@@ -228,14 +228,6 @@ def derivative(name, given):
     return columns[:, -1] if name == "ode" else columns
 
 
-def error_of_sample(name, given, output):
-    """The error of a gradient of many numbers, along three random directions."""
-    g = flat(output[v] for v in VARIABLES[name]) if name == "gmm" else np.array(output)
-    scale = max(1, np.linalg.norm(g))
-    return max(abs(g @ v - np.ravel(along(name, given, v))[-1]) / scale
-               for v in np.random.RandomState(0).normal(size=(3, len(g))))
-
-
 def error(found, expected):
     """GradBench's |a - b| / max(1, |a| + |b|), the largest. GradBench accepts 1e-4."""
     if isinstance(expected, dict):
@@ -246,12 +238,19 @@ def error(found, expected):
     return float(np.max(abs(found - expected) / np.maximum(1, abs(found) + abs(expected)), initial=0))
 
 
-def error_of(name, function, given, output):
-    if function not in FUNCTIONS[name][1:]:
-        return error(output, value(name, given))
-    if name in VARIABLES and name not in ("ba", "ht"):
-        return error_of_sample(name, given, output)
-    return error(output, derivative(name, given))
+def checked(name, function, given):
+    """A function of an output: its error. A gradient of many numbers is compared along two random directions."""
+    sampled = function in FUNCTIONS[name][1:] and name in VARIABLES and name not in ("ba", "ht")
+    if not sampled:
+        expected = (derivative if function in FUNCTIONS[name][1:] else value)(name, given)
+        return lambda output: error(output, expected)
+    directions = np.random.RandomState(0).normal(size=(2, len(variables(name, given))))
+    expected = [np.ravel(along(name, given, v))[-1] for v in directions]  # of ode's last
+
+    def of_gradient(output):
+        g = flat(output[v] for v in VARIABLES[name]) if name == "gmm" else np.array(output)
+        return np.max(abs(directions @ g - expected)) / max(1, np.linalg.norm(g))
+    return of_gradient
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
 Each tool answers GradBench's protocol in a process of its own, on one core, with the same inputs (workloads.py). Each
 output is compared with NumPy's (reference.py). The Markdown table has times of the largest workload, and scores.
+It needs NumPy.
 
-A score is GradBench's: 1 / Σ over workloads of the mean seconds of the value and of the derivative. Peers are taken from
-the Python that runs this script; one that is not installed is left out.
+A score is GradBench's, 1 / Σ over workloads of the seconds of the value and of the derivative, but of each function's
+fastest run in place of the mean, as machines are shared. Peers are taken from the Python that runs this script; one that is not installed is left out.
 """
 import argparse
 import importlib.util
@@ -15,7 +16,7 @@ import platform
 import subprocess
 import sys
 
-from reference import FUNCTIONS, error_of
+from reference import FUNCTIONS, checked
 from workloads import workloads
 
 HERE = pathlib.Path(__file__).parent
@@ -44,34 +45,23 @@ class Tool:
             raise RuntimeError(f"{self.name} does not answer message {self.id} ({kind})")
         return reply
 
-    def evaluate(self, name, function, given, seconds):
-        """Milliseconds of a run, or why there are none."""
+    def evaluate(self, name, function, given, error, seconds):
+        """Milliseconds of the fastest run; None for a function that it has not, or that is wrong."""
+        if not self.ask("define", module=name)["success"]:
+            return None
         repeats = {"min_runs": 1, "min_seconds": seconds} if isinstance(given, dict) else {}
         reply = self.ask("evaluate", module=name, function=function, input={**given, **repeats} if repeats else given)
-        if not reply["success"]:
-            return reply["error"]
-        if not (wrong := error_of(name, function, given, reply["output"])) < ACCEPTED:
-            return f"wrong by {wrong:.1e}"
-        times = [t["nanoseconds"] for t in reply["timings"] if t["name"] == "evaluate"]
-        return sum(times) / len(times) / 1e6
-
-
-def measured(tool, name, seconds):
-    """A dictionary (workload, function) -> milliseconds; None if one of them fails."""
-    if not tool.ask("define", module=name)["success"]:
-        return None
-    times = {}
-    for description, given in workloads(name):
-        for function in FUNCTIONS[name]:
-            times[description, function] = tool.evaluate(name, function, given, seconds)
-            if isinstance(times[description, function], str):
-                print(f"{tool.name}: {name} {function} {description}: {times[description, function]}", file=sys.stderr)
-                return None
-    return times
+        problem = None if reply["success"] else reply["error"]
+        if not problem and not (wrong := error(reply["output"])) < ACCEPTED:
+            problem = f"wrong by {wrong:.1e}"
+        if problem:
+            print(f"{self.name}: {name} {function}: {problem}", file=sys.stderr)
+            return None
+        return min(t["nanoseconds"] for t in reply["timings"] if t["name"] == "evaluate") / 1e6
 
 
 def digits(x):
-    return f"{x:,.0f}" if x >= 100 else f"{x:.3g}"
+    return "–" if x is None else f"{x:,.0f}" if x >= 100 else f"{x:.3g}"
 
 
 def main():
@@ -91,16 +81,17 @@ def main():
     print("| evaluation | largest workload |" + "".join(f" {t.name} | score |" for t in tools))
     print("|---|---|" + "---|---|" * len(tools))
     for name in a.only.split(","):
+        times = {tool: [] for tool in tools}
+        for description, given in workloads(name):
+            for function in FUNCTIONS[name]:
+                error = checked(name, function, given)
+                for tool in tools:
+                    times[tool].append(tool.evaluate(name, function, given, error, a.seconds))
         cells = []
-        for tool in tools:
-            times = measured(tool, name, a.seconds)
-            largest = list(workloads(name))[-1][0]
-            if times:
-                last = [digits(times[largest, f]) for f in FUNCTIONS[name]]
-                cells += [" / ".join(last), digits(1e3 / sum(times.values()))]
-            else:
-                cells += ["–", "–"]
-        print(f"| {name} | {largest} | " + " | ".join(cells) + " |", flush=True)
+        for found in times.values():
+            cells.append(" / ".join(digits(t) for t in found[-len(FUNCTIONS[name]):]))
+            cells.append(digits(None if None in found else 1e3 / sum(found)))
+        print(f"| {name} | {description} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":
