@@ -43,8 +43,7 @@ using Read = std::function<Problem(const Json& input)>;
 Function value(const std::string& name, const Read& read);
 Function gradient(const std::string& name, const Read& read, const Write& write = first);
 
-// Forward mode: J v for each v, J = ∂y/∂x, by two backward passes. Jᵀu is linear in u, and its own product with v in
-// reverse mode, by u, is J v.
+// Forward mode: J v for each v, J = ∂y/∂x, as jvp gives it (autograd/products.hpp), with one recorded Jᵀu for all.
 Vars forward_products(Tape& tape, const Var& y, const Var& x, const Vars& vs,
                       bool create_graph = false);
 

@@ -136,7 +136,7 @@ def det(given):
     for width in range(n, 0, -1):
         columns.append(array(left))
         others = np.array([[k for k in range(width) if k != j] for j in range(width)], int)
-        left = left[:, others].reshape(-1, width - 1)
+        left = left[:, others].reshape(len(left) * width, width - 1)
     signs = array((-1.0)**np.arange(n))
 
     def f(a):
