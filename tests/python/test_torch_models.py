@@ -1,4 +1,6 @@
 """glim.from_torch: values and every gradient of PyTorch models, their attention on pages, and what is refused."""
+import math
+
 import numpy as np
 import pytest
 
@@ -72,6 +74,13 @@ def _written(w):
     return y
 
 
+def _gelus(w):
+    """Three that are GELU, and one that is not quite."""
+    x, c = w * 3, math.sqrt(2 / math.pi)
+    return 0.5 * x * (1 + torch.tanh(c * (x + 0.044715 * torch.pow(x, 3)))) + x * 0.5 * (1 + torch.erf(x / math.sqrt(2))) + \
+        w * (torch.tanh((w * w * 0.044715 * w + w) * c) + 1) / 2 + 0.5 * w * (1 + torch.tanh(0.8 * (w + 0.044715 * w ** 3)))
+
+
 OPS = {
     "arithmetic": lambda w: (w + 2) * w / (w * w + 1) - w ** 2 + (3 - w) + torch.add(w, w, alpha=2) + 2 ** w,
     "constants of other dtypes": lambda w: w * torch.arange(4) + w * torch.tensor(2.0) + torch.ones(4, dtype=torch.float32) * w,
@@ -96,6 +105,7 @@ OPS = {
     "rotation": lambda w: torch.cat((-w[..., 2:], w[..., :2]), -1) * X.cos() + w * X.sin(),
     "pools": lambda w: F.avg_pool2d(w[None], 2) + F.max_pool2d(w[None], 2) + F.max_pool2d(w[None], (3, 2), (2, 2), (1, 0))[..., :1, :] + F.adaptive_avg_pool2d(w[None, :, :2], (1, 2)),
     "parts that are written": lambda w: _written(w) + torch.zeros_like(w).scatter_add(1, torch.tensor([[[0] * 4, [0] * 4, [2] * 4]] * 2), w),
+    "GELU written out": _gelus,
     "diagonals": lambda w: torch.diagonal(w, 0, 1, 2).sum() + torch.diagonal(w, 1, -1, 0) + w.prod(),
     "tril": lambda w: w.tril() + w.triu(1),
 }
@@ -104,6 +114,14 @@ OPS = {
 @pytest.mark.parametrize("name", OPS)
 def test_ops(name):
     same(Of(OPS[name]))
+
+
+def test_gelu_that_is_written_out_is_one_op():
+    g = same(Of(OPS["GELU written out"]))
+    with glim.Tape() as tape:
+        g()
+        names = [n.name for n in tape.nodes]
+    assert names.count("gelu") == 3 and names.count("tanh") == 1 and "erf" not in names
 
 
 @pytest.mark.parametrize("conv, shape", [
@@ -144,6 +162,17 @@ class Block(nn.Module):
             y = (q @ k.mT * 0.5 + self.causal[:, :, :t, :t].flip(3)).masked_fill(mask == 0, float("-inf")).softmax(-1) @ v
         elif self.how == "all hidden":  # a row of equal numbers is uniform
             y = (q @ k.mT * 0.5).masked_fill(mask.flip(2) - mask == 0, -1e32).softmax(-1) @ v
+        elif self.how == "einsum":  # batch is not the first axis, as in XLNet
+            a = (torch.einsum("ibnd,jbnd->bnij", *(x.permute(2, 0, 1, 3) for x in (q, k))) * 0.5 + (1 - mask) * -1e32).softmax(3)
+            y = torch.einsum("bnij,jbnd->ibnd", a, v.permute(2, 0, 1, 3)).permute(1, 2, 0, 3)
+        elif self.how == "batch and heads are one axis":  # as in Bloom
+            q, k, v = (x.reshape(b * 4, t, 4) for x in (q, k, v))
+            a = torch.baddbmm(torch.arange(t, dtype=q.dtype).expand(b * 4, 1, t), q, k.mT, alpha=0.5).view(b, 4, t, t)
+            y = torch.bmm(a.masked_fill(mask == 0, -1e32).softmax(-1).view(b * 4, t, t), v).view(b, 4, t, 4)
+        elif self.how == "values on the left":  # as images have it
+            y = (v.mT @ (q @ k.mT * 0.5).masked_fill(mask == 0, -1e32).softmax(-1).mT).mT
+        elif self.how == "a choice of scores":
+            y = torch.where(mask == 0, torch.full((), -1e32, dtype=q.dtype), q @ k.mT).where(mask != 0, torch.tensor(-1e32)).softmax(-1) @ v
         elif self.how == "asked":
             a = (q @ k.mT * 0.5 + (1 - mask) * -1e32).softmax(-1)
             return self.out((a @ v).transpose(1, 2).reshape(b, t, 16)), a
@@ -163,7 +192,8 @@ class Model(nn.Module):
 IDS = torch.tensor([[3, 0, 7, 7, 19]])
 
 
-@pytest.mark.parametrize("how", ["sdpa", "fill", "add", "other scale", "capped", "asked", "bias and fill", "bias first", "numbers and fill", "all hidden"])
+@pytest.mark.parametrize("how", ["sdpa", "fill", "add", "other scale", "capped", "asked", "bias and fill", "bias first", "numbers and fill", "all hidden", "einsum",
+                                 "batch and heads are one axis", "values on the left", "a choice of scores"])
 def test_attention_is_found(how, tmp_path):
     torch.manual_seed(0)
     model = Model(how).double().eval()
@@ -179,6 +209,7 @@ def test_attention_is_found(how, tmp_path):
     data = json.loads((tmp_path / "page/inspect.json").read_text(encoding="utf-8"))
     (view,) = data["attention"]
     assert len(view["heads"]) == 4 and view["queries"] == list("abcde") and page.endswith("inspect.html")
+    assert 0 < view["heads"][3]["value_share"] < 1
     assert view["side"] == ("encoder self" if how == "all hidden" else "decoder self")
     assert "dscores" in g.derive((IDS,), loss=loss) and "probs" in g.step((IDS,), loss=loss, commands="break *probs\ncontinue")
 
@@ -205,6 +236,18 @@ def test_heads_are_removed_and_masks_set():
     with pytest.raises(glim.ValueError, match="no attention is named 'wrong'"):
         with g._recorded((IDS,), lambda out: out.sum(), None, {"remove_head": ["wrong:0"]}) as (tape, y):
             tape.inspect(y, "never")
+
+
+@pytest.mark.parametrize("how, own", [("sdpa", 0.5), ("fill", 0.5), ("add", 0.5), ("other scale", 1), ("capped", 0.2), ("einsum", 0.5),
+                                      ("batch and heads are one axis", 0.5), ("values on the left", 0.5)])
+def test_the_scale_of_an_attention(how, own):
+    torch.manual_seed(0)
+    g = glim.from_torch(Model(how).double().eval(), (IDS,))
+
+    def loss(scale):
+        with g._recorded((IDS,), lambda out: (out ** 2).sum(), scale, {}) as (tape, y):
+            return float(y)
+    assert abs(loss(own) - loss(None)) < 1e-12 and abs(loss(0.7) - loss(None)) > 1e-6
 
 
 def test_parameters():

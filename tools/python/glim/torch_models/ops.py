@@ -520,39 +520,18 @@ def kept_and_added(mask, dtype):
     return (None if keep.all() else keep), (glim.Var(bias.astype(dtype)) if bias.any() else None)
 
 
-def attention(query, key, value, scale, mask=None, fills=None, need_probs=False):
-    """softmax(scale Q Kᵀ + mask + fills) V with the names that pages look for; query (..., T, Dk). mask: a Var, or a constant of
-    bools or numbers; fills: numbers that took the place of scores, else 0. Numbers that hide become `keep`, unless they hide
-    all of a row."""
-    scale = scale if SCALE.get() is None else SCALE.get()
-    query, key, value = (glim.named(x, name) for x, name in ((query, "query"), (key, "key"), (value, "value")))
-    bias = mask if isinstance(mask, glim.Var) else None
-    blocked = fills is not None and not (fills == 0).any(-1).all()  # a row without a score: equal numbers, and no gradient
-    constants = [x for x in (mask if bias is None else None, None if blocked else fills) if x is not None]
-    keep, added = kept_and_added(constants[0] if len(constants) == 1 else array(mask) + fills, query.dtype) if constants else (None, None)
-    bias = added if bias is None else bias
-    if not blocked and math.isclose(scale * math.sqrt(query.shape[-1]), 1, rel_tol=1e-12):
-        return glim.scaled_dot_product_attention(query, key, value, glim.AttentionMask(keep, bias), need_probs=need_probs)
-    scores = query @ glim.transpose(key)
-    scores = glim.named(scores if scale == 1 else scores * scale, "scores")
-    if bias is not None:
-        scores = glim.named(scores + bias, "biased_scores")
-    if blocked:
-        scores = glim.where(fills == 0, scores, glim.Var(np.asarray(fills, query.dtype)))
-    keep = _glim._mask_named(keep, "keep")
-    probs = glim.named(glim.softmax(scores) if keep is None else glim.masked_softmax(scores, keep), "probs")
-    return glim.named(probs @ value, "context"), probs
-
-
 @op("scaled_dot_product_attention")
-def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False):
+def scaled_dot_product_attention(query, key, value, mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False):
     query, key, value = vars_of(query, key, value)
     if enable_gqa and key.shape[-3] != query.shape[-3]:
         key, value = (repeat_interleave(x, query.shape[-3] // x.shape[-3], x.ndim - 3) for x in (key, value))
     if is_causal:
-        attn_mask = np.tril(np.ones((query.shape[-2], key.shape[-2]), bool))
-    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    return attention(query, key, value, scale, attn_mask)[0]
+        mask = np.tril(np.ones((query.shape[-2], key.shape[-2]), bool))
+    keep, bias = (None, mask) if mask is None or isinstance(mask, glim.Var) else kept_and_added(mask, query.dtype)
+    query, key, value = (glim.named(x, name) for x, name in ((query, "query"), (key, "key"), (value, "value")))
+    scale = next((s for s in (SCALE.get(), scale) if s is not None), query.shape[-1] ** -0.5) * math.sqrt(query.shape[-1])
+    query = query if math.isclose(scale, 1, rel_tol=1e-12) else query * scale
+    return glim.scaled_dot_product_attention(query, key, value, glim.AttentionMask(keep, bias))[0]
 
 
 # ---- windows ----

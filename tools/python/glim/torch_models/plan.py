@@ -1,13 +1,16 @@
-"""Attention and RMS norm that are written out in a graph, found by their shape alone.
+"""Attention, RMS norm and GELU that are written out in a graph.
 
-    matmul(q, kᵀ)  [* number] [+ mask] [masked_fill(constant, number)]  →  softmax  →  [dropout]  →  matmul(., v)
+    product of queries and keys  →  ...  →  scores  [+ mask] [masked_fill, where]  →  softmax over the last axis  →  probs
+    →  ...  →  product with values = context
 
     pow(x, 2)  →  mean over the last axis  →  + eps  →  rsqrt  →  * x  [→ * weight]
 
-plan(graph) gives, for nodes of the graph, the function that takes the node's place. A pattern that is exact is computed by
-Glim's op where it ends; what is between is not computed, unless the probabilities are read elsewhere. Where something else
-is between (a cap on the scores, another dtype), the ops stay what they are, and attention's get the names.
+plan(graph) gives, for nodes of the graph, the function that takes the node's place. The ops of attention stay what they are,
+whatever makes the scores: their results get the names and the axes (batch, heads, queries, keys) that pages look for, and
+constants that hide scores become a mask. RMS norm and GELU become Glim's op where they end.
 """
+import math
+
 import glim
 import numpy as np
 import torch
@@ -16,26 +19,173 @@ from glim import _glim
 from . import ops
 from .graph import is_floating, op_name
 
-PRODUCTS = {"matmul", "bmm"}
 PASS_ON = {"dropout", "clone", "contiguous", "to", "_to_copy", "type_as", "alias"}
+SHAPES = {"view", "_unsafe_view", "reshape", "expand", "permute", "transpose", "unsqueeze", "squeeze", "mT"}
+PRODUCTS = {"matmul", "bmm", "baddbmm"}
+ELEMENTWISE = {"add", "sub", "mul", "div", "pow", "tanh", "erf", "neg"}
+FILLS = {"masked_fill", "where"}
 
 
 def plan(graph):
-    found, order = {}, {node: k for k, node in enumerate(graph.nodes)}
-    constants = _constants(graph)
+    found, constants = {}, _constants(graph)
     for node in graph.nodes:
-        if op_name(node) in ("softmax", "_softmax") and node.args[1] in (-1, node.meta["val"].ndim - 1):
-            chain, end = _to_product(node)
-            if end is not None:
-                found.update(_exact(node, chain, end, constants, order) or _names(node, end, constants))
-        elif op_name(node) == "rsqrt":
+        name = op_name(node)
+        if name in ("softmax", "_softmax") and node not in constants and node.args[1] in (-1, node.meta["val"].ndim - 1):
+            found.update(_attention(node, constants))
+        elif name == "rsqrt":
             found.update(_rms_norm(node))
+        elif name in ("tanh", "erf"):
+            found.update(_gelu(node, "tanh" if name == "tanh" else "erf"))
     return found
+
+
+def _nothing(env, node):
+    return None
 
 
 def _only_reader(node):
     return next(iter(node.users)) if len(node.users) == 1 else None
 
+
+def _same_dtype(node):
+    return node.meta["val"].dtype == node.args[0].meta["val"].dtype
+
+
+def _constants(graph):
+    """Nodes that depend on no parameter and no floating argument."""
+    constants = set()
+    for node in graph.nodes:
+        own = node.op == "placeholder" and (node.name.startswith(("b_", "c_")) or
+                                            not node.name.startswith("p_") and not is_floating(node))
+        if own or node.op == "get_attr" or node.op == "call_function" and all(n in constants for n in node.all_input_nodes):
+            constants.add(node)
+    return constants
+
+
+# ---- attention ----
+
+def _attention(softmax, constants):
+    end, on_the_right = _context(softmax)
+    if end is None:
+        return {}
+    *lead, queries, keys = softmax.meta["val"].shape if softmax.meta["val"].ndim > 1 else (1, *softmax.meta["val"].shape)
+    heads = (lead[0] if len(lead) > 1 else 1, math.prod(lead[1:] if len(lead) > 1 else lead))
+    scores, between, masks = _unmasked(softmax, constants)
+    product = _product(scores)
+
+    def named(x, name, turned=False):
+        """x, whose (batch, heads, ., .) has the name, unless heads share it."""
+        if math.prod(x.shape[:-2]) != math.prod(heads):
+            return x
+        y = glim.transpose(x) if turned else x
+        shape = y.shape
+        y = glim.named(y if y.ndim == 4 else y.reshape((*heads, *shape[-2:])), name)
+        y = y if y.ndim == len(shape) else y.reshape(shape)
+        return glim.transpose(y) if turned else y
+
+    def probs(env, node):
+        (x,) = ops.vars_of(env[scores])
+        x, keep = _masked(x, [[ops.array(env.get(m, m)) for m in mask] for mask in masks])
+        x = ops.to(x, node.meta["val"].dtype)
+        x = glim.named(x if x.ndim == 4 else x.reshape((*heads, queries, keys)), "scores")
+        if keep is not None and keep.ndim > 4:
+            keep = np.broadcast_to(keep, node.meta["val"].shape).reshape(x.shape)
+        keep = _glim._mask_named(keep, "keep")
+        y = glim.named(glim.softmax(x) if keep is None else glim.masked_softmax(x, keep), "probs")
+        return y if tuple(y.shape) == tuple(node.meta["val"].shape) else y.reshape(tuple(node.meta["val"].shape))
+
+    def context(env, node):
+        a, b = ops.vars_of(*(env[n] for n in node.args))
+        a, b = (named(a, "value", True), b) if on_the_right else (a, named(b, "value"))
+        return named(ops.matmul(a, b), "context", on_the_right)
+
+    def of_queries_and_keys(env, node):
+        *c, q, k = (env[n] for n in node.args)
+        q, k = ops.vars_of(q, k)
+        q, k = named(q, "query"), named(k, "key", True)
+        if ops.SCALE.get() is not None:
+            q = q * (ops.SCALE.get() / _factor(node))
+        return ops.OPS[op_name(node)](*c, q, k, **node.kwargs)
+    return {**dict.fromkeys(between, _nothing), **({product: of_queries_and_keys} if product else {}), softmax: probs, end: context}
+
+
+def _context(softmax):
+    """The product of the probabilities with the values, and whether they are its right operand, transposed; (None, None)
+    where none or several are."""
+    places = torch.arange(softmax.meta["val"].numel()).reshape(softmax.meta["val"].shape)
+    flat, todo, ends = places.reshape(-1), [(softmax, places)], []
+    while todo:
+        node, at = todo.pop()
+        for reader in node.users:
+            name = op_name(reader)
+            if name in ("matmul", "bmm") and at.ndim > 1:
+                right = reader.args[0] is not node
+                if torch.equal((at.mT if right else at).reshape(-1), flat) and at.shape[-2 if right else -1] == places.shape[-1]:
+                    ends.append((reader, right))
+            elif reader.args[0] is node and name in PASS_ON | {"mul", "div", "masked_fill"}:
+                todo.append((reader, at))
+            elif name in SHAPES:
+                todo.append((reader, reader.target(at, *reader.args[1:])))
+    return ends[0] if len(ends) == 1 else (None, None)
+
+
+def _unmasked(softmax, constants):
+    """Scores before constant masks; the nodes between; (what is added,) or (condition, what fills, where) of each mask."""
+    node, between, masks = softmax.args[0], [], []
+
+    def scalar(x):
+        return isinstance(x, (int, float)) or x in constants and x.meta["val"].ndim == 0
+    while node not in constants and len(node.users) == 1:
+        name, args = op_name(node), list(node.args)
+        args = args[::-1] if name == "add" and args[0] in constants else args
+        if name == "add" and not node.kwargs and args[1] in constants and is_floating(args[1]):
+            masks.append((args[1],))
+        elif name == "masked_fill" and args[1] in constants and scalar(args[2]):
+            masks.append((args[1], args[2], True))
+        elif name == "where" and args[0] in constants and any(map(scalar, args[1:])):
+            fill = 1 if scalar(args[1]) else 2
+            masks.append((args[0], args[fill], fill == 1))
+            args = args[3 - fill:]
+        elif name not in PASS_ON or not _same_dtype(node):
+            break
+        between.append(node)
+        node = args[0]
+    return node, between, masks
+
+
+def _masked(x, masks):
+    """x with its masks, and what of it is kept, or None. A row that a fill hides as a whole keeps the fill: it is uniform."""
+    numbers = []
+    for mask, *fill in masks:
+        number, hides = fill or (None, None)
+        if fill and (number >= ops.HIDES or (mask == hides).all(-1).any()):
+            x = glim.where(mask == hides, glim.Var(np.asarray(number, x.dtype)), x)
+        else:
+            numbers.append(np.where(mask == hides, number, 0) if fill else mask)
+    keep, bias = ops.kept_and_added(sum(numbers), x.dtype) if numbers else (None, None)
+    return x if bias is None else x + bias, keep
+
+
+def _product(node):
+    """The product of queries and keys that the scores are made of, or None."""
+    if op_name(node) in PRODUCTS:
+        return node
+    if op_name(node) not in PASS_ON | SHAPES | ELEMENTWISE | FILLS:
+        return None
+    return next(filter(None, map(_product, node.all_input_nodes)), None)
+
+
+def _factor(product):
+    """The number that queries times keys are multiplied by."""
+    reader = _only_reader(product)
+    while op_name(reader) in SHAPES:
+        reader = _only_reader(reader)
+    by = reader.args[1] if op_name(reader) in ("mul", "div") else 1.0
+    factor = product.kwargs.get("alpha", by if isinstance(by, (int, float)) else 1.0)
+    return 1 / factor if op_name(reader) == "div" else factor
+
+
+# ---- what ends in one op ----
 
 def _rms_norm(rsqrt):
     """y = weight x/√(mean x² + eps); the weight is a parameter, or something else multiplies, later."""
@@ -60,118 +210,29 @@ def _rms_norm(rsqrt):
 
     def compute(env, _):
         return glim.rms_norm(*ops.vars_of(env[x], env.get(weight)), added.args[1])
-    return {**{n: (lambda env, _: None) for n in chain}, last: compute}
+    return {**dict.fromkeys(chain, _nothing), last: compute}
 
 
-def _constants(graph):
-    """Nodes that depend on no parameter and no floating argument."""
-    constants = set()
-    for node in graph.nodes:
-        own = node.op == "placeholder" and (node.name.startswith(("b_", "c_")) or
-                                            not node.name.startswith("p_") and not is_floating(node))
-        if own or node.op == "get_attr" or node.op == "call_function" and all(n in constants for n in node.all_input_nodes):
-            constants.add(node)
-    return constants
+def _gelu(curve, approximate):
+    """The elementwise ops around a tanh or erf, from one x on, that have the values of GELU to 1e-12."""
+    grid, x = torch.linspace(-9, 9, 181, dtype=torch.float64), curve.args[0]
+    while op_name(x) in ELEMENTWISE and len(x.users) == 1:
+        x = x.all_input_nodes[0]
+    values, cone, node = {x: grid}, [], curve
 
-
-def _same_dtype(node):
-    return node.meta["val"].dtype == node.args[0].meta["val"].dtype
-
-
-def _to_product(softmax):
-    """What the probabilities go through, and the product with the values; or None for the latter."""
-    probs, chain = softmax, [softmax]
-    while len(probs.users) == 1 and op_name(next(iter(probs.users))) in PASS_ON:
-        probs = next(iter(probs.users))
-        chain.append(probs)
-    ends = [n for n in probs.users if op_name(n) in PRODUCTS and n.args[0] is probs and n.args[1] is not probs]
-    return chain, ends[0] if len(ends) == 1 else None
-
-
-def _names(softmax, end, constants):
-    scores, mask, plan = softmax.args[0], None, {}
-    if op_name(scores) == "add" and scores.args[1] in constants and len(scores.users) == 1 and not scores.kwargs:
-        plan[scores] = lambda env, _: None
-        scores, mask = scores.args
-
-    def probs(env, node):
-        (x,) = ops.vars_of(env[scores])
-        keep, bias = (None, None) if mask is None else ops.kept_and_added(env[mask], x.dtype)
-        x = glim.named(x if bias is None else x + bias, "scores")
-        keep = _glim._mask_named(keep, "keep")
-        x = ops.to(x, node.meta["val"].dtype)
-        return glim.named(glim.softmax(x) if keep is None else glim.masked_softmax(x, keep), "probs")
-
-    def context(env, node):
-        return glim.named(ops.matmul(env[node.args[0]], env[node.args[1]]), "context")
-    return {**plan, softmax: probs, end: context}
-
-
-def _exact(softmax, chain, end, constants, order):
-    asked = len(chain[-1].users) > 1  # the probabilities are a result, too
-    factors, masks, hidden, between, node = [], [], [], [], softmax.args[0]
-    if not all(_same_dtype(n) for n in chain) or asked and order[end.args[1]] > order[softmax]:
-        return None
-    while isinstance(node, torch.fx.Node) and op_name(node) not in PRODUCTS:
-        name, first, second = op_name(node), *(list(node.args) + [None, None])[:2]
-        if name == "add" and _is_product(second) and not _is_product(first):
-            first, second = second, first
-        scalar = isinstance(second, (int, float)) or second in constants and second.meta["val"].ndim == 0
-        if len(node.users) != 1 or node.kwargs and name not in PASS_ON:
-            return None
-        between.append(node)
-        if name in PASS_ON and _same_dtype(node):
-            pass
-        elif name in ("mul", "div") and scalar:
-            factors.append((name, second))
-        elif name == "add" and is_floating(second) and not masks and not factors:
-            masks.append(second)
-        elif name == "masked_fill" and second in constants and not masks and not factors and (fill := _number(node.args[2])) < ops.HIDES:
-            hidden.append((second, fill, True))
-        elif name == "where" and first in constants and not masks and not factors and (fill := _number(node.args[2])) < ops.HIDES:
-            hidden.append((first, fill, False))
-            first = second
-        else:
-            return None
-        node = first
-    if not isinstance(node, torch.fx.Node) or len(node.users) != 1 or node.meta["val"].ndim < 3:
-        return None
-    query, key = node.args
-
-    def compute(env):
-        q, k, v = ops.vars_of(*(env[n] for n in (query, key, end.args[1])))
-        k, scale = glim.transpose(k), 1.0
-        for name, by in factors:
-            by = float(env[by] if isinstance(by, torch.fx.Node) else by)
-            scale = scale * by if name == "mul" else scale / by
-        flat = q.ndim == 3  # batch and heads are one axis, as in torch.nn.MultiheadAttention
-        if flat:
-            q, k, v = (glim.unsqueeze(x, 0) for x in (q, k, v))
-        fills = [np.where(ops.array(env[condition]) == hides, number, 0) for condition, number, hides in hidden]
-        context, p = ops.attention(q, k, v, scale, env[masks[0]] if masks else None, fills=sum(fills) if fills else None,
-                                   need_probs=asked)
-        return [glim.squeeze(x, 0) if flat and x is not None else x for x in (context, p)]
-
-    def both(env, me):
-        env[end], p = compute(env)
-        env.update((n, p) for n in chain)
-        return p
-
-    nothing = {n: (lambda env, _: None) for n in (node, *between, *chain)}
-    if asked:
-        return {**nothing, **{n: (lambda env, me: env[me]) for n in (*chain, end)}, softmax: both}
-    return {**nothing, end: lambda env, _: compute(env)[0]}
-
-
-def _is_product(node):
-    """A product, or one times a number."""
-    while op_name(node) in PASS_ON | {"mul", "div"}:
-        node = node.args[0]
-    return op_name(node) in PRODUCTS
-
-
-def _number(value):
-    """A number, as it is written or as full((), number) of PyTorch's; 0 for anything else."""
-    if op_name(value) in ("full", "scalar_tensor"):
-        value = value.args[1 if op_name(value) == "full" else 0]
-    return value if isinstance(value, (int, float)) else 0
+    def value(n):
+        if n not in values:
+            if op_name(n) not in ELEMENTWISE or n is not curve and len(n.users) != 1:
+                raise LookupError  # it reads something else
+            values[n] = n.target(*torch.fx.node.map_arg(n.args, value), **n.kwargs)
+            cone.append(n)
+        return values[n]
+    try:
+        while op_name(node) in ELEMENTWISE:
+            y = value(node)
+            if (y - torch.nn.functional.gelu(grid, approximate="none" if approximate == "erf" else "tanh")).abs().max() < 1e-12:
+                return {**dict.fromkeys(cone, _nothing), node: lambda env, _: glim.gelu(env[x], approximate)}
+            node = _only_reader(node)
+    except LookupError:
+        pass
+    return {}
