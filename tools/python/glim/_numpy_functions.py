@@ -17,7 +17,7 @@ _OPERATORS = {name: (f"__{op}__", f"__{reflected}__") for name, op, reflected in
     ("true_divide", "truediv", "rtruediv"), ("power", "pow", "rpow"), ("float_power", "pow", "rpow"),
     ("matmul", "matmul", "rmatmul"), ("equal", "eq", "eq"), ("not_equal", "ne", "ne"), ("less", "lt", "gt"),
     ("less_equal", "le", "ge"), ("greater", "gt", "lt"), ("greater_equal", "ge", "le"))}
-_UFUNCS = {
+UFUNCS = {
     **{name: getattr(_glim, name) for name in ("exp", "expm1", "log", "sqrt", "sin", "cos", "tanh", "maximum", "minimum")},
     "absolute": _glim.abs, "fabs": _glim.abs, "fmax": _glim.maximum, "fmin": _glim.minimum, "negative": lambda x: -x,
     "positive": lambda x: x, "conjugate": lambda x: x, "square": lambda x: x * x, "reciprocal": lambda x: 1 / x,
@@ -50,8 +50,8 @@ def _ufunc(self, ufunc, method, *inputs, out=None, **options):
             a, b = inputs
             plain, reflected = _OPERATORS[name]
             return getattr(a, plain)(b) if isinstance(a, _glim.Var) else getattr(b, reflected)(a)
-        if name in _UFUNCS:
-            return _UFUNCS[name](*inputs)
+        if name in UFUNCS:
+            return UFUNCS[name](*inputs)
         if name in _WITHOUT_GRADIENT:
             return ufunc(*map(_values, inputs))
     raise _refused(name)
@@ -232,7 +232,7 @@ def tile(x, reps):
     reps = tuple(np.atleast_1d(reps))
     x = _reshaped(x, (1,) * (len(reps) - x.ndim) + tuple(x.shape))
     for axis, n in enumerate((1,) * (x.ndim - len(reps)) + reps):
-        x = _glim.concatenate([x] * int(n), axis)
+        x = x if n == 1 else _glim.concatenate([x] * int(n), axis)
     return x
 
 
@@ -326,10 +326,10 @@ def sort(x, axis=-1, **_):
     return _glim.sort(*_place(x, axis))[0]
 
 
-def _product(a, b):
-    a, b = _vars([a, b])
+def product(a, b):
     y = (_glim.unsqueeze(a, 0) if a.ndim == 1 else a) @ (_glim.unsqueeze(b, -1) if b.ndim == 1 else b)
-    return _reshaped(y, [n for k, n in enumerate(y.shape) if not (a.ndim == 1 and k == y.ndim - 2 or b.ndim == 1 and k == y.ndim - 1)])
+    y = _glim.squeeze(y, -2) if a.ndim == 1 else y
+    return _glim.squeeze(y, -1) if b.ndim == 1 else y
 
 
 @_function
@@ -337,11 +337,11 @@ def dot(a, b, out=None):
     a, b = _vars([a, b])
     if a.ndim == 0 or b.ndim == 0:
         return a * b
-    return _product(a, b) if b.ndim < 3 else tensordot(a, b, ([-1], [-2]))
+    return product(a, b) if b.ndim < 3 else tensordot(a, b, ([-1], [-2]))
 
 
 _FUNCTIONS["inner"] = lambda a, b: tensordot(a, b, ([-1], [-1]))
-_FUNCTIONS["outer"] = lambda a, b, out=None: _product(_reshaped(_var(a), (-1, 1)), _reshaped(_var(b), (1, -1)))
+_FUNCTIONS["outer"] = lambda a, b, out=None: product(_reshaped(_var(a), (-1, 1)), _reshaped(_var(b), (1, -1)))
 _FUNCTIONS["vdot"] = lambda a, b: _glim.sum(_reshaped(_var(a), -1) * _reshaped(_var(b), -1))
 
 

@@ -188,9 +188,10 @@ def _exported(module, args, kwargs):
                 program = torch.export.export(module, args, kwargs, strict=False)
             _cut_no_grad(program.graph_module)
             for _ in range(4):
-                known = torch.export.default_decompositions()
-                table = {node.target: known[node.target] for node in _calls(program.graph_module) if node.target in known and
-                         graph.op_name(node) not in ops.OPS and graph.op_name(node) not in ops.VALUES_ALONE}
+                missing = [node.target for node in _calls(program.graph_module) if isinstance(node.target, torch._ops.OpOverload) and
+                           graph.op_name(node) not in {*ops.OPS, *ops.VALUES_ALONE, *_TRAINING}]
+                known = {**torch._decomp.get_decompositions(missing), **torch.export.default_decompositions()}
+                table = {target: known[target] for target in missing if target in known}
                 program = program.run_decompositions(table)
                 if not table:
                     break

@@ -11,7 +11,7 @@ import math
 import glim
 import numpy as np
 import torch
-from glim import _glim, _numpy_functions
+from glim import _numpy_functions
 
 OPS = {}
 HIDES = -1e30  # a number below it, added to a score or in its place, leaves no probability
@@ -92,18 +92,13 @@ def sub(a, b, *, alpha=1):
     return a - b if alpha == 1 else a - b * alpha
 
 
-@op("rsub")
-def rsub(a, b, *, alpha=1):
-    return sub(b, a, alpha=alpha)
-
-
 @op("mul")
 def mul(a, b):
     a, b = both(a, b)
     return a * b
 
 
-@op("div", "true_divide")
+@op("div")
 def div(a, b, *, rounding_mode=None):
     if rounding_mode:
         raise glim.ValueError(f"from_torch: div with rounding_mode='{rounding_mode}' has no gradient")
@@ -117,14 +112,8 @@ def power(a, b):
     return a ** b
 
 
-@op("maximum")
-def maximum(a, b):
-    return glim.maximum(*vars_of(a, b))
-
-
-@op("minimum")
-def minimum(a, b):
-    return glim.minimum(*vars_of(a, b))
+OPS["maximum"] = lambda a, b: glim.maximum(*vars_of(a, b))
+OPS["minimum"] = lambda a, b: glim.minimum(*vars_of(a, b))
 
 
 @op("where")
@@ -142,21 +131,14 @@ def masked_fill(x, mask, value):
 
 for _name in ("neg", "exp", "expm1", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "erf", "relu", "silu", "abs"):
     OPS[_name] = getattr(glim, _name)
+for _name in ("reciprocal", "log2", "log10", "exp2", "tan", "log1p", "sinh", "cosh"):
+    OPS[_name] = _numpy_functions.UFUNCS[_name]
 OPS["rsqrt"] = lambda x: 1 / glim.sqrt(x)
-OPS["reciprocal"] = lambda x: 1 / x
-OPS["square"] = lambda x: x * x
-OPS["log2"] = lambda x: glim.log(x) / math.log(2)
-OPS["log10"] = lambda x: glim.log(x) / math.log(10)
-OPS["exp2"] = lambda x: 2.0 ** x
-OPS["tan"] = lambda x: glim.sin(x) / glim.cos(x)
-OPS["log1p"] = lambda x: glim.log(1 + x)
 OPS["gelu"] = lambda x, *, approximate="none": glim.gelu(x, "erf" if approximate == "none" else "tanh")
 OPS["elu"] = lambda x, alpha=1.0, scale=1.0, inside=1.0: (lambda y: y if scale == 1 else y * scale)(
     glim.elu(x if inside == 1 else x * inside, alpha))
 OPS["leaky_relu"] = lambda x, slope=0.01: glim.leaky_relu(x, slope)
 OPS["clamp"] = lambda x, low=None, high=None: glim.clamp(x, -math.inf if low is None else low, math.inf if high is None else high)
-OPS["clamp_min"] = lambda x, low: OPS["clamp"](x, low)
-OPS["hardtanh"] = lambda x, low=-1.0, high=1.0: glim.clamp(x, low, high)
 
 
 @op("softplus")
@@ -167,19 +149,9 @@ def softplus(x, beta=1.0, threshold=20.0):
 
 # ---- products ----
 
-@op("matmul", "mm", "bmm", "mv", "dot")
+@op("matmul", "mm", "bmm")
 def matmul(a, b):
-    a, b = vars_of(a, b)
-    rows, columns = a.ndim == 1, b.ndim == 1
-    y = (glim.unsqueeze(a, 0) if rows else a) @ (glim.unsqueeze(b, -1) if columns else b)
-    y = glim.squeeze(y, -2) if rows and not columns else y
-    return glim.squeeze(y, -1) if columns and not rows else y.reshape(()) if rows and columns else y
-
-
-@op("addmm", "baddbmm")
-def addmm(c, a, b, *, beta=1, alpha=1):
-    y = matmul(a, b)
-    return add(c if beta == 1 else mul(c, beta), y if alpha == 1 else y * alpha)
+    return _numpy_functions.product(*vars_of(a, b))
 
 
 @op("linear")
@@ -221,54 +193,19 @@ def convolution(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1)
 
 # ---- shapes ----
 
-@op("view", "reshape", "_unsafe_view", "view_as", "reshape_as")
-def reshape(x, shape):
-    return x.reshape(tuple(shape.shape if hasattr(shape, "shape") else shape))
+OPS["view"] = OPS["_unsafe_view"] = lambda x, shape: x.reshape(tuple(shape))
 
 
-@op("flatten")
-def flatten(x, start=0, end=-1):
-    start, end = start % max(x.ndim, 1), end % max(x.ndim, 1)
-    return x.reshape((*x.shape[:start], -1, *x.shape[end + 1:]))
-
-
-@op("unflatten")
-def unflatten(x, dim, sizes):
-    dim %= x.ndim
-    return x.reshape((*x.shape[:dim], *sizes, *x.shape[dim + 1:]))
-
-
-@op("expand", "expand_as")
+@op("expand")
 def expand(x, shape, *, implicit=False):
-    shape = list(shape.shape if hasattr(shape, "shape") else shape)
     own = [1] * (len(shape) - x.ndim) + list(x.shape)
     return glim.broadcast_to(x, [n if s == -1 else s for s, n in zip(shape, own)])
-
-
-@op("repeat")
-def repeat(x, times):
-    x = x.reshape((1,) * (len(times) - x.ndim) + tuple(x.shape))
-    for axis, n in enumerate(times):
-        if n != 1:
-            x = glim.concatenate([x] * n, axis)
-    return x
-
-
-@op("repeat_interleave")
-def repeat_interleave(x, repeats, dim=None, *, output_size=None):
-    x, dim = (x.reshape(-1), 0) if dim is None else (x, dim)
-    return glim.index_select(x, dim, np.repeat(np.arange(x.shape[dim]), array(repeats)))
-
-
-@op("t")
-def t(x):
-    return glim.transpose(x) if x.ndim == 2 else x
 
 
 @op("squeeze")
 def squeeze(x, dim=None):
     dims = range(x.ndim) if dim is None else [d % x.ndim for d in axes_of(dim)]
-    return x.reshape([n for axis, n in enumerate(x.shape) if axis not in dims or n != 1])
+    return _numpy_functions.squeeze(x, tuple(d for d in dims if x.shape[d] == 1))
 
 
 @op("slice")
@@ -278,64 +215,29 @@ def slice_(x, dim=0, start=None, end=None, step=1):
     return x if (start, end, step) == (0, n, 1) else glim.slice(x, dim, start, max(end, start), step)
 
 
-@op("split", "split_with_sizes")
-def split(x, lengths, dim=0):
-    n = x.shape[dim]
-    if isinstance(lengths, int):
-        lengths = [min(lengths, n - k) for k in range(0, n, lengths)]
-    return glim.split(x, dim, list(lengths))
-
-
-@op("chunk")
-def chunk(x, chunks, dim=0):
-    return split(x, -(-x.shape[dim] // chunks), dim)
-
-
-@op("pad", "constant_pad_nd")
-def pad(x, widths, mode="constant", value=None):
-    if isinstance(mode, (int, float)):
-        mode, value = "constant", mode
-    if mode != "constant":
-        raise glim.ValueError(f"from_torch: pad with mode='{mode}'; Glim pads with a constant")
+@op("constant_pad_nd")
+def pad(x, widths, value=0):
     pairs = [(0, 0)] * (x.ndim - len(widths) // 2) + [(widths[k], widths[k + 1]) for k in range(len(widths) - 2, -1, -2)]
-    return glim.pad(x, pairs, value or 0)
+    return glim.pad(x, pairs, value)
 
 
-@op("cat", "concat")
+@op("cat")
 def cat(parts, dim=0):
     return glim.concatenate(vars_of(*(p for p in parts if tuple(p.shape) != (0,))), dim)
 
 
-@op("stack")
-def stack(parts, dim=0):
-    return glim.stack(vars_of(*parts), dim)
-
-
 OPS["transpose"] = lambda x, a, b: glim.transpose(x, a, b)
-OPS["swapaxes"] = OPS["transpose"]
 OPS["permute"] = lambda x, dims: glim.permute(x, list(dims))
 OPS["unsqueeze"] = lambda x, dim: glim.unsqueeze(x, dim)
 OPS["select"] = lambda x, dim, index: glim.select(x, dim, index)
-OPS["narrow"] = lambda x, dim, start, length: glim.narrow(x, dim, int(start), length)
-OPS["unbind"] = lambda x, dim=0: [glim.select(x, dim, k) for k in range(x.shape[dim])]
-OPS["tril"] = lambda x, diagonal=0: glim.tril(x, diagonal)
-OPS["triu"] = lambda x, diagonal=0: glim.triu(x, diagonal)
+OPS["split_with_sizes"] = lambda x, lengths, dim=0: glim.split(x, dim, list(lengths))
+OPS["repeat"] = _numpy_functions.tile
 OPS["flip"] = _numpy_functions.flip
 OPS["diagonal"] = _numpy_functions.diagonal
 OPS["getitem"] = lambda parts, k: parts[k]
-OPS["dropout"] = lambda x, p, train: x  # train() mode is refused before
-for _name in ("clone", "contiguous", "alias", "lift_fresh_copy", "detach_copy", "positive"):
-    OPS[_name] = lambda x, **_: x
+OPS["clone"] = OPS["alias"] = OPS["lift_fresh_copy"] = lambda x, **_: x
+OPS["_to_copy"] = lambda x, *, dtype=None, **_: to(x, dtype or x.dtype)
 
-
-@op("to", "_to_copy", "type_as")
-def to_(x, *rest, dtype=None, **_):
-    for given in (dtype, *rest):
-        if isinstance(given, torch.dtype):
-            return to(x, given)
-        if isinstance(given, (torch.Tensor, glim.Var)):
-            return to(x, given.dtype)
-    return x
 
 
 # ---- indices ----
@@ -368,24 +270,18 @@ def gather(x, dim, ids):
 
 # ---- reductions ----
 
-@op("sum")
-def sum_(x, dim=None, keepdim=False, *, dtype=None):
-    return glim.sum(to(x, dtype or x.dtype), axes_of(dim), keepdim)
+def reduction(f):
+    return lambda x, dim=None, keepdim=False, *, dtype=None: f(to(x, dtype or x.dtype), axes_of(dim), keepdim)
 
 
-@op("mean")
-def mean(x, dim=None, keepdim=False, *, dtype=None):
-    return glim.mean(to(x, dtype or x.dtype), axes_of(dim), keepdim)
+def along(f):
+    """One of an axis; a third argument is a dtype, or whether softmax's is half."""
+    return lambda x, dim, dtype=None: f(to(x, dtype) if isinstance(dtype, torch.dtype) else x, dim)
 
 
-@op("amax")
-def amax(x, dim=(), keepdim=False):
-    return glim.max(x, axes_of(dim), keepdim)
-
-
-@op("amin")
-def amin(x, dim=(), keepdim=False):
-    return glim.min(x, axes_of(dim), keepdim)
+OPS.update(sum=reduction(glim.sum), mean=reduction(glim.mean), amax=reduction(glim.max), amin=reduction(glim.min),
+           cumsum=along(glim.cumsum), cumprod=along(glim.cumprod), softmax=along(glim.softmax), _softmax=along(glim.softmax),
+           log_softmax=along(glim.log_softmax), _log_softmax=along(glim.log_softmax))
 
 
 @op("var")
@@ -395,19 +291,9 @@ def variance(x, dim=None, unbiased=True, keepdim=False, *, correction=None):
     return glim.var(x, axes_of(dim), float(unbiased) if correction is None else correction, keepdim)
 
 
-OPS["std"] = lambda *args, **kwargs: glim.sqrt(variance(*args, **kwargs))
-@op("logsumexp")
-def logsumexp(x, dim, keepdim=False):
-    axes = [d % x.ndim for d in axes_of(dim)]
-    if len(axes) == 1:
-        return glim.logsumexp(x, axes[0], keepdim)
-    kept = [d for d in range(x.ndim) if d not in axes]
-    y = glim.logsumexp(glim.permute(x, kept + axes).reshape([x.shape[d] for d in kept] + [-1]), -1)
-    return y.reshape([1 if d in axes else n for d, n in enumerate(x.shape)]) if keepdim else y
-
-
-OPS["cumsum"] = lambda x, dim, *, dtype=None: glim.cumsum(to(x, dtype or x.dtype), dim)
-OPS["cumprod"] = lambda x, dim, *, dtype=None: glim.cumprod(to(x, dtype or x.dtype), dim)
+@op("var_mean")
+def var_mean(x, dim=None, unbiased=True, keepdim=False, *, correction=None):
+    return [variance(x, dim, unbiased, keepdim, correction=correction), glim.mean(x, axes_of(dim), keepdim)]
 
 
 def chosen(f):
@@ -444,16 +330,6 @@ def linalg_vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
     return glim.where(positive, glim.sqrt(glim.where(positive, squares, glim.Var(np.ones_like(squares.numpy())))), squares)
 
 
-@op("softmax", "_softmax")
-def softmax(x, dim, dtype=None):
-    return glim.softmax(to(x, dtype) if isinstance(dtype, torch.dtype) else x, dim)
-
-
-@op("log_softmax", "_log_softmax")
-def log_softmax(x, dim, dtype=None):
-    return glim.log_softmax(to(x, dtype) if isinstance(dtype, torch.dtype) else x, dim)
-
-
 # ---- norms ----
 
 @op("layer_norm")
@@ -468,29 +344,13 @@ def rms_norm(x, shape, weight=None, eps=None):
     return glim.rms_norm(x, list(shape), weight, float(np.finfo(x.dtype).eps) if eps is None else eps)
 
 
-@op("group_norm")
-def group_norm(x, groups, weight=None, bias=None, eps=1e-5, cudnn=True):
-    x, weight, bias = vars_of(x, weight, bias)
-    own = (1, x.shape[1]) + (1,) * (x.ndim - 2)
-    parts = x.reshape((x.shape[0], groups, -1))
-    y = glim.layer_norm(parts, [parts.shape[2]], None, None, eps).reshape(x.shape)
-    y = y if weight is None else y * weight.reshape(own)
-    return y if bias is None else y + bias.reshape(own)
-
-
 @op("_native_batch_norm_legit_no_training")
 def batch_norm(x, weight, bias, mean, variance, momentum, eps):
-    x, weight, bias, mean, variance = vars_of(x, weight, bias, mean, variance)
-    own = (1, x.shape[1]) + (1,) * (x.ndim - 2)
-    y = (x - mean.reshape(own)) / glim.sqrt(variance.reshape(own) + eps)
-    y = y if weight is None else y * weight.reshape(own)
-    return [y if bias is None else y + bias.reshape(own)]
-
-
-@op("_native_batch_norm_legit")
-def batch_norm_of_the_batch(x, weight, bias, training, momentum, eps):
-    axes = [0, *range(2, x.ndim)]  # without running statistics, as in instance_norm
-    return batch_norm(x, weight, bias, glim.mean(x, axes), glim.var(x, axes, 0), momentum, eps)
+    x, *rest = vars_of(x, weight, bias, mean, variance)
+    weight, bias, mean, variance = (v if v is None else v.reshape((-1,) + (1,) * (x.ndim - 2)) for v in rest)
+    y = (x - mean) / glim.sqrt(variance + eps)
+    y = y if weight is None else y * weight
+    return [y if bias is None else y + bias]
 
 
 # ---- attention ----
@@ -524,7 +384,7 @@ def kept_and_added(mask, dtype):
 def scaled_dot_product_attention(query, key, value, mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False):
     query, key, value = vars_of(query, key, value)
     if enable_gqa and key.shape[-3] != query.shape[-3]:
-        key, value = (repeat_interleave(x, query.shape[-3] // x.shape[-3], x.ndim - 3) for x in (key, value))
+        key, value = (_numpy_functions.repeat(x, query.shape[-3] // x.shape[-3], x.ndim - 3) for x in (key, value))
     if is_causal:
         mask = np.tril(np.ones((query.shape[-2], key.shape[-2]), bool))
     keep, bias = (None, mask) if mask is None or isinstance(mask, glim.Var) else kept_and_added(mask, query.dtype)
@@ -559,28 +419,12 @@ def max_pool2d(x, kernel, stride=None, padding=0, dilation=1, ceil_mode=False):
     return [glim.squeeze(glim.gather(windows, -1, windows.numpy().argmax(-1)[..., None]), -1)]
 
 
-@op("_adaptive_avg_pool2d")
-def adaptive_avg_pool2d(x, size):
-    if any(n % m for n, m in zip(x.shape[-2:], size)):
-        raise glim.ValueError(f"from_torch: adaptive_avg_pool2d of {tuple(x.shape[-2:])} to {tuple(size)}: windows of one size are needed")
-    return avg_pool2d(x, [n // m for n, m in zip(x.shape[-2:], size)])
-
-
 # ---- writing into a part ----
 
 @op("scatter_add")
 def scatter_add(x, dim, ids, source):
     x, source = vars_of(x, source)
     return glim.scatter_add(x, dim, array(ids), source)
-
-
-@op("slice_scatter")
-def slice_scatter(x, source, dim=0, start=None, end=None, step=1):
-    x, source = vars_of(x, source)
-    start, end, step = slice(start, end, step).indices(x.shape[dim])
-    inside = np.zeros(x.shape, bool)
-    inside[(slice(None),) * (dim % x.ndim) + (slice(start, end, step),)] = True
-    return glim.where(inside, glim.unslice(source, x.shape, dim, start, step), x)
 
 
 OPS["copy"] = lambda x, source, non_blocking=False: expand(source, x.shape) if isinstance(source, glim.Var) else vars_of(
@@ -596,42 +440,7 @@ def cross_entropy(x, target, weight=None, reduction=1, ignore_index=-100, label_
         x = glim.permute(x, (0, *range(2, x.ndim), 1))
     weight = None if weight is None else array(weight, x.dtype)
     return glim.cross_entropy(x, array(target), weight=weight, ignore_index=ignore_index, label_smoothing=label_smoothing,
-                              reduction=REDUCTIONS[reduction])
-
-
-@op("nll_loss")
-def nll_loss(x, target, weight=None, reduction=1, ignore_index=-100):
-    if x.ndim > 2:
-        x = glim.permute(x, (0, *range(2, x.ndim), 1))
-    target = array(target)
-    share = (target != ignore_index) * (1.0 if weight is None else array(weight)[np.maximum(target, 0)])
-    picked = glim.squeeze(glim.gather(x, -1, np.where(target == ignore_index, 0, target)[..., None]), -1)
-    loss = -picked * glim.Var(share.astype(x.dtype))
-    return loss.sum() / float(share.sum()) if reduction == 1 else reduced(loss, reduction)
-
-
-REDUCTIONS = ["none", "mean", "sum"]
-
-
-def reduced(loss, reduction):
-    return (loss, loss.mean(), loss.sum())[reduction] if reduction else loss
-
-
-@op("mse_loss")
-def mse_loss(x, y, reduction=1):
-    difference = sub(x, y)
-    return reduced(difference * difference, reduction)
-
-
-@op("l1_loss")
-def l1_loss(x, y, reduction=1):
-    return reduced(glim.abs(sub(x, y)), reduction)
-
-
-@op("binary_cross_entropy_with_logits")
-def binary_cross_entropy_with_logits(x, target, weight=None, pos_weight=None, reduction=1):
-    loss = mul(target, glim.softplus(-x)) + mul(sub(1, target), glim.softplus(x))
-    return reduced(loss if weight is None else mul(loss, weight), reduction)
+                              reduction=("none", "mean", "sum")[reduction])
 
 
 # Ops whose result has no gradient: PyTorch computes them from the values.

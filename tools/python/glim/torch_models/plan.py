@@ -19,9 +19,9 @@ from glim import _glim
 from . import ops
 from .graph import is_floating, op_name
 
-PASS_ON = {"dropout", "clone", "contiguous", "to", "_to_copy", "type_as", "alias"}
-SHAPES = {"view", "_unsafe_view", "reshape", "expand", "permute", "transpose", "unsqueeze", "squeeze", "mT"}
-PRODUCTS = {"matmul", "bmm", "baddbmm"}
+PASS_ON = {"clone", "_to_copy", "alias"}
+SHAPES = {"view", "_unsafe_view", "expand", "permute", "transpose", "unsqueeze", "squeeze"}
+PRODUCTS = {"matmul", "bmm"}
 ELEMENTWISE = {"add", "sub", "mul", "div", "pow", "tanh", "erf", "neg"}
 FILLS = {"masked_fill", "where"}
 
@@ -100,12 +100,11 @@ def _attention(softmax, constants):
         return named(ops.matmul(a, b), "context", on_the_right)
 
     def of_queries_and_keys(env, node):
-        *c, q, k = (env[n] for n in node.args)
-        q, k = ops.vars_of(q, k)
+        q, k = ops.vars_of(*(env[n] for n in node.args))
         q, k = named(q, "query"), named(k, "key", True)
         if ops.SCALE.get() is not None:
             q = q * (ops.SCALE.get() / _factor(node))
-        return ops.OPS[op_name(node)](*c, q, k, **node.kwargs)
+        return ops.matmul(q, k)
     return {**dict.fromkeys(between, _nothing), **({product: of_queries_and_keys} if product else {}), softmax: probs, end: context}
 
 
@@ -181,7 +180,7 @@ def _factor(product):
     while op_name(reader) in SHAPES:
         reader = _only_reader(reader)
     by = reader.args[1] if op_name(reader) in ("mul", "div") else 1.0
-    factor = product.kwargs.get("alpha", by if isinstance(by, (int, float)) else 1.0)
+    factor = by if isinstance(by, (int, float)) else 1.0
     return 1 / factor if op_name(reader) == "div" else factor
 
 
