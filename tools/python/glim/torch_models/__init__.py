@@ -268,7 +268,7 @@ class _Graph:
             if name in _TRAINING:
                 raise glim.ValueError(f"from_torch: {graph.path(node) or 'the model'} is in train() mode, in which it "
                                       f"{_TRAINING[name]}: call model.eval()")
-            if name in ("linear", "matmul", "mm", "bmm", "addmm", "conv1d", "conv2d") and not all(
+            if name in ("linear", "matmul", "mm", "bmm", "addmm", "convolution") and not all(
                     graph.is_floating(n) for n in node.all_input_nodes):
                 raise glim.DTypeError(f"from_torch: {name} in {graph.place(node)} gets integers where it needs floating numbers")
         depends, missing = set(), []

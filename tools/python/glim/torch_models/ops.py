@@ -124,11 +124,6 @@ def where(condition, a, b):
     return glim.where(array(condition), a, b)
 
 
-@op("masked_fill")
-def masked_fill(x, mask, value):
-    return where(mask, value, x)
-
-
 for _name in ("neg", "exp", "expm1", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "erf", "relu", "silu", "abs"):
     OPS[_name] = getattr(glim, _name)
 for _name in ("reciprocal", "log2", "log10", "exp2", "tan", "log1p", "sinh", "cosh"):
@@ -159,36 +154,24 @@ def linear(x, weight, bias=None):
     return glim.linear(*vars_of(x, weight, bias))
 
 
-def normalized(x, length):
-    """A number for each axis, from one for all of them."""
-    return [x] * length if isinstance(x, int) else list(x) * (length // len(x))
-
-
-@op("conv1d", "conv2d")
-def convolution(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+@op("convolution")
+def convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     x, weight, bias = vars_of(x, weight, bias)
-    count = weight.ndim - 2
-    if x.ndim == count + 1:
-        return glim.squeeze(convolution(glim.unsqueeze(x, 0), weight, bias, stride, padding, dilation, groups), 0)
-    stride, dilation, kernel = normalized(stride, count), normalized(dilation, count), list(weight.shape[2:])
-    if padding == "same":
-        spans = [d * (k - 1) for d, k in zip(dilation, kernel)]
-        around = [(s // 2, s - s // 2) for s in spans]
-    else:
-        around = [(p, p) for p in normalized(0 if padding == "valid" else padding, count)]
-    windows = [glim.Window(k, s, d, before, after) for k, s, d, (before, after) in zip(kernel, stride, dilation, around)]
-    if count == 1:
-        x, weight, windows = glim.unsqueeze(x, -1), glim.unsqueeze(weight, -1), [*windows, glim.Window(1)]
-    b, c, out, (kh, kw) = x.shape[0], x.shape[1], weight.shape[0], weight.shape[2:]
+    if transposed or weight.ndim > 4:
+        raise glim.ValueError("from_torch: of convolutions there are conv1d and conv2d")
+    if weight.ndim == 3:
+        flat = convolution(glim.unsqueeze(x, -1), glim.unsqueeze(weight, -1), bias, [*stride, 1], [*padding, 0], [*dilation, 1],
+                           False, None, groups)
+        return glim.squeeze(flat, -1)
+    windows = [glim.Window(k, s, d, p, p) for k, s, d, p in zip(weight.shape[2:], stride, dilation, padding)]
+    b, c, out = x.shape[0], x.shape[1], weight.shape[0]
     patches = glim.unfold(glim.permute(x, (0, 2, 3, 1)), *windows)                       # (B, H', W', kh, kw, C)
     height, width = patches.shape[1:3]
-    patches = patches.reshape((b, height, width, kh * kw, groups, c // groups))
+    patches = patches.reshape((b, height, width, -1, groups, c // groups))
     patches = glim.permute(patches, (4, 0, 1, 2, 5, 3)).reshape((groups, b * height * width, -1))  # columns: channel, window
     y = patches @ glim.transpose(weight.reshape((groups, out // groups, -1)))
     y = glim.permute(y.reshape((groups, b, height, width, -1)), (1, 0, 4, 2, 3)).reshape((b, out, height, width))
-    if bias is not None:
-        y = y + bias.reshape((out, 1, 1))
-    return glim.squeeze(y, -1) if count == 1 else y
+    return y if bias is None else y + bias.reshape((out, 1, 1))
 
 
 # ---- shapes ----
@@ -237,8 +220,6 @@ OPS["diagonal"] = _numpy_functions.diagonal
 OPS["getitem"] = lambda parts, k: parts[k]
 OPS["clone"] = OPS["alias"] = OPS["lift_fresh_copy"] = lambda x, **_: x
 OPS["_to_copy"] = lambda x, *, dtype=None, **_: to(x, dtype or x.dtype)
-
-
 
 # ---- indices ----
 
@@ -304,11 +285,10 @@ def chosen(f):
         if isinstance(result, torch.Tensor):  # of all elements: equal ones share the gradient
             return {torch.max: glim.max, torch.min: glim.min}[f](x)
         values, ids = result
-        axis = next((a for a in (*args, kwargs.get("dim")) if isinstance(a, int) and not isinstance(a, bool)), -1)
-        axis = kwargs.get("dim", args[1] if f is torch.topk and len(args) > 1 else -1 if f is torch.topk else axis)
-        reduced_axis = values.ndim < x.ndim
-        y = gather(x, axis, array(ids.unsqueeze(axis) if reduced_axis else ids))
-        return glim.squeeze(y, axis) if reduced_axis else y, ids
+        axis = kwargs.get("dim", (args[f is torch.topk:] or (-1,))[0])
+        reduced = values.ndim < x.ndim
+        y = gather(x, axis, array(ids.unsqueeze(axis) if reduced else ids))
+        return glim.squeeze(y, axis) if reduced else y, ids
     return choose
 
 
@@ -398,15 +378,15 @@ def scaled_dot_product_attention(query, key, value, mask=None, dropout_p=0.0, is
 
 def windows_of(x, kernel, stride, padding, dilation=1, fill=0.0):
     """(B, C, H', W', kh kw): every window of an image."""
-    kernel, stride, padding, dilation = (normalized(v, 2) for v in (kernel, stride or kernel, padding, dilation))
-    patches = glim.unfold(glim.permute(x, (0, 2, 3, 1)), *(glim.Window(*w) for w in zip(kernel, stride, dilation, padding, padding)), fill)
+    each = [[v, v] if isinstance(v, int) else list(v) * (2 // len(v)) for v in (kernel, stride or kernel, dilation, padding, padding)]
+    patches = glim.unfold(glim.permute(x, (0, 2, 3, 1)), *(glim.Window(*w) for w in zip(*each)), fill)
     b, h, w = patches.shape[:3]
     return glim.permute(patches.reshape((b, h, w, -1, x.shape[1])), (0, 4, 1, 2, 3))
 
 
 @op("avg_pool2d")
 def avg_pool2d(x, kernel, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
-    if ceil_mode or divisor_override or not count_include_pad and any(normalized(padding, 2)):
+    if ceil_mode or divisor_override or not count_include_pad and np.any(padding):
         raise glim.ValueError("from_torch: avg_pool2d with ceil_mode, divisor_override, or padding that does not count")
     return glim.mean(windows_of(x, kernel, stride, padding), -1)
 

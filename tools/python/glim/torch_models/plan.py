@@ -1,6 +1,6 @@
 """Attention, RMS norm and GELU that are written out in a graph.
 
-    product of queries and keys  →  ...  →  scores  [+ mask] [masked_fill, where]  →  softmax over the last axis  →  probs
+    product of queries and keys  →  ...  →  scores  [+ mask] [where]  →  softmax over the last axis  →  probs
     →  ...  →  product with values = context
 
     pow(x, 2)  →  mean over the last axis  →  + eps  →  rsqrt  →  * x  [→ * weight]
@@ -23,7 +23,6 @@ PASS_ON = {"clone", "_to_copy", "alias"}
 SHAPES = {"view", "_unsafe_view", "expand", "permute", "transpose", "unsqueeze", "squeeze"}
 PRODUCTS = {"matmul", "bmm"}
 ELEMENTWISE = {"add", "sub", "mul", "div", "pow", "tanh", "erf", "neg"}
-FILLS = {"masked_fill", "where"}
 
 
 def plan(graph):
@@ -121,7 +120,7 @@ def _context(softmax):
                 right = reader.args[0] is not node
                 if torch.equal((at.mT if right else at).reshape(-1), flat) and at.shape[-2 if right else -1] == places.shape[-1]:
                     ends.append((reader, right))
-            elif reader.args[0] is node and name in PASS_ON | {"mul", "div", "masked_fill"}:
+            elif reader.args[0] is node and name in PASS_ON | {"mul", "div"}:
                 todo.append((reader, at))
             elif name in SHAPES:
                 todo.append((reader, reader.target(at, *reader.args[1:])))
@@ -139,8 +138,6 @@ def _unmasked(softmax, constants):
         args = args[::-1] if name == "add" and args[0] in constants else args
         if name == "add" and not node.kwargs and args[1] in constants and is_floating(args[1]):
             masks.append((args[1],))
-        elif name == "masked_fill" and args[1] in constants and scalar(args[2]):
-            masks.append((args[1], args[2], True))
         elif name == "where" and args[0] in constants and any(map(scalar, args[1:])):
             fill = 1 if scalar(args[1]) else 2
             masks.append((args[0], args[fill], fill == 1))
@@ -169,7 +166,7 @@ def _product(node):
     """The product of queries and keys that the scores are made of, or None."""
     if op_name(node) in PRODUCTS:
         return node
-    if op_name(node) not in PASS_ON | SHAPES | ELEMENTWISE | FILLS:
+    if op_name(node) not in PASS_ON | SHAPES | ELEMENTWISE | {"where"}:
         return None
     return next(filter(None, map(_product, node.all_input_nodes)), None)
 
