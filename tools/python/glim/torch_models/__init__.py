@@ -189,14 +189,12 @@ def _exported(module, args, kwargs):
             _cut_no_grad(program.graph_module)
             for _ in range(4):
                 missing = [node.target for node in _calls(program.graph_module) if isinstance(node.target, torch._ops.OpOverload) and
-                           graph.op_name(node) not in {*ops.OPS, *ops.VALUES_ALONE, *_TRAINING}]
+                           graph.op_name(node) not in {*ops.OPS, *_TRAINING} and not graph.values_alone(node)]
                 known = {**torch._decomp.get_decompositions(missing), **torch.export.default_decompositions()}
                 table = {target: known[target] for target in missing if target in known}
                 program = program.run_decompositions(table)
                 if not table:
                     break
-            for node in [n for n in _calls(program.graph_module) if graph.op_name(n) == "_assert_tensor_metadata"]:
-                node.graph.erase_node(node)
             return program
     except Exception as error:  # of many types
         text = str(error).strip()
@@ -268,9 +266,6 @@ class _Graph:
             if name in _TRAINING:
                 raise glim.ValueError(f"from_torch: {graph.path(node) or 'the model'} is in train() mode, in which it "
                                       f"{_TRAINING[name]}: call model.eval()")
-            if name in ("linear", "matmul", "mm", "bmm", "addmm", "convolution") and not all(
-                    graph.is_floating(n) for n in node.all_input_nodes):
-                raise glim.DTypeError(f"from_torch: {name} in {graph.place(node)} gets integers where it needs floating numbers")
         depends, missing = set(), []
         for node in self.program.graph.nodes:
             if node.op == "placeholder":
@@ -279,19 +274,18 @@ class _Graph:
                 if isinstance(fixed, str) or fixed is None and isinstance(value, torch.Tensor) and value.is_floating_point():
                     depends.add(node)
             elif node.op == "call_function" and depends & set(node.all_input_nodes):
-                name = graph.op_name(node)
-                if name in ops.VALUES_ALONE:
+                if graph.values_alone(node):
                     continue
                 depends.add(node)
                 dtype = getattr(node.meta.get("val"), "dtype", torch.float32)
-                if dtype.is_floating_point and dtype not in (torch.float32, torch.float64):
+                if dtype not in (torch.float32, torch.float64):
                     raise glim.DTypeError(f"from_torch: {graph.place(node)} computes in {ops.name_of(dtype)}; Glim has float32 and "
                                           "float64")
-                if name not in ops.OPS and not graph.is_function(node):
+                if graph.op_name(node) not in ops.OPS and not graph.is_function(node):
                     missing.append(f"{node.target} in {graph.place(node)}")
         if missing:
-            raise glim.ValueError(f"from_torch: no op of Glim for {'; '.join(dict.fromkeys(missing))}. There are: "
-                                  f"{', '.join(sorted(ops.OPS))}")
+            raise glim.ValueError(f"from_torch: no op of Glim for {'; '.join(dict.fromkeys(missing))}. The {len(ops.OPS)} that there "
+                                  "are: sorted(glim.torch_models.ops.OPS), and what PyTorch makes of them")
 
     def __call__(self, leaves):
         names = [spec.arg.name for spec in self.program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
@@ -327,7 +321,7 @@ class _Graph:
         if step is None and not any(isinstance(x, glim.Var) for x in pytree.tree_leaves((args, kwargs))):
             with torch.no_grad():
                 return node.target(*args, **kwargs)
-        if name in ops.VALUES_ALONE:
+        if graph.values_alone(node):
             args, kwargs = pytree.tree_map(_tensor, (args, kwargs))
             with torch.no_grad():
                 return node.target(*args, **kwargs)

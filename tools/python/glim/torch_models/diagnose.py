@@ -12,7 +12,7 @@ import glim
 import numpy as np
 import torch
 
-from . import from_torch, functions, graph, ops
+from . import from_torch, functions, graph
 
 SATURATED = 0.999  # a probability above it
 FEW = 8            # names that a finding lists
@@ -279,8 +279,7 @@ def _lost(g, args, kwargs, full):
             if reader in seen or reader.op == "output":
                 continue
             seen.add(reader)
-            name = graph.op_name(reader)
-            if name in ops.VALUES_ALONE or name.startswith("detach"):
+            if graph.values_alone(reader):
                 last = reader
             else:
                 todo.append(reader)

@@ -4,6 +4,8 @@ import re
 
 import torch
 
+from . import ops
+
 
 def op_name(node):
     """add of aten.add.Tensor; the name of a function of Python; "" of what is no call."""
@@ -19,6 +21,12 @@ def is_function(node):
 def is_floating(node):
     value = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
     return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+def values_alone(node):
+    """A call whose result has no gradient, whatever it reads."""
+    value = node.meta.get("val")
+    return op_name(node) in ops.VALUES_ALONE or isinstance(value, torch.Tensor) and not value.is_floating_point()
 
 
 def path(node):

@@ -1,7 +1,7 @@
 """The ops of a PyTorch graph by those of Glim: OPS["softmax"](x, dim) for aten.softmax.
 
 Arguments are those of the ATen op: Vars, numbers, lists, and tensors of PyTorch, which are constants. What is not listed
-here is computed by PyTorch where no argument needs a gradient (VALUES_ALONE: or where the result has none), decomposed by
+here is computed by PyTorch where no argument needs a gradient or the result has none (VALUES_ALONE, and all that are not floating), decomposed by
 PyTorch into ops that are listed, or refused.
 """
 import contextlib
@@ -44,11 +44,7 @@ def name_of(dtype):
 def to(x, dtype):
     """A Var in a dtype, of which there are float32 and float64 alone."""
     dtype = name_of(dtype)
-    if dtype == x.dtype:
-        return x
-    if dtype not in ("float32", "float64"):
-        raise glim.DTypeError(f"from_torch: a value that has a gradient becomes {dtype}; Glim has float32 and float64")
-    return Cast(dtype)(x)
+    return x if dtype == x.dtype else Cast(dtype)(x)
 
 
 def array(x, dtype=None):
@@ -68,9 +64,6 @@ def both(a, b):
 def vars_of(*xs):
     """Operands as Vars of one dtype: that of the first Var, or of the first constant; None stays None."""
     like = next((x for x in xs if isinstance(x, glim.Var)), xs[0])
-    for x in xs:
-        if isinstance(x, torch.Tensor) and not x.is_floating_point():
-            raise glim.DTypeError(f"from_torch: {name_of(x.dtype)} where numbers of {name_of(like.dtype)} are needed")
     return [x if x is None or isinstance(x, glim.Var) else glim.Var(array(x, name_of(like.dtype))) for x in xs]
 
 
@@ -95,7 +88,7 @@ def sub(a, b, *, alpha=1):
 @op("mul")
 def mul(a, b):
     a, b = both(a, b)
-    return a * b
+    return a if isinstance(b, (int, float)) and b == 1 else a * b  # PyTorch writes 1 · bias + 1 · (x W)
 
 
 @op("div")
@@ -423,9 +416,7 @@ def cross_entropy(x, target, weight=None, reduction=1, ignore_index=-100, label_
                               reduction=("none", "mean", "sum")[reduction])
 
 
-# Ops whose result has no gradient: PyTorch computes them from the values.
+# Ops of floating numbers whose result has no gradient: PyTorch computes them from the values.
 VALUES_ALONE = {
-    "eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite", "argmax", "argmin", "argsort", "sign", "floor", "ceil", "round",
-    "trunc", "any", "all", "logical_not", "logical_and", "logical_or", "bitwise_not", "nonzero", "detach", "zeros_like", "ones_like",
-    "full_like", "empty_like", "rand_like", "randn_like", "new_zeros", "new_ones", "new_full", "new_empty", "floor_divide",
-    "_shape_as_tensor", "sym_size", "item", "_local_scalar_dense"}
+    "sign", "floor", "ceil", "round", "trunc", "detach", "zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like",
+    "new_zeros", "new_ones", "new_full", "new_empty", "floor_divide", "sym_size", "_assert_tensor_metadata"}
