@@ -1,4 +1,5 @@
 """glim.from_torch: values and every gradient of PyTorch models, their attention on pages, and what is refused."""
+import json
 import math
 
 import numpy as np
@@ -97,6 +98,7 @@ OPS = {
     "softmax": lambda w: F.softmax(w, -1) + F.log_softmax(w, 1) + F.softmin(w, -1),
     "norms": lambda w: F.layer_norm(w, (3, 4)) + F.group_norm(w, 3) + F.rms_norm(w, (4,)) + F.normalize(w, dim=-1) + F.instance_norm(w),
     "products": lambda w: w @ w.transpose(1, 2) + torch.einsum("bij,bkj->bik", w, w) + torch.bmm(w, w.mT) + torch.baddbmm(torch.ones(3, 3, dtype=torch.float64), w, w.mT),
+    "windows": lambda w: w.unfold(2, 2, 1) * w.as_strided((2, 3, 3, 2), (12, 4, 1, 1)) + w.unfold(1, 2, 1).prod(),
     "integers beside": lambda w: torch.cat([w, torch.ones(2, 3, 4, dtype=torch.int64)]) + torch.maximum(w[:1], torch.arange(4)),
     "vectors": lambda w: w[0, 0] @ w[0, 1] + w[0] @ w[0, 0] + w[0, 0] @ w[0].T,
     "attention": lambda w: F.scaled_dot_product_attention(w, w * 2, w + 1, is_causal=False, scale=0.3),
@@ -206,7 +208,6 @@ def test_attention_is_found(how, tmp_path):
     assert nodes["block.probs"].name == ("softmax" if how == "all hidden" else "masked_softmax") and "block.scores" in nodes
     loss = (lambda out: out[0].sum()) if how == "asked" else (lambda out: out.sum())
     page = g.inspect((IDS,), loss=loss, tokens=list("abcde"), out=tmp_path / "page", data=True)
-    import json
     data = json.loads((tmp_path / "page/inspect.json").read_text(encoding="utf-8"))
     (view,) = data["attention"]
     assert len(view["heads"]) == 4 and view["queries"] == list("abcde") and page.endswith("inspect.html")
@@ -383,16 +384,32 @@ OUTER = nn.Parameter(torch.ones(3))
     (Hooked(3, 3), torch.ones(2, 3), glim.ValueError, "a tensor within its forward has a hook on its gradient.*tape.hook"),
     (hooked_module(), torch.ones(2, 3), glim.ValueError, "0 has a hook on its gradient"),
     (Half(), torch.ones(2, 3), glim.DTypeError, "the model computes in bfloat16"),
+    (Of(lambda w: torch.fft.fft(w).real), (), glim.DTypeError, "aten._fft_r2c.default in the model .* computes in complex128"),
+    (Of(lambda w: w.mT.as_strided((2,), (5,))), (), glim.ValueError, "no op of Glim for aten.as_strided"),
     (3, (), TypeError, "neither a torch.nn.Module nor a function")])
 def test_refused(module, args, error, words):
     with pytest.raises(error, match=words):
         glim.from_torch(module, args)
 
 
-def test_axes_that_cannot_be_told_apart():
-    g = glim.from_torch(nn.Linear(3, 2), torch.ones(2, 3))
-    with pytest.raises(glim.ValueError, match="sentences of two lengths"):
-        g.inspect((torch.ones(2, 3),), loss=lambda y: y.sum(), tokens=(["a", "b"], ["c", "d"]), out="never")
+@pytest.mark.parametrize("embedded", [True, False])
+def test_source_and_target_of_one_length(embedded, tmp_path):
+    """Keys that begin elsewhere than their queries are the source's, whatever its length."""
+    class Pair(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.of = nn.Embedding(9, 4), nn.Transformer(4, 2, 2, 2, 8, batch_first=True)
+
+        def forward(self, source, target):
+            return self.of(*(self.embed(x) if embedded else x for x in (source, target)))
+    torch.manual_seed(0)
+    pair = (torch.tensor([[1, 2, 3]]), torch.tensor([[4, 2, 3]])) if embedded else (normal(1, 3, 4), normal(1, 3, 4) + 1)
+    g = glim.from_torch(Pair().double().eval(), pair)
+    page = g.inspect(pair, loss=lambda y: y.sum(), tokens=(list("abc"), list("xyz")), out=tmp_path / "page", data=True)
+    views = json.loads((tmp_path / "page/inspect.json").read_text(encoding="utf-8"))["attention"]
+    assert [(v["side"], "".join(v["queries"]), "".join(v["keys"])) for v in views] == [
+        ("encoder self", "abc", "abc")] * 2 + [("decoder self", "xyz", "xyz"), ("cross", "xyz", "abc")] * 2
+    assert "glim inspect: Pair of PyTorch</title>" in open(page, encoding="utf-8").read()
 
 
 def test_names_of_a_result():

@@ -77,9 +77,6 @@ class TorchModule(glim.Module):
         """
         tokens = tokens or []
         tokens = tokens if isinstance(tokens, tuple) else (tokens, tokens)
-        if len(tokens[0]) == len(tokens[1]) and list(tokens[0]) != list(tokens[1]):
-            raise glim.ValueError("inspect: a source and a target of one length cannot be told apart on the axes of a map: give "
-                                  "sentences of two lengths, or no tokens")
         with self._recorded(inputs, loss, scale, changes) as (tape, y):
             return tape.inspect(y, out, tokens=tuple(map(list, tokens)), data=data,
                                 overwrite=overwrite, title=f"{type(self.torch_module).__name__} of PyTorch")
@@ -279,9 +276,10 @@ class _Graph:
                 depends.add(node)
                 dtype = getattr(node.meta.get("val"), "dtype", torch.float32)
                 if dtype not in (torch.float32, torch.float64):
-                    raise glim.DTypeError(f"from_torch: {graph.place(node)} computes in {ops.name_of(dtype)}; Glim has float32 and "
-                                          "float64")
-                if graph.op_name(node) not in ops.OPS and not graph.is_function(node):
+                    raise glim.DTypeError(f"from_torch: {node.target} in {graph.place(node)} computes in {ops.name_of(dtype)}; Glim has "
+                                          "float32 and float64")
+                view = graph.op_name(node) != "as_strided" or node.args[0].meta["val"].is_contiguous()  # else of what is in memory
+                if not (view and graph.op_name(node) in ops.OPS) and not graph.is_function(node):
                     missing.append(f"{node.target} in {graph.place(node)}")
         if missing:
             raise glim.ValueError(f"from_torch: no op of Glim for {'; '.join(dict.fromkeys(missing))}. The {len(ops.OPS)} that there "

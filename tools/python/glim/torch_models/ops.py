@@ -202,6 +202,16 @@ def cat(parts, dim=0):
     return glim.concatenate(vars_of(*(p for p in parts if tuple(p.shape) != (0,))), dim)
 
 
+def by_places(f):
+    """An op that lays elements out anew, from where it lays their numbers."""
+    def lay_out(x, *args):
+        places = f(torch.arange(x.size).reshape(tuple(x.shape)), *args)
+        ids = places.reshape(-1).numpy()
+        y = x.reshape(-1)
+        return (y if np.array_equal(ids, np.arange(x.size)) else glim.index_select(y, 0, ids)).reshape(tuple(places.shape))
+    return lay_out
+
+
 OPS["transpose"] = lambda x, a, b: glim.transpose(x, a, b)
 OPS["permute"] = lambda x, dims: glim.permute(x, list(dims))
 OPS["unsqueeze"] = lambda x, dim: glim.unsqueeze(x, dim)
@@ -210,6 +220,8 @@ OPS["split_with_sizes"] = lambda x, lengths, dim=0: glim.split(x, dim, list(leng
 OPS["repeat"] = _numpy_functions.tile
 OPS["flip"] = _numpy_functions.flip
 OPS["diagonal"] = _numpy_functions.diagonal
+OPS["unfold"] = by_places(torch.Tensor.unfold)
+OPS["as_strided"] = by_places(torch.as_strided)
 OPS["getitem"] = lambda parts, k: parts[k]
 OPS["clone"] = OPS["alias"] = OPS["lift_fresh_copy"] = lambda x, **_: x
 OPS["_to_copy"] = lambda x, *, dtype=None, **_: to(x, dtype or x.dtype)
