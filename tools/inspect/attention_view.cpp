@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -46,7 +47,51 @@ std::vector<std::vector<int>> attentions(const Pass& pass, const std::vector<int
   return list;
 }
 
-AttentionSide side_of(const Pass& pass, const AttentionView& v, const ExampleText& text) {
+// Embeddings by node, and constants that are more than a row by their norm.
+using Beginnings = std::set<std::pair<int, double>>;
+
+// What the queries (operand 0) or keys (1) of these scores begin with.
+Beginnings beginnings(const Pass& pass, int scores, std::size_t operand) {
+  while (scores >= 0 && pass[scores].op != "matmul")
+    scores = pass[scores].inputs.empty() ? -1 : pass[scores].inputs[0];
+  if (scores < 0) return {};
+  Beginnings found;
+  std::set<int> seen;
+  std::vector<int> todo{pass[scores].inputs[operand]};
+  while (!todo.empty()) {
+    const int number = todo.back();
+    todo.pop_back();
+    if (number < 0 || !seen.insert(number).second) continue;
+    const PassNode& n = pass[number];
+    todo.insert(todo.end(), n.inputs.begin(), n.inputs.end());
+    if (n.op == "index_select" && n.inputs[0] >= 0 && pass[n.inputs[0]].op == "leaf")
+      found.insert({number, 0});
+    for (std::size_t i = 0; i < n.inputs.size(); ++i)
+      if (const Tensor& x = n.operands[i];
+          n.inputs[i] < 0 && x.defined() && x.rank() > 1 && is_floating(x.dtype()))
+        found.insert({-1, norm(x)});
+  }
+  return found;
+}
+
+// What the source begins with: keys that begin otherwise than their queries read it. Empty where there are none.
+Beginnings source_of(const Pass& pass) {
+  for (const PassNode& n : pass.nodes()) {
+    if (!is_attention(n.op, n.label)) continue;
+    Beginnings keys = beginnings(pass, n.inputs[0], 1);
+    if (keys != beginnings(pass, n.inputs[0], 0)) return keys;
+  }
+  return {};
+}
+
+AttentionSide side_of(const Pass& pass, const AttentionView& v, const ExampleText& text,
+                      const Beginnings& source) {
+  if (!source.empty()) {
+    const Beginnings keys = beginnings(pass, v.scores[0], 1);
+    return keys != beginnings(pass, v.scores[0], 0) ? AttentionSide::Cross
+           : keys == source                         ? AttentionSide::EncoderSelf
+                                                    : AttentionSide::DecoderSelf;
+  }
   auto s = static_cast<Index>(text.source.size()), t = static_cast<Index>(text.target_in.size());
   if (pass.roles().within(v.module, Role::Encoder) || (t == 0 && s > 0))
     return AttentionSide::EncoderSelf;
@@ -104,7 +149,7 @@ HeadView view_of_head(const Pass& pass, const AttentionView& v, Index h) {
 }
 
 AttentionView view_of(const Pass& pass, const std::string& module, const std::vector<int>& nodes,
-                      const ExampleText& text) {
+                      const ExampleText& text, const Beginnings& source) {
   AttentionView v;
   v.module = module;
   v.layer = layer_number(pass.roles().layer(module));
@@ -127,10 +172,11 @@ AttentionView view_of(const Pass& pass, const std::string& module, const std::ve
   v.s = as_heads(s);
   v.ds = as_heads(ds);
   v.keep = concatenate(keep, 0);
-  v.side = side_of(pass, v, text);
-  const auto &source = text.source, &target = text.target_in;
-  v.queries = tokens_for(v.side == AttentionSide::EncoderSelf ? source : target, v.a.size(1));
-  v.keys = tokens_for(v.side == AttentionSide::DecoderSelf ? target : source, v.a.size(2));
+  v.side = side_of(pass, v, text, source);
+  const bool encoder = v.side == AttentionSide::EncoderSelf;
+  const bool decoder = v.side == AttentionSide::DecoderSelf;
+  v.queries = tokens_for(encoder ? text.source : text.target_in, v.a.size(1));
+  v.keys = tokens_for(decoder ? text.target_in : text.source, v.a.size(2));
   for (Index h = 0; h < v.a.size(0); ++h) v.heads.push_back(view_of_head(pass, v, h));
   return v;
 }
@@ -147,10 +193,11 @@ std::vector<AttentionView> attention_views(const Pass& pass, const ExampleText& 
     groups[module].push_back(n.number);
   }
   std::vector<AttentionView> views;
+  const Beginnings source = pass.roles().knows_sides() ? Beginnings() : source_of(pass);
   for (const std::string& module : order) {
     auto list = attentions(pass, groups[module]);
     for (std::size_t i = 0; i < list.size(); ++i) {
-      views.push_back(view_of(pass, module, list[i], text));
+      views.push_back(view_of(pass, module, list[i], text, source));
       if (list.size() > 1) {
         views.back().layer = static_cast<int>(i);
         views.back().module += "#" + std::to_string(i);

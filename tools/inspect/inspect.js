@@ -526,8 +526,8 @@ function draw(now, old) {
   const maps = () => [...view.querySelectorAll("svg")], focused = maps().indexOf(document.activeElement);
   const read = focused >= 0 && document.activeElement.reads?.();
   view.replaceChildren(
-    make("h1", {}, data.source.length ? `${data.source_text} → ${data.target_text}` : data.target_text),
-    make("p", {class: "soft"}, data.title + (data.label_smoothing ? `, label smoothing ε = ${number(data.label_smoothing)}` : "") +
+    make("h1", {}, !data.kind ? data.title : data.source.length ? `${data.source_text} → ${data.target_text}` : data.target_text),
+    make("p", {class: "soft"}, (data.kind ? data.title : `the gradient of ${data.target_text}`) + (data.label_smoothing ? `, label smoothing ε = ${number(data.label_smoothing)}` : "") +
       ` · loss ${number(data.loss)}${before(was?.loss, data.loss)}` +
       `${data.target_out.length > 1 ? " per token" : ""} · ${data.nodes.length} nodes` +
       (data.own_target ? " · the target is the model's own" : "")));

@@ -38,8 +38,10 @@ std::string packed_element(const std::string& id, const std::string& bytes) {
 
 void write_inspection_page(nlohmann::json data, const std::string& path, const DocumentOptions& o) {
   PageParts parts;
-  parts.title = "glim inspect: " +
-                data[data["source"].empty() ? "target_text" : "source_text"].get<std::string>();
+  parts.title = "glim inspect: " + data[data["kind"] == ""       ? "title"
+                                        : data["source"].empty() ? "target_text"
+                                                                 : "source_text"]
+                                       .get<std::string>();
   if (o.live) {
     parts.webassembly = true;
     const ImageSet& images = o.live->images;
