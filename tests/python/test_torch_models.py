@@ -329,6 +329,34 @@ def test_the_backward_of_a_custom_function_is_its_own():
     same(Of(lambda w: Straight.apply(X, 0.5, w)))
 
 
+class Two(torch.autograd.Function):
+    """Sum and product of rows; the gradient of the product is a wrong one."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.sum(-1), x.prod(-1, keepdim=True)
+
+    @staticmethod
+    def backward(ctx, ds, dp):
+        return (ds[..., None] + 3 * dp).expand(*ds.shape, 4)
+
+
+def test_a_function_of_two_results():
+    def f(w):
+        s, p = Two.apply(w * 2)
+        return s * s + p[..., 0]
+    same(Of(lambda w: torch.ones_like(w) * f(w)[..., None]))
+    same(Of(lambda w: Two.apply(w)[1]))
+
+
+def test_experts_of_rows():
+    """As mixtures of experts of `transformers` have it: rows are in the order of their experts, of which one may have none."""
+    from glim.torch_models import ops
+    x, w = normal(6, 8).numpy(), normal(3, 8, 4).numpy()
+    y = ops.OPS["grouped_mm_fallback"](glim.Var.leaf(x), glim.Var.leaf(w), torch.tensor([2, 2, 6]))
+    close(y.numpy(), np.concatenate([x[:2] @ w[0], x[2:] @ w[2]]), 1e-12)
+
+
 def test_no_grad_within_a_model():
     def f(w):
         with torch.no_grad():

@@ -70,14 +70,18 @@ def as_op(cls, apply, given):
     CALLS.append((apply, [None if isinstance(x, torch.Tensor) else x for x in given]))
 
     def run(xs):
-        y = _applied(number, xs)
-        if not isinstance(y, torch.Tensor):
-            raise glim.ValueError(f"from_torch: {cls.__name__} gives {type(y).__name__}; a Function of Glim gives one tensor")
-        return y.clone()
-    LIBRARY.define(f"call{number}(Tensor[] xs) -> Tensor")
+        ys = _applied(number, xs)
+        several.append(isinstance(ys, tuple))
+        ys = ys if several[-1] else (ys,)
+        if len({y.dtype if isinstance(y, torch.Tensor) and y.is_floating_point() else None for y in ys} | {None}) != 2:
+            raise glim.ValueError(f"from_torch: {cls.__name__} gives something else than floating tensors of one dtype")
+        return [y.clone() for y in ys]
+    several = []
+    LIBRARY.define(f"call{number}(Tensor[] xs) -> Tensor[]")
     LIBRARY.impl(f"call{number}", run, "CompositeExplicitAutograd")
     torch.library.register_fake(f"glim_functions::call{number}", run, lib=LIBRARY)
-    return getattr(torch.ops.glim_functions, f"call{number}")(tensors)
+    ys = getattr(torch.ops.glim_functions, f"call{number}")(tensors)
+    return tuple(ys) if several[-1] else ys[0]
 
 
 def _applied(number, xs):
@@ -87,7 +91,7 @@ def _applied(number, xs):
 
 
 class Function(glim.Op):
-    """A Function of PyTorch, forward and backward."""
+    """A Function of PyTorch, forward and backward; several results are one after another in a vector."""
 
     def __init__(self, number):
         self.number = number
@@ -96,13 +100,16 @@ class Function(glim.Op):
         tensors = [torch.from_numpy(np.array(x)) for x in arrays]
         leaves = [x.requires_grad_() if x.is_floating_point() else x for x in tensors]
         with torch.enable_grad():
-            return leaves, _applied(self.number, leaves)
+            ys = _applied(self.number, leaves)
+            return leaves, torch.cat([y.reshape(-1) for y in ys]) if isinstance(ys, tuple) else ys, [
+                y.shape for y in ys] if isinstance(ys, tuple) else None
 
     def forward(self, *arrays):
-        return self._run(arrays)[1].detach().numpy()
+        _, y, self.shapes = self._run(arrays)
+        return y.detach().numpy()
 
     def gradient(self, dy, *xs):
-        leaves, y = self._run([x.numpy() for x in xs])
+        leaves, y, _ = self._run([x.numpy() for x in xs])
         floating = [x for x in leaves if x.requires_grad]
         given = iter(torch.autograd.grad(y, floating, torch.from_numpy(np.array(dy.numpy())), allow_unused=True))
         found = [next(given) if x.requires_grad else None for x in leaves]
@@ -112,4 +119,8 @@ class Function(glim.Op):
 
 def call(name, xs):
     """The op `name` of the graph on Vars and constants."""
-    return glim.apply(Function(int(name.removeprefix("call"))), [x if isinstance(x, glim.Var) else x.numpy() for x in xs])
+    f = Function(int(name.removeprefix("call")))
+    y = glim.apply(f, [x if isinstance(x, glim.Var) else x.numpy() for x in xs])
+    if f.shapes is None:
+        return [y]
+    return [part.reshape(tuple(shape)) for part, shape in zip(glim.split(y, 0, [s.numel() for s in f.shapes]), f.shapes)]

@@ -142,6 +142,15 @@ def matmul(a, b):
     return _numpy_functions.product(*vars_of(a, b))
 
 
+@op("grouped_mm_fallback")
+def grouped_matmul(x, weight, ends):
+    """Rows of x times the matrix of their expert; ends: of the rows of each."""
+    x, weight = vars_of(x, weight)
+    ends = array(ends).tolist()
+    parts = [glim.slice(x, 0, a, b) @ glim.select(weight, 0, k) for k, (a, b) in enumerate(zip([0, *ends], ends)) if a < b]
+    return glim.concatenate(parts, 0)
+
+
 @op("linear")
 def linear(x, weight, bias=None):
     return glim.linear(*vars_of(x, weight, bias))
@@ -217,6 +226,7 @@ OPS["permute"] = lambda x, dims: glim.permute(x, list(dims))
 OPS["unsqueeze"] = lambda x, dim: glim.unsqueeze(x, dim)
 OPS["select"] = lambda x, dim, index: glim.select(x, dim, index)
 OPS["split_with_sizes"] = lambda x, lengths, dim=0: glim.split(x, dim, list(lengths))
+OPS["split"] = lambda x, length, dim=0: glim.split(x, dim, [min(length, x.shape[dim] - k) for k in range(0, x.shape[dim], length)])
 OPS["repeat"] = _numpy_functions.tile
 OPS["flip"] = _numpy_functions.flip
 OPS["diagonal"] = _numpy_functions.diagonal
