@@ -177,3 +177,12 @@ def test_nothing_is_found_in_what_is_right():
     assert report, report
     with pytest.raises(glim.ValueError, match="the pass has no loss"):
         glim.diagnose(nn.Linear(8, 2), X)
+
+
+def test_a_norm_in_float32_of_a_model_in_float64():
+    """Its rounding is no fault of a gradient."""
+    class Norm(Base):
+        def middle(self, h):
+            x = self.b(h).float()
+            return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)).to(h.dtype)
+    assert glim.diagnose(Norm().double(), torch.randn(4, 8, dtype=torch.float64))

@@ -172,6 +172,9 @@ class Block(nn.Module):
             q, k, v = (x.reshape(b * 4, t, 4) for x in (q, k, v))
             a = torch.baddbmm(torch.arange(t, dtype=q.dtype).expand(b * 4, 1, t), q, k.mT, alpha=0.5).view(b, 4, t, t)
             y = torch.bmm(a.masked_fill(mask == 0, -1e32).softmax(-1).view(b * 4, t, t), v).view(b, 4, t, 4)
+        elif self.how == "turned":  # a constant is broadcast to four heads of queries and two of keys
+            turn = torch.arange(t * 4, dtype=q.dtype).reshape(1, 1, t, 4).cos()
+            y = (q * turn @ (k[:, :2] * turn).repeat_interleave(2, 1).mT * 0.5).masked_fill(mask == 0, -1e32).softmax(-1) @ v
         elif self.how == "values on the left":  # as images have it
             y = (v.mT @ (q @ k.mT * 0.5).masked_fill(mask == 0, -1e32).softmax(-1).mT).mT
         elif self.how == "a choice of scores":
@@ -196,7 +199,7 @@ IDS = torch.tensor([[3, 0, 7, 7, 19]])
 
 
 @pytest.mark.parametrize("how", ["sdpa", "fill", "add", "other scale", "capped", "asked", "bias and fill", "bias first", "numbers and fill", "all hidden", "einsum",
-                                 "batch and heads are one axis", "values on the left", "a choice of scores"])
+                                 "batch and heads are one axis", "turned", "values on the left", "a choice of scores"])
 def test_attention_is_found(how, tmp_path):
     torch.manual_seed(0)
     model = Model(how).double().eval()

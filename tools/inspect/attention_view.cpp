@@ -47,7 +47,8 @@ std::vector<std::vector<int>> attentions(const Pass& pass, const std::vector<int
   return list;
 }
 
-// Embeddings by node, and constants that are more than a row by their norm.
+// Embeddings by node, and constants that are more than a row by their largest number,
+// which is the same when they are broadcast.
 using Beginnings = std::set<std::pair<int, double>>;
 
 // What the queries (operand 0) or keys (1) of these scores begin with.
@@ -69,7 +70,7 @@ Beginnings beginnings(const Pass& pass, int scores, std::size_t operand) {
     for (std::size_t i = 0; i < n.inputs.size(); ++i)
       if (const Tensor& x = n.operands[i];
           n.inputs[i] < 0 && x.defined() && x.rank() > 1 && is_floating(x.dtype()))
-        found.insert({-1, norm(x)});
+        found.insert({-1, max(x).item()});
   }
   return found;
 }

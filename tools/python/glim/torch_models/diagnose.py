@@ -241,6 +241,7 @@ def _why(seen, number):
 def _parameters(g, model, gradients, seen, args, kwargs):
     findings, groups = [], {}
     numbers = {n.path: n.number for n in seen.nodes if n.name == "leaf"}
+    exact = all(n.dtype != "float32" for n in seen.nodes)  # a model in float64 may compute norms in float32
     largest = max((float(x.abs().max()) for x in gradients.values() if x is not None and x.numel()), default=0)
     for name, p in model.named_parameters():
         full = f"model.{name}"
@@ -256,7 +257,7 @@ def _parameters(g, model, gradients, seen, args, kwargs):
             ours, theirs = seen.dy[numbers[full]], gradients[full].numpy()
             # The gradient of a key's bias is 0: what is left of it is rounding.
             size = max(np.abs(theirs).max(), np.abs(ours).max(), 1e-3 * largest)
-            if np.isfinite(size) and np.abs(ours - theirs).max() > (1e-8 if ours.dtype == np.float64 else 1e-2) * size:
+            if np.isfinite(size) and np.abs(ours - theirs).max() > (1e-8 if exact else 1e-2) * size:
                 groups.setdefault(("another gradient", "PyTorch's backward gives another gradient than the derivative of what forward "
                                    "computed, as where a hook changes it", ""), []).append(name)
     for (kind, text, place), names in groups.items():
