@@ -129,7 +129,7 @@ def test_gelu_that_is_written_out_is_one_op():
 
 @pytest.mark.parametrize("conv, shape", [
     (nn.Conv1d(4, 6, 3, padding=1, groups=2), (2, 4, 9)), (nn.Conv1d(4, 6, 3, stride=2, dilation=2), (2, 4, 9)),
-    (nn.Conv2d(4, 6, (3, 2), padding="same", bias=False), (2, 4, 5, 6)), (nn.Conv2d(4, 8, 2, stride=2, groups=4), (2, 4, 6, 6))])
+    (nn.Conv2d(4, 6, (3, 2), padding="same", bias=False), (2, 4, 5, 6)), (nn.Conv2d(4, 6, 3, padding="valid"), (2, 4, 5, 6)), (nn.Conv2d(4, 8, 2, stride=2, groups=4), (2, 4, 6, 6))])
 def test_convolutions(conv, shape):
     same(conv.double(), (normal(*shape),))
 

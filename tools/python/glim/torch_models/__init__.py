@@ -184,11 +184,12 @@ def _exported(module, args, kwargs):
             with functions.replaced(functions.functions_of(module, args, kwargs), functions.as_op):
                 program = torch.export.export(module, args, kwargs, strict=False)
             _cut_no_grad(program.graph_module)
+            known = {**torch.export.default_decompositions()}
             for _ in range(4):
                 missing = [node.target for node in _calls(program.graph_module) if isinstance(node.target, torch._ops.OpOverload) and
                            graph.op_name(node) not in {*ops.OPS, *_TRAINING} and not graph.values_alone(node)]
-                known = {**torch._decomp.get_decompositions(missing), **torch.export.default_decompositions()}
-                table = {target: known[target] for target in missing if target in known}
+                both = {**torch._decomp.get_decompositions(missing), **known}
+                table = {target: both[target] for target in missing if target in both}
                 program = program.run_decompositions(table)
                 if not table:
                     break

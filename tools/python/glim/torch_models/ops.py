@@ -161,6 +161,7 @@ def convolution(x, weight, bias, stride, padding, dilation, transposed, output_p
     x, weight, bias = vars_of(x, weight, bias)
     if transposed or weight.ndim > 4:
         raise glim.ValueError("from_torch: of convolutions there are conv1d and conv2d")
+    stride, padding, dilation = (list(v) * ((weight.ndim - 2) // len(v)) for v in (stride, padding, dilation))
     if weight.ndim == 3:
         flat = convolution(glim.unsqueeze(x, -1), glim.unsqueeze(weight, -1), bias, [*stride, 1], [*padding, 0], [*dilation, 1],
                            False, None, groups)
