@@ -26,10 +26,11 @@ Functions functions_of(const std::string& module) {
 }
 
 Function function_of(const Json& message) {
-  for (const Function& f : functions_of(message.at("module")))
-    if (f.name == message.at("function")) return f;
-  throw ValueError("evaluate", std::string(message.at("module")) + " has no function '" +
-                                   std::string(message.at("function")) + "'");
+  const auto module = message.at("module").get<std::string>();
+  const auto function = message.at("function").get<std::string>();
+  for (const Function& f : functions_of(module))
+    if (f.name == function) return f;
+  throw ValueError("evaluate", module + " has no function '" + function + "'");
 }
 
 Json evaluated(const Json& message) {
