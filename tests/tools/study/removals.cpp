@@ -77,7 +77,7 @@ TEST_CASE(
   for (const TokenPair& a : all)
     for (const TokenPair& b : {all[0], all[1]})
       if (a.source[3] == b.source[3]) CHECK(a.target[2] == b.target[2]);
-  const Study& study = study_of("influence");
+  const Study study = study_of("influence");
   auto holds = [&](const std::string& key, double value) {
     for (const Criterion& c : study.criteria)
       if (c.key == key) return c.holds(value);
