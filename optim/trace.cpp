@@ -7,6 +7,7 @@
 #include "autograd/products.hpp"
 #include "optim/clip.hpp"
 #include "tensor/error.hpp"
+#include "tensor/interrupt.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
@@ -58,6 +59,7 @@ TrainingTrace::TrainingTrace(Optimizer& optimizer, TraceRecipe recipe)
       first_rate_(optimizer.rate()),
       every_(static_cast<Index>(std::ceil(std::sqrt(recipe_.batches.size())))) {
   if (recipe_.batches.empty()) throw ValueError("trace", "there are no batches");
+  if (!(recipe_.max_norm > 0)) throw ValueError("trace", "max_norm must be positive");
   for (std::size_t t = 0; t < recipe_.batches.size(); ++t) {
     if (recipe_.batches[t].empty())
       throw ValueError("trace", "batch " + std::to_string(t) + " is empty");
@@ -81,7 +83,14 @@ TrainingTrace::TrainingTrace(Optimizer& optimizer, TraceRecipe recipe)
 
 struct TrainingTrace::ToTheEnd {
   TrainingTrace& trace;
-  ~ToTheEnd() { trace.go_to(trace.kept_.back()); }
+  // After an error, too, whose cause may be the model itself.
+  ~ToTheEnd() {
+    const Interruptible no_stop(nullptr);
+    try {
+      trace.go_to(trace.kept_.back());
+    } catch (const Error&) {
+    }
+  }
 };
 
 Index TrainingTrace::kept_bytes() const {
@@ -115,11 +124,15 @@ double TrainingTrace::rate_of(Index t) const {
 
 void TrainingTrace::update(Index t, const std::vector<double>& weights) {
   const std::vector<Index>& batch = recipe_.batches[static_cast<std::size_t>(t)];
-  optimizer_.zero_grad();
   {
     Tape tape;
-    tape.backward(weighted_loss(recipe_, batch, weights_of(batch, weights, dtype_)));
+    const Var loss = weighted_loss(recipe_, batch, weights_of(batch, weights, dtype_));
+    optimizer_.zero_grad();  // the losses may have run a backward of their own
+    tape.backward(loss);
   }
+  bool any = false;
+  for (const auto& [name, p] : parameters_) any = any || p.grad().defined();
+  if (!any) throw StateError("trace", "the losses depend on no parameter of the optimizer");
   begin_step(t);
   optimizer_.step();
   optimizer_.zero_grad();
@@ -138,10 +151,15 @@ Tensor TrainingTrace::retrained(const std::vector<double>& weights, const Query&
   const ToTheEnd end{*this};
   go_to(kept_.front());
   for (Index t = 0; t < updates(); ++t) update(t, weights);
-  return value(query);
+  return present(query);
 }
 
 Tensor TrainingTrace::value(const Query& query) {
+  go_to(kept_.back());
+  return present(query);
+}
+
+Tensor TrainingTrace::present(const Query& query) {
   Tape tape;  // which a query may look at
   return query().value().clone();
 }
@@ -159,8 +177,13 @@ std::vector<Influence> TrainingTrace::influence(const Query& query) {
   const std::vector<double> all(static_cast<std::size_t>(recipe_.examples), 1.0);
   std::vector<Backward> queries;
   {
+    go_to(kept_.back());
     Tape tape;
     const Var q = query();
+    if (!q.requires_grad())
+      throw StateError("trace", "the query depends on no parameter", {{"query", q.value()}});
+    if (!all_finite(q.value()))
+      throw NonFiniteError("trace", "the query is not finite", {{"query", q.value()}});
     if (q.rank() > 1 || q.numel() == 0)
       throw ShapeError("trace", "a query is one number, or a list of them", {{"query", q.value()}});
     each_gradient(tape, q, leaves_of(parameters_), [&](Index, const std::vector<Var>& gradients) {
@@ -202,11 +225,11 @@ void TrainingTrace::require_same(const State& again, const State& kept, Index fi
                                  Index last) const {
   for (const auto& [name, x] : kept.parameters)
     if (!same_bits(x, again.parameters.at(name)))
-      throw StateError("trace",
-                       "updates " + std::to_string(first + 1) + " to " + std::to_string(last) +
-                           " computed again give other bits of " + name +
-                           ": losses may depend on the examples, the parameters and Glim's "
-                           "random numbers alone");
+      throw StateError("trace", "updates " + std::to_string(first + 1) + " to " +
+                                    std::to_string(last) + " computed again give other bits of " +
+                                    name +
+                                    ": losses may depend on the examples, the parameters, one mode "
+                                    "(train or eval) and Glim's random numbers alone");
 }
 
 void TrainingTrace::back(Index t, const State& after, std::vector<Backward>& queries) {

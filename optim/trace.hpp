@@ -64,7 +64,7 @@ class TrainingTrace {
   const NamedParameters& parameters() const { return parameters_; }  // the trainable ones
   Index kept_bytes() const;                                          // of the states that are kept
   std::vector<Influence> influence(const Query& query);              // one a value of the query
-  static Tensor value(const Query& query);                           // at the present parameters
+  Tensor value(const Query& query);                                  // at the end of the training
   // The query's values after a training with these weights of the examples.
   Tensor retrained(const std::vector<double>& weights, const Query& query);
   // f(t, rate of update t + 1) with parameters and state as they were after t updates, for t = 0 and those that are kept.
@@ -75,6 +75,7 @@ class TrainingTrace {
     StateDict parameters, optimizer;
     std::uint64_t seed = 0, stream = 0;  // of generator()
   };
+  static Tensor present(const Query& query);  // at the present parameters
   State now() const;
   void go_to(const State& state);
   struct ToTheEnd;  // goes to the end of the training when a block ends

@@ -1,10 +1,12 @@
 // Gradients through a training, against a training that is one graph on one tape, and against trainings with other weights.
 #include "optim/trace.hpp"
 
+#include <atomic>
 #include <cmath>
 
 #include "optim/adam.hpp"
 #include "optim/sgd.hpp"
+#include "tensor/interrupt.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
@@ -159,6 +161,39 @@ TEST_CASE("a training with dropout draws its numbers again", "[optim][trace]") {
   CHECK(change / 2e-4 == Approx(influence.examples[1]).epsilon(1e-6));
 }
 
+TEST_CASE("a trace answers for the end of its training, whatever became of the model",
+          "[optim][trace]") {
+  Task task;
+  Sgd sgd(task.list(), {.rate = 0.1});
+  TrainingTrace trace(sgd, task.recipe());
+  const TrainingTrace::Query query = [&] { return sum(task.query()); };
+  const std::vector<double> before = trace.influence(query)[0].examples;
+  task.w.value().fill_(3);
+  CHECK(trace.influence(query)[0].examples == before);
+  task.w.value().fill_(3);
+  const Tensor value = trace.value(query);
+  CHECK(same_bits(trace.retrained(std::vector<double>(kExamples, 1.0), query), value));
+}
+
+TEST_CASE("a stop in the middle of an influence ends it", "[optim][trace]") {
+  Task task;
+  Sgd sgd(task.list(), {.rate = 0.1});
+  std::atomic<bool> stop{false};
+  Index calls = 0;
+  TraceRecipe recipe = task.recipe();
+  recipe.losses = [&](const std::vector<Index>& e) {
+    if (++calls == 12) stop = true;
+    return task.losses(e, task.w, task.v);
+  };
+  TrainingTrace trace(sgd, recipe);
+  const Tensor end = task.w.value().clone();
+  {
+    const Interruptible until(&stop);
+    CHECK_THROWS_AS(trace.influence([&] { return sum(task.query()); }), Interrupted);
+  }
+  CHECK(same_bits(task.w.value(), end));
+}
+
 TEST_CASE("what a trace refuses", "[optim][trace]") {
   Task task;
   Sgd sgd(task.list(), {.rate = 0.1});
@@ -173,6 +208,18 @@ TEST_CASE("what a trace refuses", "[optim][trace]") {
   CHECK_THROWS_AS(
       with([&](TraceRecipe& r) { r.losses = [&](const auto&) { return sum(task.query()); }; }),
       ShapeError);
+  CHECK_THROWS_AS(with([](TraceRecipe& r) { r.max_norm = std::nan(""); }), ValueError);
+  const Var other = Var::leaf(ones({2}, DType::Float64));
+  CHECK_THROWS_AS(with([&](TraceRecipe& r) {
+                    r.losses = [&](const std::vector<Index>& e) {
+                      return index_select(other, 0,
+                                          zeros({static_cast<Index>(e.size())}, DType::Int64));
+                    };
+                  }),
+                  StateError);
+  TrainingTrace good = with([](TraceRecipe&) {});
+  CHECK_THROWS_AS(good.influence([] { return Var(scalar(1, DType::Float64)); }), StateError);
+  CHECK_THROWS_AS(good.influence([&] { return sum(task.query()) / 0.0; }), NonFiniteError);
   // Losses that differ when they are computed again.
   double calls = 0;
   TrainingTrace trace = with([&](TraceRecipe& r) {

@@ -63,7 +63,7 @@ def test_removal_and_trust():
     assert trained.trust(query).startswith("To be trusted")
     model, trained = traced(network("ReLU"), lr=0.3)
     assert not trained.trust(lambda: glim.sum(losses(model, [0]))).startswith("To be trusted")
-    assert trained.trust(lambda: glim.Var(np.array(1.0)) + 0 * glim.sum(losses(model, [0]))).startswith("Nothing to trust")
+    assert trained.trust(lambda: 0 * glim.sum(losses(model, [0]))).startswith("Nothing to trust")
 
 
 def test_a_growth_that_is_not_to_be_trusted_is_said_first():
@@ -82,6 +82,21 @@ def test_what_is_refused():
         glim.trace(model, lambda m, e: glim.sum(losses(m, e)), range(12), BATCHES, optimizer)
     with pytest.raises(glim.IndexError, match="example 12"):
         glim.trace(model, losses, range(12), [[12]], optimizer)
+    for batch in [1.5], [True, False], [[1], [2]]:
+        with pytest.raises(glim.ValueError, match="batch 0 has to be a list"):
+            glim.trace(model, losses, range(12), [batch], optimizer)
+    with pytest.raises(glim.StateError, match="no parameter of the optimizer"):
+        glim.trace(model, losses, range(12), BATCHES, glim.Adam(network()))
+    _, trained = traced()
+    query = lambda: glim.sum(losses(model, [0]))
+    for call in (lambda: trained.agreement(query, times=1), lambda: trained.agreement(query, words=[["a"]]),
+                 lambda: trained.agreement(query, words=["a"] * 12, query_words=["a"]), lambda: trained.trust(query, 0)):
+        with pytest.raises(glim.ValueError):
+            call()
+    with pytest.raises(glim.IndexError, match="example 12, of 12"):
+        trained.remove([12], query)
+    with pytest.raises(glim.StateError, match="depends on no parameter"):
+        trained.influence(lambda: glim.tensor(1.0))
     draw = np.random.default_rng(0)
     trained = glim.trace(model, lambda m, e: losses(m, e) * draw.normal(), range(12), BATCHES, optimizer)
     with pytest.raises(glim.StateError, match="computed again"):

@@ -84,7 +84,7 @@ void bind_trace(nb::module_& m) {
       .def("value",
            [](PyTrace& t, nb::callable query) {
              const TrainingTrace::Query of = query_of(query);
-             return numpy_of(t.run([&] { return TrainingTrace::value(of); }));
+             return numpy_of(t.run([&] { return t.trace().value(of); }));
            })
       .def_prop_ro("kept_bytes", [](PyTrace& t) { return t.trace().kept_bytes(); })
 #if GLIM_STUDY

@@ -103,7 +103,7 @@ Removals removals(TrainingTrace& trace, const TrainingTrace::Query& query, doubl
   if (!(share > 0 && share < 1) || count == 0 || count == examples)
     throw ValueError("removals",
                      "the share of examples left out must be in (0, 1), and at least one example");
-  const Tensor before = TrainingTrace::value(query).to(DType::Float64);
+  const Tensor before = trace.value(query).to(DType::Float64);
   Removals r;
   for (int k = 0; k < times; ++k) {
     show_step(k, times);

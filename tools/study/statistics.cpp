@@ -65,6 +65,7 @@ std::vector<double> ranks_of(const std::vector<double>& x) {
                    [&](std::size_t a, std::size_t b) { return x[a] < x[b]; });
   std::vector<double> ranks(x.size());
   for (std::size_t first = 0, end = 0; first < order.size(); first = end) {
+    ++end;  // NaN equals nothing
     while (end < order.size() && x[order[end]] == x[order[first]]) ++end;
     for (std::size_t i = first; i < end; ++i)
       ranks[order[i]] = static_cast<double>(first + 1 + end) / 2;
@@ -78,6 +79,9 @@ double pearson(const std::vector<double>& x, const std::vector<double>& y) {
 }
 
 double spearman(const std::vector<double>& x, const std::vector<double>& y) {
+  for (const auto* list : {&x, &y})
+    for (double v : *list)
+      if (std::isnan(v)) return v;
   return pearson(ranks_of(x), ranks_of(y));
 }
 

@@ -7,6 +7,7 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tests/catch.hpp"
 #include "tools/study/measures.hpp"
+#include "tools/study/statistics.hpp"
 #include "tools/study/study.hpp"
 
 namespace test_removals {
@@ -57,6 +58,12 @@ TEST_CASE("removals are measured, and ranked by exact scores", "[study]") {
   CHECK(r.correlations(turned)[0] == Approx(-1));
   CHECK_THROWS_AS(removals(t.trace, t.query, 0.1, 8, 1), ValueError);
   CHECK_THROWS_AS(removals(t.trace, t.query, 1, 8, 1), ValueError);
+}
+
+TEST_CASE("ranks of what is no number end, and correlate with nothing", "[study]") {
+  const double none = std::nan("");
+  CHECK(std::isnan(spearman({1, none, 2}, {1, 2, 3})));
+  CHECK(ranks_of({none, none}).size() == 2);
 }
 
 TEST_CASE("BM25 by hand", "[study]") {

@@ -26,7 +26,7 @@ class Trace:
 
     def __init__(self, model, losses, data, batches, optimizer, rate=None, max_norm=None):
         self.data = list(data)
-        self.batches = [[int(i) for i in batch] for batch in batches]
+        self.batches = [_numbers(f"batch {k}", batch) for k, batch in enumerate(batches)]
         buffers = _buffers(model)
         self._run = _glim._Trace(optimizer, lambda rows: losses(model, [self.data[i] for i in rows]), len(self.data),
                                  self.batches, rate, max_norm)
@@ -44,7 +44,7 @@ class Trace:
         import numpy as np
         found = self._run.influence(query)
         examples, updates, rates, initial, norms = map(list, zip(*found))
-        growth = [n[0] / n[-1] if n[-1] else np.inf for n in norms]
+        growth = [n[0] / n[-1] if n[-1] else 0.0 for n in norms]
         by_step = [[_by_example(*pair) for pair in zip(self.batches, parts)] for parts in updates]
         values = np.array(examples), by_step, np.array(rates), initial, np.array(growth)
         values = values if self._run.value(query).ndim else [v[0] for v in values]
@@ -59,7 +59,9 @@ class Trace:
 
     def remove(self, subset, query):
         weights = [1.0] * len(self.data)
-        for i in subset:
+        for i in _numbers("the subset", subset):
+            if not 0 <= i < len(weights):
+                raise _glim.IndexError(f"trace: the subset has example {i}, of {len(weights)}")
             weights[i] = 0.0
         return self.retrained(weights, query) - self._run.value(query)
 
@@ -69,6 +71,14 @@ class Trace:
         example and each query, are for BM25.
         """
         import numpy as np
+        if times < 2:
+            raise _glim.ValueError("agreement: two trainings are the fewest that can be ranked")
+        if (words is None) != (query_words is None):
+            raise _glim.ValueError("agreement: BM25 needs words and query_words")
+        if words is not None:
+            for name, lists, count in (("words", words, len(self.data)), ("query_words", query_words, self._run.value(query).size)):
+                if len(lists) != count or any(isinstance(x, str) for x in lists):
+                    raise _glim.ValueError(f"agreement: {name} is {count} lists of words")
         left_out, measured = self._run.removals(query, share, times, seed)
         scores = {"exact": np.atleast_2d(self.influence(query)).tolist(), "dot product": self._run.scores(query, "dot product"),
                   "TracIn": self._run.scores(query, "TracIn")}
@@ -84,6 +94,8 @@ class Trace:
         import numpy as np
         if self._run.value(query).size != 1:
             raise _glim.ValueError("trust: the query has several elements: give one of them")
+        if removed < 1:
+            raise _glim.ValueError("trust: at least one example is removed")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             influence = self.influence(query)
@@ -101,7 +113,7 @@ class Trace:
         measured = (f"{round(self.sign * len(order))} of {len(order)} removals go in the predicted direction and differ from it by "
                     f"{self.far:.0%} (median); a weight of 1 ± 0.001 differs by {self.smooth:.0e}")
         if not self.growth <= USELESS or self.sign < 0.75:
-            return f"Not to be trusted: {_grown(self.growth)}; {measured}."
+            return f"Not to be trusted: {measured}; {_grown(self.growth)}."
         if self.growth > TRUSTED or self.sign < 1 or self.far > 0.5 or self.smooth > 0.01:
             return f"To be used with care: {_grown(self.growth) + '; ' if self.growth > TRUSTED else ''}{measured}."
         return f"To be trusted: {measured}."
@@ -110,6 +122,14 @@ class Trace:
 def _grown(growth):
     return (f"a small change of the first weights is {growth:.3g} times as large at the end, so that a training without an example "
             "takes its own way (a smaller rate or a larger ε helps)")
+
+
+def _numbers(name, given):
+    import numpy as np
+    given = np.asarray(list(given))
+    if given.ndim != 1 or given.size and given.dtype.kind not in "iu":
+        raise _glim.ValueError(f"trace: {name} has to be a list of the numbers of its examples")
+    return given.tolist()
 
 
 def _by_example(batch, parts):
