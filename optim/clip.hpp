@@ -21,8 +21,8 @@ double sum_of_squares(const Tensor& x);
 double gradient_norm(const NamedParameters& parameters);
 // Scales the gradients in place; returns the norm they had.
 double clip_gradient_norm(const NamedParameters& parameters, double max_norm);
-// The transpose. `gradients` are as they were before the scaling, and dgs of the scaled ones; both by parameter, undefined
-// where there is none.
+// The transpose. `gradients` are those before the scaling, dgs are of the scaled ones. Both have one tensor a parameter,
+// which is undefined where the parameter has no gradient.
 std::vector<Tensor> clip_adjoint(const std::vector<Tensor>& gradients, double max_norm,
                                  const std::vector<Tensor>& dgs);
 

@@ -76,7 +76,7 @@ GLIM_INLINE HiLo<V> exact_sum(V a, V b) {
   V s = a + b, t = s - a;
   return {s, (a - (s - t)) + (b - t)};
 }
-// The same where |a| ≥ |b|, or where the sum is exact (Dekker).
+// a + b = hi + lo, for |a| ≥ |b| or an exact sum (Dekker).
 template <class V>
 GLIM_INLINE HiLo<V> fast_sum(V a, V b) {
   V s = a + b;

@@ -47,11 +47,11 @@ std::vector<std::vector<int>> attentions(const Pass& pass, const std::vector<int
   return list;
 }
 
-// Embeddings by node, and constants that are more than a row by their largest number,
-// which is the same when they are broadcast.
+// Embeddings are named by their node. A constant of several rows is named by its largest number, which broadcasting
+// does not change.
 using Beginnings = std::set<std::pair<int, double>>;
 
-// What the queries (operand 0) or keys (1) of these scores begin with.
+// The beginnings of the queries (operand 0) or of the keys (1) of these scores.
 Beginnings beginnings(const Pass& pass, int scores, std::size_t operand) {
   while (scores >= 0 && pass[scores].op != "matmul")
     scores = pass[scores].inputs.empty() ? -1 : pass[scores].inputs[0];
@@ -75,7 +75,7 @@ Beginnings beginnings(const Pass& pass, int scores, std::size_t operand) {
   return found;
 }
 
-// What the source begins with: keys that begin otherwise than their queries read it. Empty where there are none.
+// The beginnings of the source: keys that begin otherwise than their queries come from it. The set is empty where no keys do.
 Beginnings source_of(const Pass& pass) {
   for (const PassNode& n : pass.nodes()) {
     if (!is_attention(n.op, n.label)) continue;

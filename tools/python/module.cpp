@@ -12,6 +12,7 @@ NB_MODULE(_glim, m) {
   bind_random(m);
   bind_vars(m);
   bind_tape(m);
+  bind_capture(m);
   bind_modules(m);
   bind_layers(m);
   bind_models(m);

@@ -140,6 +140,7 @@ class UntilCtrlC {
 nb::object array_or_none(const Tensor& x);
 void bind_vars(nb::module_& m);
 void bind_tape(nb::module_& m);
+void bind_capture(nb::module_& m);
 void bind_random(nb::module_& m);
 
 }  // namespace glim::python

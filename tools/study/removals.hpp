@@ -30,7 +30,7 @@ Scores bm25_scores(const std::vector<std::vector<std::string>>& queries,
 struct Removals {
   std::vector<std::vector<Index>> left_out;   // of each training
   std::vector<std::vector<double>> measured;  // of each training, of each query
-  // Of each query. NaN where all predicted or all measured changes are one number.
+  // ρ of each query. It is NaN where all predicted or all measured changes are one number.
   std::vector<double> correlations(const Scores& scores) const;
 };
 // `times` trainings, each without a random share of the examples. ValueError for a share outside (0, 1) or that is no example.

@@ -1,4 +1,4 @@
-// What the programs of GradBench's evaluations share (github.com/gradbench/gradbench; README.md here).
+// Parts that all evaluations of GradBench share (github.com/gradbench/gradbench; README.md here).
 //
 // An evaluation is a file NAME.cpp with a list of functions. main.cpp speaks the protocol and times them.
 #pragma once

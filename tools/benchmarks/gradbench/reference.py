@@ -164,7 +164,7 @@ FUNCTIONS = {
     "kmeans": ("cost", "dir"), "llsq": ("primal", "gradient"), "ode": ("primal", "gradient"),
     "lstm": ("objective", "jacobian"), "ba": ("objective", "jacobian"), "ht": ("objective", "jacobian"),
     "det": ("primal", "gradient"), "particle": ("rr", "ff", "fr", "rf"), "saddle": ("rr", "ff", "fr", "rf")}
-# What each is differentiated by.
+# The variables that the derivative of each evaluation is by.
 VARIABLES = {
     "lse": ["x"], "gmm": ["alpha", "mu", "q", "l"], "llsq": ["x"], "det": ["A"], "lstm": ["main_params", "extra_params"],
     "ode": ["x"], "ba": ["cam", "x", "w"], "ht": ["theta", "us"]}
