@@ -31,8 +31,9 @@ class Loop {
 
  private:
   std::size_t operands_, rank_ = 0;
-  std::array<Index, kMaxRank> extent_{};
-  std::array<std::array<Index, kMaxRank>, kMaxOperands> stride_{};
+  // Values are in the first rank_ places, for the operands that there are.
+  std::array<Index, kMaxRank> extent_;
+  std::array<std::array<Index, kMaxRank>, kMaxOperands> stride_;
 };
 
 // A step that the compiler knows, as vectors need.

@@ -20,7 +20,13 @@ inline constexpr int kMaxRank = 8;
 // A short list of integers (extents, strides, axes).
 class Dims {
  public:
-  Dims() = default;
+  Dims() noexcept {}
+  Dims(const Dims& o) noexcept : rank_(o.rank_) { copy(o); }
+  Dims& operator=(const Dims& o) noexcept {
+    rank_ = o.rank_;
+    copy(o);
+    return *this;
+  }
   Dims(std::initializer_list<Index> list)
       : Dims(std::span<const Index>(list.begin(), list.size())) {}
   Dims(const std::vector<Index>& list) : Dims(std::span<const Index>(list)) {}
@@ -64,8 +70,16 @@ class Dims {
       refuse_rank(rank);
   }
   [[noreturn]] static void refuse_rank(int rank);
+  // Number by number, which the empty statement keeps the compiler from changing: a vector that is read just after its
+  // parts were written waits for them, and most lists are short.
+  void copy(const Dims& o) noexcept {
+    for (int i = 0; i < rank_; ++i) {
+      d_[i] = o.d_[i];
+      asm("");
+    }
+  }
   int rank_ = 0;
-  std::array<Index, kMaxRank> d_{};
+  std::array<Index, kMaxRank> d_;  // of which rank_ have values
 };
 
 using Shape = Dims;
