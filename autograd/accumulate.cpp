@@ -33,7 +33,7 @@ Tensor copied(const Tensor& x) {
 }  // namespace
 
 void Engine::add(Table& table, int node, Var&& gradient) const {
-  Var& total = table[node];
+  Var& total = table.at(node);
   if (!total.defined()) {
     total = std::move(gradient);
   } else if (create_graph_ || (total.value().is_contiguous() && !exclusive(total.value()))) {
@@ -45,7 +45,7 @@ void Engine::add(Table& table, int node, Var&& gradient) const {
 }
 
 void Engine::add(Table& table, int node, const AddTo& part) const {
-  Var& total = table[node];
+  Var& total = table.at(node);
   const Node& source = tape_.nodes_[node];
   if (!total.defined())
     total = zeros(source.shape, source.dtype);

@@ -106,7 +106,8 @@ Var apply_list(const Where& where, OpT& op, InputList inputs, Operands operands)
       run = again(op, where, inputs.size(), operands);
     Tensor y = forward_of(op, inputs, operands);
     if (!recorder.active()) return recorder.constant(std::move(y));
-    return recorder.record(std::make_unique<OpT>(std::move(op)), std::move(y), std::move(run));
+    return recorder.record(OpInPlace(recorder.arena().template make<OpT>(std::move(op))),
+                           std::move(y), std::move(run));
   } catch (Error& e) {
     Engine::annotate(e, OpT::formula.op, inputs, where);
     throw;

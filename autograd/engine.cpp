@@ -19,23 +19,42 @@ void Engine::pass(Tape& tape, const Var& y, const Var& dy, const Backward& optio
 
 void Engine::run(Table& table, int from, int last) {
   for (int i = from; i >= last; --i)
-    if (table[i].defined()) step(table, i);
+    if (table.find(i)) step(table, i);
 }
 
-// A rule may add nodes to the vector and so move all nodes: each use looks a node up by number.
+Var& Engine::Table::at(int node) {
+  int& place = place_[node - first];
+  if (place == kNone && free_.empty()) {
+    place = static_cast<int>(gradients_.size());
+    gradients_.emplace_back();
+  } else if (place == kNone) {
+    place = free_.back();
+    free_.pop_back();
+  }
+  return gradients_[place];
+}
+
+Var Engine::Table::take(int node) {
+  const int place = std::exchange(place_[node - first], kNone);
+  if (place == kNone) return {};
+  free_.push_back(place);
+  return std::move(gradients_[place]);
+}
+
 void Engine::step(Table& table, int i) {
-  Var dy = std::move(table[i]);
+  Node& node = tape_.nodes_[i];
+  Var dy = table.take(i);
   arrived(i, dy);
-  if (Leaf* leaf = tape_.nodes_[i].leaf.get()) {
+  if (Leaf* leaf = node.leaf.get()) {
     if (fill_leaves_ && leaf->trainable) fill(*leaf, std::move(dy));  // it may have been frozen
     return;
   }
   if (i == table.first) return;  // its inputs are before it
   Grads d = gradients(i, dy);
   dy = {};
-  for (std::size_t k = 0; k < tape_.nodes_[i].inputs.size(); ++k)
-    if (int input = tape_.nodes_[i].inputs[k]; input >= table.first) pass_on(table, i, k, input, d);
-  if (!retain_) tape_.nodes_[i].op.reset();
+  for (std::size_t k = 0; k < node.inputs.size(); ++k)
+    if (int input = node.inputs[k]; input >= table.first) pass_on(table, i, k, input, d);
+  if (!retain_) node.op.reset();
 }
 
 // The op is kept by pointer while its rule runs.
@@ -70,10 +89,9 @@ void Engine::pass_on(Table& table, int from, std::size_t k, int node, Grads& d) 
   };
   const bool watched = !tape_.observers_.empty();
   const Node& source = tape_.nodes_[node];
-  if (d.has(k)) {
-    Var g = d.take(k);
+  if (Var g = d.take(k); g.defined()) {
     if (g.shape() != source.shape || g.dtype() != source.dtype)
-      refuse(ShapeError(tape_.nodes_[from].name,
+      refuse(ShapeError(tape_.nodes_[from].name(),
                         "its rule gives a gradient " + g.value().kind() + " for " +
                             tape_.nodes_[from].formula->input_name(k) + ", which is " +
                             to_string(source.shape) + " " + std::string(name_of(source.dtype))));
@@ -87,8 +105,8 @@ void Engine::pass_on(Table& table, int from, std::size_t k, int node, Grads& d) 
     }
     add(table, node, part);
   } else {
-    refuse(StateError(tape_.nodes_[from].name, "its rule gives no gradient for " +
-                                                   tape_.nodes_[from].formula->input_name(k)));
+    refuse(StateError(tape_.nodes_[from].name(), "its rule gives no gradient for " +
+                                                     tape_.nodes_[from].formula->input_name(k)));
   }
 }
 
@@ -145,9 +163,10 @@ int Engine::begin(Tape& tape, Table& table, const Var& y, const Var& dy) {
                      {{"y", y.value()}});
   check_upstream("backward", y, dy.value());
   if (root < table.first) return root;
-  const std::size_t size = root - table.first + 1;
-  if (table.gradients.size() < size) table.gradients.resize(size);
-  table[root] = table[root].defined() ? table[root] + dy : dy;
+  table.make_room(root + 1);
+  const bool again = table.find(root);
+  Var& total = table.at(root);
+  total = again ? total + dy : dy;
   return root;
 }
 

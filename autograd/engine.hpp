@@ -28,12 +28,28 @@ class Engine {
  public:
   class Recorder;
   class Region;  // of checkpointed nodes (recomputed.cpp)
-  // Gradients on their way, by node. One that arrives at a node before `first` is dropped.
-  struct Table {
-    int first = 0;
-    std::vector<Var> gradients;
-    Var& operator[](int node) { return gradients[node - first]; }
-    const Var& operator[](int node) const { return gradients[node - first]; }
+  // Gradients on their way, by node. One that arrives at a node before `first` is dropped. Few are on their way at
+  // once, so each has one of few places, which the next one takes when it has gone.
+  class Table {
+   public:
+    explicit Table(int first_node = 0) : first(first_node) {}
+    void make_room(std::size_t nodes) {  // numbers below
+      if (nodes > first + place_.size()) place_.resize(nodes - first, kNone);
+    }
+    const Var* find(int node) const {  // null where there is none
+      const int place = place_[node - first];
+      return place == kNone ? nullptr : &gradients_[place];
+    }
+    Var& at(int node);   // made where there is none
+    Var take(int node);  // undefined where there is none
+
+    const int first;
+
+   private:
+    static constexpr int kNone = -1;
+    std::vector<int> place_;  // by node
+    std::vector<Var> gradients_;
+    std::vector<int> free_;
   };
 
   // One backward pass, until the end of the block: ops that rules call belong to this tape, and are
@@ -61,8 +77,8 @@ class Engine {
 
  private:
   // The op as the last node, whose value y then is. Returns its number.
-  static int add_node(Tape& tape, std::unique_ptr<Op> op, const Formula& formula,
-                      std::vector<int> inputs, const Where& where, Var& y);
+  static int add_node(Tape& tape, OpInPlace op, const Formula& formula, std::span<const int> inputs,
+                      const Where& where, Var& y);
   void arrived(int node, Var& dy);           // hooks may replace a complete gradient; all are told
   Grads gradients(int node, const Var& dy);  // by the op's rule, or its kernel
   void pass_on(Table& table, int from, std::size_t input, int node, Grads& d);
@@ -86,7 +102,8 @@ class Engine::Recorder {
   bool active() const { return active_; }
   bool replays() const { return replays_; }  // active, on a tape that keeps how to compute again
   // Puts the op on the tape and returns its result as a Var.
-  Var record(std::unique_ptr<Op> op, Tensor y, RunAgain run = {}) const;
+  Var record(OpInPlace op, Tensor y, RunAgain run = {}) const;
+  Arena& arena() const;          // StateError when forward ended the tape
   Var constant(Tensor y) const;  // nothing to record
 
  private:

@@ -84,16 +84,27 @@ void Op::refuse(const std::string& problem) const {
 void Op::save_input(int number) {
   if (number < 0 || number >= input_count_)
     refuse("forward saves input " + std::to_string(number) + " of " + std::to_string(input_count_));
-  save_value(number, *inputs_[number]);
+  if (saves(number)) return;
+  saves_ |= std::uint64_t{1} << std::min(number, 63);
+  if (number < 63) versions_ += inputs_[number]->value().storage().version();
 }
 
-void Op::save_value(int number, const Var& v) {
-  if (saved_.empty()) saved_.reserve(4);  // few ops save more
-  saved_.emplace_back(number, v);
+void Op::keep_saved(Arena& arena, InputList inputs, const Var& y) {
+  std::size_t count = wants_output_;
+  for (std::size_t k = 0; k < inputs.size(); ++k) count += saves(k);
+  if (count == 0) return;
+  for (std::size_t k = 0; k < std::min<std::size_t>(inputs.size(), 63); ++k)
+    if (saves(k)) versions_ -= inputs[k]->value().storage().version();
+  if (versions_ != 0) refuse("forward changes a value that it saved");
+  SavedValue* at = arena.room<SavedValue>(count);
+  saved_.values = {at, count};
+  for (std::size_t k = 0; k < inputs.size(); ++k)
+    if (saves(k)) new (at++) SavedValue(static_cast<int>(k), *inputs[k]);
+  if (wants_output_) new (at) SavedValue(kOutput, y);
 }
 
 const Var& Op::saved(int input) const {
-  for (const SavedValue& s : saved_) {
+  for (const SavedValue& s : saved_.values) {
     if (s.input != input) continue;
     if (s.changed()) [[unlikely]]
       Engine::refuse_changed(

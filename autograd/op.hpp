@@ -30,8 +30,11 @@
 // create_graph it runs gradient instead. One test holds all three forms equal, for all ops.
 #pragma once
 
+#include <algorithm>
+#include <memory>
 #include <span>
 
+#include "autograd/arena.hpp"
 #include "autograd/arguments.hpp"
 #include "autograd/formula.hpp"
 #include "autograd/grads.hpp"
@@ -63,12 +66,14 @@ class Op {
   virtual Arguments arguments() const { return {}; }
 
   static constexpr int kOutput = -1;
-  const std::vector<SavedValue>& saved_values() const { return saved_; }
+  // By input, the output last.
+  std::span<const SavedValue> saved_values() const { return saved_.values; }
   const std::vector<Tensor>& kept_values() const { return kept_; }
   bool needs_grad(std::size_t input) const { return input >= 64 || (needs_ >> input & 1); }
 
  protected:
   // In forward: what backward reads. Nothing is saved unless the op is recorded. StateError for an input it lacks.
+  // Saving one of the inputs from 63 on saves all of them.
   template <class... Input>
   void save(Input... input) {
     if (recorded()) (save_input(input), ...);
@@ -89,16 +94,30 @@ class Op {
  private:
   friend class Engine;
   void save_input(int number);
-  void save_value(int number, const Var& v);
+  bool saves(std::size_t input) const { return saves_ >> std::min<std::size_t>(input, 63) & 1; }
+  void keep_saved(Arena& arena, InputList inputs, const Var& y);          // when it is recorded
   [[noreturn, gnu::cold]] void refuse(const std::string& problem) const;  // StateError
   const Formula* formula_ = nullptr;
   const Var* const* inputs_ = nullptr;  // during forward, when recorded
-  std::uint64_t needs_ = 0;
+  std::uint64_t needs_ = 0, saves_ = 0;
+  std::uint64_t versions_ = 0;  // of the saved inputs as they are saved, added up
   bool wants_output_ = false;
   int input_count_ = 0;
-  std::vector<SavedValue> saved_;
+  // In the arena of the tape. A copy of an op, which is to run again, has not saved anything.
+  struct Saved {
+    Saved() = default;
+    Saved(const Saved&) noexcept {}
+    ~Saved() { std::destroy(values.begin(), values.end()); }
+    std::span<SavedValue> values;
+  } saved_;
   std::vector<Tensor> kept_;
 };
+
+// An op in an arena: it ends, and its memory stays.
+struct EndsInPlace {
+  void operator()(Op* op) const { op->~Op(); }
+};
+using OpInPlace = std::unique_ptr<Op, EndsInPlace>;
 
 struct Fused : Op {};
 

@@ -41,29 +41,32 @@ class Engine::Region final : public Op {
   // Runs fn and makes it one node.
   static Var record(std::function<Var()> fn, const Where& where) {
     Tape& tape = *Tape::current();
-    auto op = std::make_unique<Region>(fn);
-    const std::size_t first = tape.nodes_.size();
+    Region region(fn);
+    const Tape::Place before = tape.end();
     const double start = seconds_now();
     Var y;
-    OutsideReads reads(first);
+    OutsideReads reads(before.size);
     try {
       tape.observe(reads);
       y = fn();
       reads.stop();
       static_cast<void>(y.requires_grad());  // StateError when it is of another tape
     } catch (...) {
-      tape.truncate(first);
+      tape.truncate(before);
       throw;
     }
     const Tensor value = y.value();
-    const std::vector<int> inputs = inputs_of(tape, y, first);
+    const std::vector<int> inputs = inputs_of(tape, y, before);
     Var result(value);
     if (inputs.empty()) return result;
-    op->inputs_on_tape_ = inputs;
-    for (const Var& v : reads.values) op->outside_.emplace_back(0, v);
-    op->needs_ = ~std::uint64_t{0};
-    op->formula_ = &formula;
-    const int number = add_node(tape, std::move(op), formula, inputs, where, result);
+    region.inputs_on_tape_ = inputs;
+    for (const Var& v : reads.values) region.outside_.emplace_back(0, v);
+    region.needs_ = ~std::uint64_t{0};
+    region.formula_ = &formula;
+    Region* op = tape.arena_.make<Region>(std::move(region));
+    const std::span kept_inputs(tape.arena_.room<int>(inputs.size()), inputs.size());
+    std::copy(inputs.begin(), inputs.end(), kept_inputs.begin());
+    const int number = add_node(tape, OpInPlace(op), formula, kept_inputs, where, result);
     tape.notify([&](Observer& o) {
       o.op_started(seconds_now() - start);
       o.recorded(number, value);
@@ -78,7 +81,7 @@ class Engine::Region final : public Op {
   Grads gradient(const Var& dy) const override {
     Tape& tape = *Tape::open();
     const bool create_graph = !tape.paused_;
-    const std::size_t first = tape.nodes_.size();
+    const Tape::Place before = tape.end();
     Table table;
     for (const SavedValue& s : outside_)
       if (s.changed())
@@ -87,27 +90,28 @@ class Engine::Region final : public Op {
     try {
       Var y = run_again(tape);
       const int root = tape.number_of(y);
-      table.gradients.resize(tape.nodes_.size());
+      table.make_room(tape.nodes_.size());
       if (root >= 0) {
-        table[root] = dy;
+        table.at(root) = dy;
         // Leaves are from before the region, so none is filled here.
         Engine(tape, {.retain = create_graph, .create_graph = create_graph}, false)
-            .run(table, root, static_cast<int>(first));
+            .run(table, root, static_cast<int>(before.size));
       }
     } catch (...) {
-      tape.truncate(first);
+      tape.truncate(before);
       throw;
     }
-    if (!create_graph) tape.truncate(first, true);
+    if (!create_graph) tape.truncate(before, true);
     Grads d;
-    for (std::size_t k = 0; k < inputs_on_tape_.size(); ++k) d[k] = table[inputs_on_tape_[k]];
+    for (std::size_t k = 0; k < inputs_on_tape_.size(); ++k) d[k] = table.take(inputs_on_tape_[k]);
     return d;
   }
 
  private:
   // y depends on these nodes. Nodes from before the region, and leaves that it met first, are the
   // inputs. Its other operands get no gradient, as without a checkpoint. The region's nodes go.
-  static std::vector<int> inputs_of(Tape& tape, Var& y, std::size_t first) {
+  static std::vector<int> inputs_of(Tape& tape, Var& y, const Tape::Place& before) {
+    const std::size_t first = before.size;
     const int root = tape.number_of(y);
     std::vector<bool> reached(tape.nodes_.size());
     if (root >= 0) reached[root] = true;
@@ -121,7 +125,7 @@ class Engine::Region final : public Op {
       if (reached[i] && i >= first && tape.nodes_[i].leaf) leaves.push_back(tape.nodes_[i].leaf);
     }
     y = {};
-    tape.truncate(first);
+    tape.truncate(before);
     for (auto& leaf : leaves) {
       Var v;
       v.leaf_ = leaf;

@@ -45,21 +45,25 @@ Var Engine::Recorder::constant(Tensor y) const {
   return Var(std::move(y));
 }
 
-Var Engine::Recorder::record(std::unique_ptr<Op> op, Tensor y, RunAgain run) const {
+Arena& Engine::Recorder::arena() const {
   if (!Tape::current() || Tape::current()->id_ != tape_)
     throw StateError(formula_.op, "its forward ended or paused the tape, or left another open");
+  return Tape::current()->arena_;
+}
+
+Var Engine::Recorder::record(OpInPlace op, Tensor y, RunAgain run) const {
   Tape& tape = *Tape::current();
   tape.notify([&](Observer& o) { o.computed(formula_, y); });
-  std::vector<int> inputs;
-  inputs.reserve(inputs_.size());
-  for (const Var* x : inputs_) inputs.push_back(tape.number_of(*x));
+  std::span inputs(tape.arena_.room<int>(inputs_.size()), inputs_.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i] = tape.number_of(*inputs_[i]);
   tape.notify([&](Observer& o) {
     for (std::size_t i = 0; i < inputs_.size(); ++i) o.read(inputs[i], *inputs_[i]);
   });
   op->inputs_ = nullptr;
+  Op& own = *op;
   Var result(std::move(y));
-  const int number = add_node(tape, std::move(op), formula_, std::move(inputs), where_, result);
-  if (Op& own = *tape.nodes_[number].op; own.wants_output_) own.save_value(Op::kOutput, result);
+  const int number = add_node(tape, std::move(op), formula_, inputs, where_, result);
+  own.keep_saved(tape.arena_, inputs_, result);
   if (replays_) {
     Replay& kept = *(tape.nodes_[number].replay = std::make_unique<Replay>());
     for (const Var* x : inputs_) kept.operands.push_back(*x);
@@ -70,19 +74,15 @@ Var Engine::Recorder::record(std::unique_ptr<Op> op, Tensor y, RunAgain run) con
   return result;
 }
 
-int Engine::add_node(Tape& tape, std::unique_ptr<Op> op, const Formula& formula,
-                     std::vector<int> inputs, const Where& where, Var& y) {
-  Node node;
+int Engine::add_node(Tape& tape, OpInPlace op, const Formula& formula, std::span<const int> inputs,
+                     const Where& where, Var& y) {
+  Node& node = tape.add_node(y.value());
   node.op = std::move(op);
   node.formula = &formula;
-  node.name = formula.op;
-  node.inputs = std::move(inputs);
-  node.shape = y.shape();
-  node.dtype = y.dtype();
+  node.inputs = inputs;
   node.scope = tape.current_scope();
   node.where = where;
-  node.bytes = y.value().bytes();
-  const int number = tape.add_node(std::move(node));
+  const int number = static_cast<int>(tape.nodes_.size()) - 1;
   tape.bind(y, number);
   return number;
 }

@@ -46,25 +46,31 @@ Tape::~Tape() {
   if (!*at)
     end_program("on another thread than it began on, or within the backward of an outer one");
   if (running_) end_program("within its own backward, as by a hook");
-  truncate(0, true);
+  truncate({}, true);
   observers_.notify([](Observer& o) { o.tape_ = nullptr; });
   *at = outer_;
-  if (!Spare::gone && nodes_.capacity() + scopes_.size() <= kMostSpare)
+  if (!Spare::gone && nodes_.all_.capacity() + names_.size() <= kMostSpare)
     Spare::get().lists = std::move(static_cast<TapeLists&>(*this));
 }
 
-void Tape::truncate(std::size_t size, bool keep_seen) {
-  while (nodes_.size() > size) {
-    if (Leaf* l = nodes_.back().leaf.get()) leaf_nodes_.erase(l);
-    nodes_.pop_back();
+void Tape::truncate(const Place& from, bool keep_seen) {
+  while (nodes_.size() > from.size) {
+    Node& last = *nodes_.all_.back();
+    if (Leaf* l = last.leaf.get()) leaf_nodes_.erase(l);
+    nodes_.all_.pop_back();
+    last.~Node();
   }
-  notify([&](Observer& o) { o.nodes_removed(static_cast<int>(size), keep_seen); });
+  arena_.rewind(from.mark);
+  notify([&](Observer& o) { o.nodes_removed(static_cast<int>(from.size), keep_seen); });
 }
 
-int Tape::add_node(Node node) {
+Node& Tape::add_node(const Tensor& y) {
+  Node& node = *arena_.make<Node>();
   node.serial = next_serial_++;
-  nodes_.push_back(std::move(node));
-  return static_cast<int>(nodes_.size()) - 1;
+  node.shape = y.shape();
+  node.dtype = y.dtype();
+  nodes_.all_.push_back(&node);
+  return node;
 }
 
 void Tape::bind(Var& v, int node) const {
@@ -80,7 +86,7 @@ bool Tape::holds(const Var& v) const {
 
 const std::string* Tape::current_scope() {
   if (scope_version_ != Scope::version()) {
-    scope_ = &*scopes_.insert(Scope::path()).first;
+    scope_ = &*names_.insert(Scope::path()).first;
     scope_version_ = Scope::version();
   }
   return scope_;
@@ -90,13 +96,13 @@ int Tape::number_of(const Var& v) {
   if (!v.leaf_) return holds(v) ? v.node_ : -1;
   Leaf& leaf = *v.leaf_;
   if (!leaf.trainable) return -1;
-  if (auto known = leaf_nodes_.find(&leaf); known != leaf_nodes_.end()) return known->second;
-  Node node;
-  node.shape = leaf.value.shape();
-  node.dtype = leaf.value.dtype();
-  node.leaf = v.leaf_;
-  node.bytes = leaf.value.bytes();
-  const int number = add_node(std::move(node));
+  const auto likely = static_cast<std::size_t>(leaf.node.load(std::memory_order_relaxed));
+  if (likely < nodes_.size() && nodes_[likely].leaf == v.leaf_) return static_cast<int>(likely);
+  const auto known = leaf_nodes_.find(&leaf);
+  const int number = known == leaf_nodes_.end() ? static_cast<int>(nodes_.size()) : known->second;
+  leaf.node.store(number, std::memory_order_relaxed);
+  if (known != leaf_nodes_.end()) return number;
+  add_node(leaf.value).leaf = v.leaf_;
   leaf_nodes_.emplace(&leaf, number);
   notify([&](Observer& o) { o.recorded(number, leaf.value); });
   return number;
@@ -114,8 +120,8 @@ std::string Tape::path(int i) const {
   const Node& node = nodes_[i];
   Var leaf;
   leaf.leaf_ = node.leaf;
-  std::string own = !node.label.empty() ? node.label : leaf.name();
-  if (own.empty()) own = node.name;
+  std::string own = !node.label.empty() ? std::string(node.label) : leaf.name();
+  if (own.empty()) own = node.name();
   return node.scope ? dotted(*node.scope, own) : own;  // a leaf's name is its whole path
 }
 
@@ -150,7 +156,7 @@ Var named(Var v, std::string_view label) {
   tape->notify([&](Observer& o) { v = o.on_value(dotted(Scope::path(), label), std::move(v)); });
   const int i = tape->node_of(v);
   if (i < 0) return v;
-  tape->nodes_[i].label = label;
+  tape->nodes_[i].label = *tape->names_.emplace(label).first;
   tape->notify([&](Observer& o) { o.named(i, v.value()); });
   return v;
 }
@@ -193,7 +199,7 @@ std::vector<Var> Tape::grad(const std::vector<Var>& ys, const std::vector<Var>& 
   }
   int first = static_cast<int>(nodes_.size());
   for (const auto& [node, gradient] : reader.reads) first = std::min(first, node);
-  Engine::Table table{first, {}};
+  Engine::Table table(first);
   int from = -1;
   for (std::size_t k = 0; k < ys.size(); ++k) {
     const Var dy = dys[k].defined() ? dys[k] : Engine::one_for("grad", ys[k]);

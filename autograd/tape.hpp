@@ -4,8 +4,9 @@
 //   Var loss = ...;
 //   tape.backward(loss);              // fills grad() of the leaves
 //
-// Without a tape nothing is recorded. Nodes are in one vector in order of creation, so backward is
+// Without a tape nothing is recorded. Nodes are in one list in order of creation, so backward is
 // one loop from the loss to the front (engine.cpp), and nothing recurses however deep the chain is.
+// Their memory is in a row (arena.hpp), so a node of a tape of a million costs what one of a thousand does.
 // backward frees what an op had saved as soon as it was read; a second backward over the same nodes
 // needs Backward{.retain = true} in the first, and is a StateError otherwise.
 //
@@ -40,28 +41,60 @@ struct Replay {
   RunAgain run;
 };
 
-struct Node {
-  std::unique_ptr<Op> op;            // gone once backward has used it; none for a leaf
-  const Formula* formula = nullptr;  // of the op
-  std::string_view name = "leaf";    // of the op
-  std::vector<int> inputs;           // numbers of earlier nodes, -1 for a constant
-  Shape shape;
-  DType dtype;
-  const std::string* scope = nullptr;  // the path of its module; null for a leaf
-  std::string label;  // given by named(); if empty, the name of the op or leaf is used
-  Where where;
+// What backward reads first is in one line of the CPU's cache.
+struct alignas(64) Node {
+  OpInPlace op;  // gone once backward has used it; none for a leaf
   std::shared_ptr<Leaf> leaf;
-  std::int64_t bytes = 0;  // of the output
-  std::uint64_t serial = 0;
+  std::span<const int> inputs;  // numbers of earlier nodes, -1 for a constant
+  std::uint64_t serial;
+  const Formula* formula = nullptr;  // of the op
+  DType dtype;
+  Shape shape;
+  const std::string* scope = nullptr;  // the path of its module; null for a leaf
+  std::string_view label;  // given by named(); if empty, the name of the op or leaf is used
+  Where where;
   std::unique_ptr<Replay> replay;  // with TapeOptions
+
+  std::string_view name() const { return formula ? formula->op : "leaf"; }
+  Index bytes() const { return numel_of(shape) * static_cast<Index>(size_of(dtype)); }  // of y
+};
+
+// The nodes of a tape by number. They are in its arena, and do not move.
+class NodeList {
+ public:
+  struct Iterator {
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Node;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Node*;
+    using reference = const Node&;
+    Node* const* at;
+    const Node& operator*() const { return **at; }
+    Iterator& operator++() {
+      ++at;
+      return *this;
+    }
+    bool operator==(const Iterator&) const = default;
+  };
+  std::size_t size() const { return all_.size(); }
+  bool empty() const { return all_.empty(); }
+  const Node& operator[](std::size_t i) const { return *all_[i]; }
+  Node& operator[](std::size_t i) { return *all_[i]; }
+  const Node& back() const { return *all_.back(); }
+  Iterator begin() const { return {all_.data()}; }
+  Iterator end() const { return {all_.data() + all_.size()}; }
+
+ private:
+  friend class Tape;
+  std::vector<Node*> all_;
 };
 
 // The lists of a tape. The next tape uses their memory again.
 struct TapeLists {
  protected:
-  std::vector<Node> nodes_;
+  NodeList nodes_;
   std::unordered_map<const Leaf*, int> leaf_nodes_;
-  std::unordered_set<std::string> scopes_;
+  std::unordered_set<std::string> names_;
 };
 
 struct TapeOptions {
@@ -106,7 +139,7 @@ class Tape : private TapeLists {
   // Registers an observer until it stops or the tape ends. StateError for one that observes a tape already.
   void observe(Observer& observer);
 
-  const std::vector<Node>& nodes() const { return nodes_; }
+  const NodeList& nodes() const { return nodes_; }
   // "decoder.layers.1.self_attn.scores"; IndexError for a number that is not on the tape.
   std::string path(int node) const;
   int node_of(const Var& v) const;  // -1 for a constant
@@ -140,14 +173,20 @@ class Tape : private TapeLists {
     observers_.notify(f);
   }
   static inline constinit thread_local Tape* open_ = nullptr;
-  bool holds(const Var& v) const;  // computed on this tape, and its node is still there
-  int number_of(const Var& v);     // the node of v, adding a leaf's on first use; -1 constant
-  int add_node(Node node);
+  bool holds(const Var& v) const;     // computed on this tape, and its node is still there
+  int number_of(const Var& v);        // the node of v, adding a leaf's on first use; -1 constant
+  Node& add_node(const Tensor& y);    // whose value y is
   void bind(Var& v, int node) const;  // v becomes the value of that node
   const std::string* current_scope();
-  // Takes back the nodes from `size` on.
-  void truncate(std::size_t size, bool keep_seen = false);
+  // A place on the tape. truncate takes back the nodes from there on.
+  struct Place {
+    std::size_t size = 0;
+    Arena::Mark mark;
+  };
+  Place end() const { return {nodes_.size(), arena_.mark()}; }
+  void truncate(const Place& from, bool keep_seen = false);
 
+  Arena arena_;  // of the nodes, their ops and what these saved
   ObserverList observers_;
   bool replays_;  // TapeOptions::replay
   std::uint64_t id_;

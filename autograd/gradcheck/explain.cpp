@@ -78,7 +78,7 @@ void check_ops(const Subject& f, GradcheckReport& report) {
     for (const Tensor& x : op.values) elements += x.numel();
     if (elements * numel_of(node.shape) > kWholeJacobian)
       options.mode = GradcheckOptions::Mode::Projection;
-    const std::string name = std::string(node.name) + " at ";
+    const std::string name = std::string(node.name()) + " at ";
     options.name = name + to_string(node.where) + " (" + tape.path(static_cast<int>(i)) + ")";
     const Subject subject = options.second_order ? gradient_of(op, options.seed) : op;
     Checked one = check(subject, options);

@@ -16,7 +16,7 @@ class FiniteCheck final : public Observer {
   }
   void arrived(int node, const Var& dy) override {
     if (all_finite(dy.value())) return;
-    NonFiniteError e(tape()->nodes()[node].name, "the gradient that it was given is not finite",
+    NonFiniteError e(tape()->nodes()[node].name(), "the gradient that it was given is not finite",
                      {{"dy", dy}});
     place(e, *tape(), node);
     throw e;
@@ -24,7 +24,7 @@ class FiniteCheck final : public Observer {
   void flow(const Flow& flow) override {
     if (all_finite(flow.gradient)) return;
     const Node& node = tape()->nodes()[flow.from];
-    NonFiniteError e(node.name,
+    NonFiniteError e(node.name(),
                      "its gradient of " + node.formula->input_name(flow.input) +
                          " is not finite, though that of its output is",
                      {{"gradient", flow.gradient}});

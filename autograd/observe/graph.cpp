@@ -49,7 +49,7 @@ std::string to_dot(const Tape& tape) {
       out += "subgraph " + dot_text(cluster) + " { label=" + dot_text(part) + "; ";
       ends += " }";
     }
-    if (!n.leaf && !n.label.empty()) label.append("\n").append(n.name);
+    if (!n.leaf && !n.label.empty()) label.append("\n").append(n.name());
     label.append("\n").append(to_string(n.shape)).append(" ").append(name_of(n.dtype));
     out += "n" + std::to_string(i) + " [label=" + dot_text(label);
     out += n.leaf ? ", shape=ellipse" : n.op ? "" : ", style=dashed";

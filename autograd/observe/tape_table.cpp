@@ -90,7 +90,7 @@ std::string last_line(const Tape& tape) {
   for (const Node& n : tape.nodes()) {
     leaves += n.leaf != nullptr;
     used += !n.leaf && !n.op;
-    values += n.bytes;
+    values += n.bytes();
     saved += saved_bytes(n);
   }
   std::size_t ops = tape.nodes().size() - leaves;
@@ -125,9 +125,9 @@ std::string to_table(const Tape& tape, const OpTimes* times, const Watch* watch)
     const Timing t = times ? times->of(static_cast<int>(i)) : Timing{};
     const bool timed = t.forward_seconds > 0;
     const auto norm = norms.find(static_cast<int>(i));
-    rows.push_back({std::to_string(i), tape.path(static_cast<int>(i)), std::string(n.name),
+    rows.push_back({std::to_string(i), tape.path(static_cast<int>(i)), std::string(n.name()),
                     inputs_text(n), to_string(n.shape), std::string(name_of(n.dtype)),
-                    bytes_text(n.bytes), saved_text(n), n.leaf ? "" : to_string(n.where),
+                    bytes_text(n.bytes()), saved_text(n), n.leaf ? "" : to_string(n.where),
                     timed ? time_text(t.forward_seconds) : "",
                     timed ? time_text(t.backward_seconds) : "",
                     norm == norms.end() ? "" : number_text(norm->second, 3)});

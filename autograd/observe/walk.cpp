@@ -16,14 +16,14 @@ BackwardWalk::BackwardWalk(Tape& tape, const Var& y, const Tensor& dy, Backward 
 
 int BackwardWalk::next() const {
   int i = place_;
-  while (i >= 0 && !table_[i].defined()) --i;
+  while (i >= 0 && !table_.find(i)) --i;
   return i;
 }
 
 Tensor BackwardWalk::gradient(int node) const {
   if (node < 0 || node > place_) return {};
-  const Var& g = table_[node];
-  return g.defined() ? g.value().clone() : Tensor();
+  const Var* g = table_.find(node);
+  return g ? g->value().clone() : Tensor();
 }
 
 void BackwardWalk::set_gradient(int node, Tensor g) {
@@ -37,7 +37,10 @@ void BackwardWalk::set_gradient(int node, Tensor g) {
                          to_string(n.shape) + " " + std::string(name_of(n.dtype)),
                      {{"gradient", g}});
   }
-  table_[node] = g.defined() ? Var(std::move(g)) : Var();
+  if (g.defined())
+    table_.at(node) = Var(std::move(g));
+  else
+    table_.take(node);
 }
 
 namespace {

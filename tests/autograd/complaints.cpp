@@ -103,7 +103,7 @@ TEST_CASE("broadcasting is a node of its own, and its backward a sum", "[complai
   Tape tape;
   Var y = add(x, b);
   REQUIRE(tape.nodes().size() == 4);
-  CHECK(tape.nodes()[1].name == "broadcast_to");
+  CHECK(tape.nodes()[1].name() == "broadcast_to");
   CHECK(tape.nodes()[1].shape == Shape{2, 3});
   tape.backward(y, reshape(tensor({1, 2, 3, 4, 5, 6}, DType::Float64), {2, 3}));
   CHECK(list(b.grad()) == std::vector<double>{5, 7, 9});

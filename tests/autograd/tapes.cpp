@@ -99,6 +99,22 @@ TEST_CASE("a pause that outlives its tape leaves the next one alone", "[tape]") 
   tape->~Tape();
 }
 
+TEST_CASE("leaves that two tapes number otherwise are found on each", "[tape]") {
+  Var a = leaf_of({2}), b = leaf_of({3});
+  Tape outer;
+  Var product = mul(a, b);
+  for (int i = 0; i < 2; ++i) {
+    Tape inner;
+    Var y = mul(b, mul(b, a));
+    CHECK(inner.node_of(a) == 1);
+    CHECK(inner.nodes().size() == 4);
+    CHECK(inner.grad(sum(y), {a, b})[1].item() == 2 * 2 * 3);
+  }
+  CHECK(outer.node_of(add(a, product)) == 3);
+  CHECK(outer.nodes()[3].inputs[0] == 0);
+  CHECK(outer.grad(sum(product), {a, b})[0].item() == 3);
+}
+
 TEST_CASE("an inner tape records, and the outer one goes on after it", "[tape]") {
   Var x = leaf_of({2});
   Tape outer;

@@ -33,8 +33,8 @@ inline void check_scopes(const Module& module, const Tape& tape) {
     for (int input : node.inputs) {
       auto owner = input < 0 ? owners.end() : owners.find(tape.nodes()[input].leaf.get());
       if (owner == owners.end()) continue;
-      INFO(node.name << " in '" << *node.scope << "' reads a parameter of "
-                     << *owner->second.begin());
+      INFO(node.name() << " in '" << *node.scope << "' reads a parameter of "
+                       << *owner->second.begin());
       std::string scope = "." + *node.scope + ".";
       bool within = false;
       for (const std::string& name : owner->second)

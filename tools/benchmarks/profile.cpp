@@ -59,12 +59,13 @@ double bytes_of(const Shape& shape) { return 4 * static_cast<double>(numel_of(sh
 // Multiplications and additions of the products in the node's forward pass.
 double product_operations(const Node& n, const std::vector<Shape>& in) {
   double outputs = bytes_of(n.shape) / 4;
-  if (n.name == "linear_label_smoothing_loss")  // hidden (N, D), weight (V, D)
+  if (n.name() == "linear_label_smoothing_loss")  // hidden (N, D), weight (V, D)
     return 2 * bytes_of(in[0]) / 4 * static_cast<double>(in[1][0]);
-  if (n.name.find("attention") != std::string_view::npos)  // scores and context; the keys are last
+  if (n.name().find("attention") !=
+      std::string_view::npos)  // scores and context; the keys are last
     return 4 * outputs * static_cast<double>(in.back()[in.back().rank() - 2]);
-  if (n.name.find("linear") != std::string_view::npos ||
-      n.name.find("matmul") != std::string_view::npos)
+  if (n.name().find("linear") != std::string_view::npos ||
+      n.name().find("matmul") != std::string_view::npos)
     return 2 * outputs * static_cast<double>(in[0].back());
   return 0;
 }
@@ -93,8 +94,8 @@ class Roofline {
       for (int i : n.inputs)
         if (i >= 0) in.push_back(tape.nodes()[i].shape);
       double written = bytes_of(n.shape), read = 0;
-      for (const Shape& shape : in) read += n.name == "index_select" ? written : bytes_of(shape);
-      add(std::string(n.name), time.forward_seconds, time.backward_seconds,
+      for (const Shape& shape : in) read += n.name() == "index_select" ? written : bytes_of(shape);
+      add(std::string(n.name()), time.forward_seconds, time.backward_seconds,
           3 * product_operations(n, in), 3 * read + 2 * written);
       sum += time.forward_seconds + time.backward_seconds;
     }

@@ -239,7 +239,7 @@ class Variations {
       auto registered = registered_ops();
       bool is_op = std::find(registered.begin(), registered.end(), s.op) != registered.end();
       bool seen = std::any_of(tape.nodes().begin(), tape.nodes().end(),
-                              [&](const Node& n) { return n.name == s.op; });
+                              [&](const Node& n) { return n.name() == s.op; });
       return verdict(s.op, is_op && !seen ? "is not what its specification records" : "");
     });
   }

@@ -83,7 +83,7 @@ Sample sample_of(const std::function<void()>& run) {
     const std::string scope = without_step(*n.scope), layer = layer_of(scope);
     const Tensor value = tape.value(i).value();
     if (!layer.empty()) take_output(sample.outputs[layer], value);
-    if (!is_attention(n.name, n.label) || !as_heads(value).defined()) continue;
+    if (!is_attention(n.name(), n.label) || !as_heads(value).defined()) continue;
     int again = seen[tape.path(i)]++;
     Maps& maps = sample.maps[again ? scope + "#" + std::to_string(again + 1) : scope];
     maps.probs.push_back(as_heads(value));

@@ -15,10 +15,10 @@ PassNode read_node(const Tape& tape, int number) {
   const Node& from = tape.nodes()[static_cast<std::size_t>(number)];
   PassNode n;
   n.number = number;
-  n.op = from.name;
+  n.op = from.name();
   n.path = n.name = tape.path(number);
   n.label = from.label;
-  n.inputs = from.inputs;
+  n.inputs.assign(from.inputs.begin(), from.inputs.end());
   if (from.leaf) {
     n.value = from.leaf->value;
     n.scope = n.path.substr(0, std::max(n.path.rfind('.') + 1, std::size_t{1}) - 1);

@@ -204,11 +204,11 @@ PyNode node_of(const Tape& tape, int number) {
   const Node& n = tape.nodes()[static_cast<std::size_t>(number)];
   return {number,
           tape.path(number),
-          std::string(n.name),
+          std::string(n.name()),
           std::string(name_of(n.dtype)),
           n.where.line() ? to_string(n.where) : "",
           tuple_of(n.shape),
-          n.inputs};
+          {n.inputs.begin(), n.inputs.end()}};
 }
 
 // A Var, or a list of them.

@@ -72,7 +72,7 @@ Importances importances(SequenceClassifier& model, const AgreementSentence& s) {
     if (w.grad.defined()) found.gradient = row_norms(w.grad);
   std::vector<Tensor> probs;
   for (int i = 0; i < static_cast<int>(tape.nodes().size()); ++i)
-    if (const Node& n = tape.nodes()[static_cast<std::size_t>(i)]; is_attention(n.name, n.label))
+    if (const Node& n = tape.nodes()[static_cast<std::size_t>(i)]; is_attention(n.name(), n.label))
       probs.push_back(select(tape.value(i).value(), 0, 0));  // (1, H, T, T) -> (H, T, T)
   for (const Tensor& p : probs) found.raw.push_back(doubles(select(mean(p, {0}), 0, 0)));
   for (const Tensor& r : rollout_by_layer(probs)) found.rolled.push_back(doubles(select(r, 0, 0)));

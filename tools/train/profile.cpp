@@ -26,17 +26,17 @@ void Profile::tape_ends(Tape& tape) {
     std::string module = tape.path(i);  // "decoder.layers.1.self_attn.linear"
     auto dot = module.rfind('.');
     module = dot == std::string::npos ? "(none)" : module.substr(0, dot);
-    for (Times* t : {&ops_[std::string(n.name)], &modules_[module]}) {
+    for (Times* t : {&ops_[std::string(n.name())], &modules_[module]}) {
       ++t->count;
       t->forward += time.forward_seconds;
       t->backward += time.backward_seconds;
     }
     taped_ += time.forward_seconds + time.backward_seconds;
     trace_.push_back(
-        {std::string(n.name), module, "forward", time.forward_start, time.forward_seconds});
+        {std::string(n.name()), module, "forward", time.forward_start, time.forward_seconds});
     if (time.backward_seconds > 0)
       trace_.push_back(
-          {std::string(n.name), module, "backward", time.backward_start, time.backward_seconds});
+          {std::string(n.name()), module, "backward", time.backward_start, time.backward_seconds});
   }
   times_.reset();
 }

@@ -172,7 +172,7 @@ TEST_CASE("one node each, and errors that name the operands", "[fused]") {
   Var x = Var::leaf(random({2, 3, 4}));
   layer_norm(x, Var(ones({4}, DType::Float64)), Var());
   CHECK(tape.nodes().size() == 2);
-  CHECK(tape.nodes().back().name == "layer_norm");
+  CHECK(tape.nodes().back().name() == "layer_norm");
   CHECK_THROWS_AS(layer_norm(x, Var(ones({3}, DType::Float64)), Var()), ShapeError);
   CHECK_THROWS_AS(linear(x, Var(random({5, 4})), Var(random({4}))), ShapeError);
   CHECK_THROWS_AS(scaled_dot_product_attention(x, x, Var(random({2, 2, 4}))), ShapeError);

@@ -149,6 +149,32 @@ struct SavesMore final : Unary<SavesMore> {
   }
   Var dx(const Var& dy) const { return dy; }
 };
+struct WritesSaved final : Unary<WritesSaved> {
+  static constexpr Formula formula{"planted.writes_saved", "y = x", {"dx = x dy"}};
+  Tensor forward(const Tensor& x) {
+    save(X);
+    x.fill_(3);
+    return x.clone();
+  }
+  Var dx(const Var& dy) const { return x() * dy; }
+};
+// y = the sum of any number of inputs, of which the last is saved.
+struct SavesLast final : Op {
+  static constexpr Formula formula{"planted.saves_last", "y = Σ x", {"dx = last ⊙ dy"}};
+  explicit SavesLast(int number) : last(number) {}
+  Tensor forward(const std::vector<Tensor>& x) {
+    save(last);
+    Tensor y = x[0].clone();
+    for (std::size_t k = 1; k < x.size(); ++k) y = add(y, x[k]);
+    return y;
+  }
+  Grads gradient(const Var& dy) const override {
+    Grads d;
+    for (int k = 0; k <= last; ++k) d[k] = saved(last) * dy;
+    return d;
+  }
+  int last;
+};
 struct KeepsLess final : Unary<KeepsLess> {
   static constexpr Formula formula{"planted.keeps_less", "y = x", {"dx = dy"}};
   Tensor forward(const Tensor& x) {
@@ -180,11 +206,19 @@ TEST_CASE("a rule that is wrong in form is named, with its input", "[observers]"
   CHECK(contains(text, "planted.unsaved: the rule reads x, which forward did not save"));
   text = message(apply(KeepsLess{}, a), tape);
   CHECK(contains(text, "planted.keeps_less: the rule reads kept(5), and forward keeps 1"));
-  try {
-    apply(SavesMore{}, a);
-    FAIL("nothing was thrown");
-  } catch (const StateError& e) {
-    CHECK(contains(e.what(), "planted.saves_more: forward saves input 7 of 1"));
+  CHECK(contains(error_of<StateError>([&] { apply(SavesMore{}, a); }),
+                 "planted.saves_more: forward saves input 7 of 1"));
+  CHECK(contains(error_of<StateError>([&] { apply(WritesSaved{}, a); }),
+                 "planted.writes_saved: forward changes a value that it saved"));
+}
+
+TEST_CASE("an op of many inputs saves any of them", "[observers]") {
+  for (int last : {0, 1, 2, 62, 63, 64, 99}) {
+    std::vector<Var> xs;
+    for (int k = 0; k <= last; ++k) xs.push_back(leaf_of({1.0 + k}));
+    Tape tape;
+    tape.backward(sum(apply(SavesLast(last), xs, Where::current())));
+    for (const Var& x : xs) CHECK(x.grad().item() == 1.0 + last);
   }
 }
 

@@ -262,10 +262,10 @@ TEST_CASE("what an op keeps for backward is counted", "[inspect]") {
   Var x = Var::leaf(ones({64, 64}), "x");
   Tape tape;
   Var y = matmul(x, x);
-  CHECK(saved_bytes(tape.nodes().at(0)) == 0);  // a leaf
-  CHECK(saved_bytes(tape.nodes().at(1)) == 2 * 64 * 64 * 4);
+  CHECK(saved_bytes(tape.nodes()[0]) == 0);  // a leaf
+  CHECK(saved_bytes(tape.nodes()[1]) == 2 * 64 * 64 * 4);
   tape.backward(sum(y));
-  CHECK(saved_bytes(tape.nodes().at(1)) == 0);
+  CHECK(saved_bytes(tape.nodes()[1]) == 0);
 }
 
 TEST_CASE("the table counts what a kernel keeps beside inputs and output", "[table]") {

@@ -103,7 +103,7 @@ TEST_CASE("rows of an embedding read twice add up in a walk as in backward", "[w
   bool seen = false;
   while (walk.next() >= 0) {
     WalkStep s = walk.step();
-    if (tape.nodes()[static_cast<std::size_t>(s.node)].name != "index_select") continue;
+    if (tape.nodes()[static_cast<std::size_t>(s.node)].name() != "index_select") continue;
     REQUIRE(s.flows.size() == 1);
     CHECK(largest_difference(s.flows[0].gradient, index_add({4, 5}, 0, index, w)) == 0);
     seen = true;

@@ -84,7 +84,7 @@ TEST_CASE("named values carry their name in paths and errors", "[watch]") {
   Var q = named(mul(x, 2.0), "query");
   CHECK(tape.path(tape.node_of(q)) == "decoder.layers.0.query");
   CHECK(tape.path(tape.node_of(x)) == "embedding.weight");
-  CHECK(tape.nodes()[static_cast<std::size_t>(tape.node_of(q))].name == "scale");
+  CHECK(tape.nodes()[static_cast<std::size_t>(tape.node_of(q))].name() == "scale");
   std::string text = error_of<ShapeError>([&] { matmul(q, q); });
   INFO(text);
   CHECK(contains(text, "decoder.layers.0.query"));
@@ -104,8 +104,8 @@ TEST_CASE("profiling measures every op, both ways", "[watch]") {
     int number = 0;
     for (const Node& n : tape.nodes()) {
       const Timing& time = times.of(number++);
-      bool measured = profile && n.name != "leaf";
-      INFO(n.name);
+      bool measured = profile && n.name() != "leaf";
+      INFO(n.name());
       CHECK((time.forward_seconds > 0) == measured);
       CHECK((time.backward_seconds > 0) == measured);
       CHECK(time.forward_seconds + time.backward_seconds < seconds_now() - start);
@@ -118,7 +118,7 @@ TEST_CASE("nodes know their bytes, shapes and lines", "[watch]") {
   Tape tape;
   exp(x);
   const Node& n = tape.nodes()[1];
-  CHECK(n.bytes == 4 * 8 * 4);
+  CHECK(n.bytes() == 4 * 8 * 4);
   CHECK(n.shape == Shape{4, 8});
   CHECK(n.dtype == DType::Float32);
   CHECK(to_string(n.where).rfind("watch.cpp:", 0) == 0);

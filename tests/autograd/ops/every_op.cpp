@@ -36,12 +36,12 @@ TEST_CASE("every op can be run again on its operands, to the bit", "[op_specs][r
       for (std::size_t i = 0; i < size; ++i) {
         const Node& node = tape.nodes()[i];
         if (node.leaf) continue;
-        INFO(node.name);
+        INFO(node.name());
         const Replay& kept = tape.replay(static_cast<int>(i));
-        ++replayed[node.name];
+        ++replayed[node.name()];
         CHECK(same_bits(kept.value.contiguous(),
                         tape.value(static_cast<int>(i)).value().contiguous()));
-        if (node.name == "recomputed") {
+        if (node.name() == "recomputed") {
           CHECK_FALSE(kept.run);
           continue;
         }
@@ -69,7 +69,7 @@ TEST_CASE("every op has its equations, a gradient for each input", "[op_specs][f
       if (node.leaf) continue;
       auto count = std::count_if(node.inputs.begin(), node.inputs.end(),
                                  [](int input) { return input >= 0; });
-      inputs[node.name] = std::max(inputs[node.name], static_cast<std::size_t>(count));
+      inputs[node.name()] = std::max(inputs[node.name()], static_cast<std::size_t>(count));
     }
   });
   for (std::string_view op : registered_ops()) {

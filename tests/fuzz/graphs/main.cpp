@@ -79,7 +79,7 @@ int list_ops(const Asked& asked) {
     Tape tape;
     graph.run();
     std::set<std::string> names;
-    for (const Node& node : tape.nodes()) names.insert(std::string(node.name));
+    for (const Node& node : tape.nodes()) names.insert(std::string(node.name()));
     for (const std::string& name : names) ++seen[name];
   }
   int passed = 0, failed = 0;

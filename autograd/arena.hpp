@@ -1,0 +1,59 @@
+// The memory of a tape: pieces in a row, which are taken back from the end, all at once. Nodes, ops and what ops saved
+// are in it side by side, in the order in which backward reads them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "tensor/storage.hpp"
+
+namespace glim {
+
+class Arena {
+ public:
+  struct Mark {
+    std::size_t chunks = 0, used = 0;
+  };
+  Mark mark() const { return {chunks_.size(), used_}; }
+  // Takes back what was given out since the mark. Whoever made objects there has ended their lives.
+  void rewind(const Mark& to) {
+    chunks_.resize(to.chunks);
+    used_ = to.used;
+    open();
+  }
+
+  // Room for `count` objects of T, uninitialised.
+  template <class T>
+  T* room(std::size_t count = 1) {
+    std::size_t at = (used_ + alignof(T) - 1) / alignof(T) * alignof(T);
+    if (at + count * sizeof(T) > size_) [[unlikely]] {
+      grow(count * sizeof(T));
+      at = 0;
+    }
+    used_ = at + count * sizeof(T);
+    return reinterpret_cast<T*>(base_ + at);
+  }
+  template <class T, class... A>
+  T* make(A&&... arguments) {
+    return new (room<T>()) T(std::forward<A>(arguments)...);
+  }
+
+ private:
+  static constexpr std::size_t kFirst = std::size_t{16} << 10, kDoublings = 6;
+  void grow(std::size_t least) {
+    chunks_.emplace_back(std::max(least, kFirst << std::min(chunks_.size(), kDoublings)));
+    open();
+  }
+  void open() {
+    base_ = chunks_.empty() ? nullptr : chunks_.back().data();
+    size_ = chunks_.empty() ? 0 : chunks_.back().bytes();
+  }
+  std::vector<Storage> chunks_;
+  std::byte* base_ = nullptr;  // of the last chunk
+  std::size_t size_ = 0, used_ = 0;
+};
+
+}  // namespace glim
