@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <fmt/format.h>
+#include <vector>
 
 #include "autograd/ops.hpp"
 #include "tensor/clock.hpp"
@@ -10,49 +11,55 @@
 namespace glim::bench {
 namespace {
 
-constexpr int kOps = 1000;
-
-// Median nanoseconds an op, of 201 runs of 1,000 ops.
-template <class F>
-double nanoseconds(const F& run) {
-  std::vector<double> times;
-  for (int i = 0; i < 211; ++i) {
-    double start = seconds_now();
-    run();
-    if (i >= 10) times.push_back((seconds_now() - start) / kOps * 1e9);
-  }
+double median(std::vector<double> times) {
   std::sort(times.begin(), times.end());
   return times[times.size() / 2];
+}
+
+// Median nanoseconds of each of two parts of a run, divided among its ops.
+struct Parts {
+  double first = 0, second = 0;
+};
+template <class F>
+Parts nanoseconds(int runs, int ops, const F& run) {
+  std::vector<double> first, second;
+  for (int i = 0; i < runs; ++i) {
+    const double start = seconds_now();
+    const double between = run(ops), end = seconds_now();
+    first.push_back((between - start) / ops * 1e9);
+    second.push_back((end - between) / ops * 1e9);
+  }
+  return {median(first), median(second)};
 }
 
 }  // namespace
 
 void print_overhead() {
-  Tensor a = ones({4}), b = ones({4});
-  Var x(a), y(b);
-  Var w = Var::leaf(ones({4}));
-  double tensor = nanoseconds([&] {
-    for (int i = 0; i < kOps; ++i) Tensor c = add(a, b);
-  });
-  double forward = nanoseconds([&] {
-    for (int i = 0; i < kOps; ++i) Var c = add(x, y);
-  });
-  // Forward and backward of a chain of such ops.
-  auto chain = [&](auto op) {
-    return nanoseconds([&] {
+  const Tensor a = ones({14});
+  const Var x(a), w = Var::leaf(a);
+  const double tensor = nanoseconds(201, 1000, [&](int ops) {
+                          for (int i = 0; i < ops; ++i) Tensor c = mul(a, a);
+                          return seconds_now();
+                        }).first;
+  const double forward = nanoseconds(201, 1000, [&](int ops) {
+                           for (int i = 0; i < ops; ++i) Var c = mul(x, x);
+                           return seconds_now();
+                         }).first;
+  fmt::print("of_tensors {:.0f}\nwithout_tape {:.0f}\n", tensor, forward);
+  // A chain of products on a tape, which also has to end.
+  for (int ops : {1000, 1000000}) {
+    const Parts chain = nanoseconds(ops == 1000 ? 201 : 5, ops, [&](int n) {
       Tape tape;
       Var h = w;
-      for (int i = 0; i < kOps; ++i) h = op(h, y);
-      tape.backward(h, b);
+      for (int i = 0; i < n; ++i) h = mul(h, x);
+      const double recorded = seconds_now();
+      tape.backward(h, a);
       w.zero_grad();
+      return recorded;
     });
-  };
-  double recorded = chain([](const Var& h, const Var& v) { return add(h, v); });
-  double product = chain([](const Var& h, const Var& v) { return mul(h, v); });
-  fmt::print(
-      "tensor_add {:.1f}\nadd_without_tape {:.1f}\nadd_forward_backward {:.1f}\n"
-      "mul_forward_backward {:.1f}\n",
-      tensor, forward, recorded, product);
+    fmt::print("recorded,_tape_of_{} {:.0f}\nbackward,_tape_of_{} {:.0f}\n", ops, chain.first, ops,
+               chain.second);
+  }
 }
 
 }  // namespace glim::bench

@@ -274,8 +274,8 @@ class Bench:
         print(f"\nWith openblas a step takes {mean:.3f} of the time with builtin (geometric mean).")
 
     def overhead(self):
-        rows = [line.split() for line in self.output("overhead").splitlines()]
-        table("Nanoseconds of an op on 4 elements", ["op", "ns"], rows)
+        rows = [line.replace("_", " ").rsplit(" ", 1) for line in self.output("overhead").splitlines()]
+        table("Nanoseconds of a product of 14 elements", ["product", "ns"], rows)
 
     def threads(self):
         rows = []

@@ -28,7 +28,7 @@ struct Run {
     for (std::size_t i = 0; i < tape.nodes().size(); ++i) {
       int node = static_cast<int>(i);
       if (tape.path(node) == "log_probs") log_probs = tape.value(node);
-      if (tape.nodes()[i].name != "index_select" || tape.nodes()[i].shape.rank() != 3) continue;
+      if (tape.nodes()[i].name() != "index_select" || tape.nodes()[i].shape.rank() != 3) continue;
       // The source is read before the target.
       Index length = tape.nodes()[i].shape[1];
       if (!source.defined() && length == s)
