@@ -63,11 +63,6 @@ struct alignas(64) Node {
 class NodeList {
  public:
   struct Iterator {
-    using iterator_category = std::input_iterator_tag;
-    using value_type = Node;
-    using difference_type = std::ptrdiff_t;
-    using pointer = const Node*;
-    using reference = const Node&;
     Node* const* at;
     const Node& operator*() const { return **at; }
     Iterator& operator++() {
