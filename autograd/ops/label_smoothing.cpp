@@ -69,7 +69,8 @@ struct SmoothedLoss : Fused {
     return {hit, r, hit + r * others(classes), pad};
   }
   // Adds up the rows of logits, which belong to the targets from `begin` on. Returns their statistics (rows, 2).
-  Tensor add_up(const Tensor& logits, Index begin) const {
+  // With dx, which may be the logits, also writes their gradient for dy = 1.
+  Tensor add_up(const Tensor& logits, Index begin, const Tensor& dx) const {
     Rows in = rows_of(logits);
     Tensor stats = empty({logits.size(0), 2}, logits.dtype());
     Tensor cross = empty({logits.size(0)}, DType::Float64),
@@ -79,7 +80,8 @@ struct SmoothedLoss : Fused {
     each_rows(in, [&]<class T>(Index first, Index end) {
       dispatch<simd::cross_entropy<T>>(q, end - first, in.columns, in.at<T>(first), in.ld,
                                        t + first, stats.data<T>() + 2 * first,
-                                       cross.data<double>() + first, nll.data<double>() + first);
+                                       cross.data<double>() + first, nll.data<double>() + first,
+                                       data_or_null<T>(dx, first * in.columns));
     });
     for (Index r = 0; r < logits.size(0); ++r) {
       sums->tokens += t[r] != pad;
@@ -92,18 +94,6 @@ struct SmoothedLoss : Fused {
   Tensor total(Index classes, DType dtype) const {
     sums->kl = sums->smoothed_ce - entropy_of(sums->tokens, classes);
     return scalar(sums->kl, dtype);
-  }
-  // dx = dy (Σq p - q) into dx, which may be the logits where their rows are adjacent.
-  void write_logits_gradient(const Tensor& dx, const Tensor& logits, Index begin,
-                             const Tensor& stats, double dy) const {
-    Rows in = rows_of(logits);
-    const SmoothedTarget q = weights(in.columns);
-    each_rows(in, [&]<class T>(Index first, Index end) {
-      dispatch<simd::cross_entropy_grad<T>>(q, end - first, in.columns, in.at<T>(first), in.ld,
-                                            target.data<Index>() + begin + first,
-                                            stats.data<T>() + 2 * first, static_cast<T>(dy),
-                                            dx.data<T>() + first * in.columns, in.columns);
-    });
   }
   void begin_sums(std::string_view op, Index classes) const {
     *sums = {};
@@ -134,12 +124,19 @@ struct LabelSmoothingLoss final : SmoothedLoss {
   Tensor forward(const Tensor& logits) {
     save(Logits);
     begin_sums(formula.op, logits.size(1));
-    keep(add_up(logits, 0));
+    keep(add_up(logits, 0, {}));
     return total(logits.size(1), logits.dtype());
   }
   Grads fast_gradient(const Var& dy) const override {
+    Rows in = rows_of(saved(Logits).value());
     Tensor dx = empty(saved(Logits).shape(), dy.dtype());
-    write_logits_gradient(dx, saved(Logits).value(), 0, kept(Statistics), dy.item());
+    const SmoothedTarget q = weights(in.columns);
+    each_rows(in, [&]<class T>(Index first, Index end) {
+      dispatch<simd::cross_entropy_grad<T>>(
+          q, end - first, in.columns, in.at<T>(first), in.ld, target.data<Index>() + first,
+          kept(Statistics).data<T>() + 2 * first, static_cast<T>(dy.item()),
+          dx.data<T>() + first * in.columns, in.columns);
+    });
     return {{Logits, dx}};
   }
 };
@@ -180,9 +177,8 @@ struct LinearLabelSmoothingLoss final : SmoothedLoss {
     for (Index begin = 0; begin < count; begin += chunk) {
       Tensor part = narrow(x, 0, begin, std::min(chunk, count - begin));
       Tensor u = matmul_then(part, transpose(weight), {bias, false, nullptr});  // (rows, V)
-      Tensor stats = add_up(u, begin);
-      if (!dx.defined() && !dweight.defined() && !dbias.defined()) continue;
-      write_logits_gradient(u, u, begin, stats, 1);
+      const bool grad = dx.defined() || dweight.defined() || dbias.defined();
+      add_up(u, begin, grad ? u : Tensor());
       if (dx.defined()) matmul_into(narrow(dx, 0, begin, u.size(0)), u, weight, 1, 0);
       if (dweight.defined()) matmul_into(dweight, transpose(u), part, 1, begin > 0 ? 1 : 0);
       if (dbias.defined()) add_(dbias, sum_of_rows(u));

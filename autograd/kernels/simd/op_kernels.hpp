@@ -103,10 +103,11 @@ void norm_rows(const NormRows<T>& norm);
 template <class T>
 void norm_rows_grad(const NormRowsGrad<T>& norm);
 
-// cross[r] = -Σ q ln p, nll[r] = -ln p(target), stats[r] = {max, Σ_v q_v / Σ e^{x - max}}
+// cross[r] = -Σ q ln p, nll[r] = -ln p(target), stats[r] = {max, Σ_v q_v / Σ e^{x - max}}; unless dx is null,
+// also dx (rows, n) = total·p - q; dx may be x
 template <class T>
 void cross_entropy(const SmoothedTarget& q, Index rows, Index n, const T* x, Index ld,
-                   const Index* target, T* stats, double* cross, double* nll);
+                   const Index* target, T* stats, double* cross, double* nll, T* dx);
 // dx = g (total·p - q) from the stats
 template <class T>
 void cross_entropy_grad(const SmoothedTarget& q, Index rows, Index n, const T* x, Index ld,
