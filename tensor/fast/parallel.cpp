@@ -1,10 +1,14 @@
 #include "tensor/parallel.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <mutex>
 #include <omp.h>
 #include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
 
 #include "tensor/error.hpp"
 
@@ -33,21 +37,93 @@ void confine_libraries() {
   omp_set_num_threads(1);
 }
 
-bool in_parallel() { return omp_in_parallel(); }
+namespace {
+thread_local bool in_loop = false;
 
-void detail::run_pieces(std::int64_t pieces, FunctionRef<void(std::int64_t)> f) {
-  std::exception_ptr error;
-  std::mutex error_mutex;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(num_threads())
-  for (std::int64_t i = 0; i < pieces; ++i) {
+// Threads that help the one that runs a loop. Whoever is free takes the next piece, so a thread that another program
+// keeps from running delays nothing, and who has finished waits for pieces that are being computed alone.
+class Helpers {
+ public:
+  // False if another thread has them.
+  bool run(std::int64_t pieces, FunctionRef<void(std::int64_t)> f) {
+    std::unique_lock lock(busy_, std::try_to_lock);
+    if (!lock) return false;
+    const int wanted = static_cast<int>(std::min<std::int64_t>(num_threads(), pieces)) - 1;
     try {
-      f(i);
-    } catch (...) {  // an exception may not leave a parallel region
-      std::lock_guard lock(error_mutex);
-      if (!error) error = std::current_exception();
+      while (started_ < wanted) {
+        std::thread([this, id = started_] { serve(id); }).detach();
+        ++started_;
+      }
+    } catch (
+        const std::
+            system_error&) {  // no more threads for this process: those that there are do the work
+    }
+    f_ = &f;
+    pieces_ = pieces;
+    wanted_ = wanted;
+    unfinished_ = pieces;
+    left_ = pieces;
+    ++loop_;
+    loop_.notify_all();
+    in_loop = true;
+    help();
+    in_loop = false;
+    wait([&](std::int64_t n) { return n == 0; }, unfinished_);
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    return true;
+  }
+
+ private:
+  void help() {
+    for (std::int64_t n = left_; n > 0;) {
+      if (!left_.compare_exchange_weak(n, n - 1)) continue;
+      try {
+        (*f_)(pieces_ - n);
+      } catch (...) {  // the first is thrown to who runs the loop
+        std::lock_guard lock(error_mutex_);
+        if (!error_) error_ = std::current_exception();
+      }
+      if (--unfinished_ == 0) unfinished_.notify_all();
+      n = left_;
     }
   }
-  if (error) std::rethrow_exception(error);
+  void serve(int id) {
+    in_loop = true;
+    for (std::int64_t seen = 0;;) {
+      wait([&](std::int64_t n) { return n != seen; }, loop_);
+      seen = loop_;
+      if (id < wanted_) help();
+    }
+  }
+  // Spins for some 0.2 ms before it sleeps, longer than a step runs on one thread: beside a busy program, a thread
+  // that spins has no time left when there is work.
+  template <class F>
+  static void wait(const F& over, const std::atomic<std::int64_t>& of) {
+    for (int i = 0; i < 10000; ++i) {
+      if (over(of)) return;
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    }
+    for (std::int64_t n = of; !over(n); n = of) of.wait(n);
+  }
+
+  std::mutex busy_, error_mutex_;
+  std::exception_ptr error_;
+  int started_ = 0;
+  const FunctionRef<void(std::int64_t)>* f_ = nullptr;  // of a loop with pieces left, as is pieces_
+  std::int64_t pieces_ = 0;
+  std::atomic<int> wanted_{0};
+  std::atomic<std::int64_t> left_{0}, unfinished_{0}, loop_{0};
+};
+}  // namespace
+
+bool in_parallel() { return in_loop; }
+
+void detail::run_pieces(std::int64_t pieces, FunctionRef<void(std::int64_t)> f) {
+  static auto* helpers = new Helpers;  // its threads outlive what is destroyed at exit
+  if (!helpers->run(pieces, f))
+    for (std::int64_t i = 0; i < pieces; ++i) f(i);
 }
 
 }  // namespace glim

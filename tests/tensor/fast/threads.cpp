@@ -1,7 +1,11 @@
 // A product has the same bits for any number of threads, and wherever it is called.
 #include <array>
+#include <atomic>
+#include <csignal>
 #include <omp.h>
+#include <pthread.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "tensor/matmul/blas.hpp"
@@ -82,6 +86,40 @@ TEST_CASE("a thread of one's own gets the same bits", "[matmul][threads]") {
         CHECK(threads_of_libraries == 1);
         CHECK(same_bits(here, there));
       }
+}
+
+namespace {
+std::atomic<int> kept_away{
+    0};  // 1: a thread is in the handler, 2: it may go on, 3: it has given up
+}
+
+TEST_CASE("a thread that does not run delays no loop", "[matmul][threads]") {
+  const int threads = num_threads();
+  set_num_threads(2);
+  const pthread_t here = pthread_self();
+  pthread_t helper = here;
+  std::atomic<int> met{0};
+  parallel_each(2, [&](Index) {  // each waits for the other, so two threads have one each
+    if (!pthread_equal(pthread_self(), here)) helper = pthread_self();
+    for (++met; met < 2;) std::this_thread::yield();
+  });
+  REQUIRE_FALSE(pthread_equal(helper, here));
+  std::signal(SIGUSR1, [](int) {
+    int away = kept_away = 1;
+    for (int i = 0; i < 3000 && kept_away == away; ++i) usleep(1000);
+    if (kept_away.compare_exchange_strong(away, 3)) return;
+    kept_away = 0;
+  });
+  pthread_kill(helper, SIGUSR1);
+  while (kept_away == 0) std::this_thread::yield();
+  std::atomic<Index> sum{0};
+  for (int loop = 0; loop < 100; ++loop) parallel_each(8, [&](Index i) { sum += i; });
+  CHECK(sum == 2800);
+  int away = 1;
+  CHECK(kept_away.compare_exchange_strong(away, 2));  // the loops ended first
+  while (kept_away == 2) std::this_thread::yield();
+  std::signal(SIGUSR1, SIG_DFL);
+  set_num_threads(threads);
 }
 
 TEST_CASE("a product within a parallel loop gets the same bits", "[matmul][threads]") {
