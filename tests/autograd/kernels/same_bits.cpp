@@ -121,14 +121,18 @@ void check_cross_entropy(Index n) {
   SmoothedTarget q{0.9, 0.1 / static_cast<double>(n), 1, 0};
   std::vector<double> losses;
   auto run = [&](Isa isa) {
-    std::vector<T> stats(size(2 * kRows)), dx = x;
+    std::vector<T> stats(size(2 * kRows)), dx = x, at_once = x, later = x;
     std::vector<double> cross(size(kRows)), nll(size(kRows));
-    dispatch<simd::cross_entropy<T>>.on(isa)(q, kRows, n, x.data(), n, target.data(), stats.data(),
-                                             cross.data(), nll.data());
+    dispatch<simd::cross_entropy<T>>.on(isa)(q, kRows, n, at_once.data(), n, target.data(),
+                                             stats.data(), cross.data(), nll.data(),
+                                             at_once.data());
+    dispatch<simd::cross_entropy_grad<T>>.on(isa)(q, kRows, n, x.data(), n, target.data(),
+                                                  stats.data(), T(1), later.data(), n);
+    CHECK(same_bits(at_once, later));
     dispatch<simd::cross_entropy_grad<T>>.on(isa)(q, kRows, n, x.data(), n, target.data(),
                                                   stats.data(), T(0.3), dx.data(), n);
     losses = joined({cross, nll});
-    return joined({stats, dx});
+    return joined({stats, dx, at_once});
   };
   check_same_bits("cross-entropy", n, run);
   check_same_bits("losses", n, [&](Isa isa) {
