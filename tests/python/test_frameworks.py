@@ -70,7 +70,7 @@ def test_jax():
 
 
 @pytest.mark.parametrize("order", ["import torch, glim", "import glim, torch"])
-def test_one_pool_of_threads_beside_torch(order):
+def test_one_openmp_beside_torch(order):
     pytest.importorskip("torch")
     done = run(f"""
         {order}
@@ -78,19 +78,8 @@ def test_one_pool_of_threads_beside_torch(order):
         import numpy as np
         x = np.ones((512, 512), np.float32)
         (torch.from_numpy(x) @ torch.from_numpy(x)).exp().sum()
-        before = len(os.listdir("/proc/self/task"))
         (glim.Var(x) @ x).sum()
         maps = open("/proc/self/maps").read()
-        print(len({{line.split()[-1] for line in maps.splitlines() if "gomp" in line}}),
-              len(os.listdir("/proc/self/task")) - before)
+        print(len({{line.split()[-1] for line in maps.splitlines() if "gomp" in line}}))
     """)
-    assert done.stdout == "1 0\n", done
-
-
-@pytest.mark.parametrize("set_by_the_user, number", [({}, "10000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "passive"}, "0")])
-def test_threads_wait_briefly(set_by_the_user, number):
-    environment = {name: value for name, value in os.environ.items() if name not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
-    done = subprocess.run([sys.executable, "-c", "import glim, os; print(sorted(os.environ))"], capture_output=True, text=True,
-                          env={**environment, **set_by_the_user, "OMP_DISPLAY_ENV": "VERBOSE"})
-    assert f"GOMP_SPINCOUNT = '{number}'" in done.stderr
-    assert ("'GOMP_SPINCOUNT'" in done.stdout) == ("GOMP_SPINCOUNT" in set_by_the_user)  # nothing for other programs
+    assert done.stdout == "1\n", done

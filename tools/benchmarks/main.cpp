@@ -14,7 +14,6 @@
 #include "tools/benchmarks/measures.hpp"
 #include "tools/benchmarks/server.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/waiting.hpp"
 #include "tools/common/output.hpp"
 
 namespace {
@@ -45,7 +44,6 @@ Work product(const std::string& order, Index m, Index n, Index k) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  wait_briefly(argv);  // as the program that is measured
   std::string name = "tiny", recompute = "none", order = "nn";
   int steps = 10, beam = 1;
   Index batch = 1, m = 4096, n = 4096, k = 4096;

@@ -26,6 +26,6 @@ NB_MODULE(_glim, m) {
 #if GLIM_STUDY
   bind_study(m);
 #endif
-  // The threads of OpenMP do not survive a fork: the child computes alone, to the same bits.
+  // Threads do not survive a fork: the child computes alone, to the same bits.
   pthread_atfork(nullptr, nullptr, [] { glim::set_num_threads(1); });
 }

@@ -7,7 +7,7 @@ source "$(dirname "$0")/../common.sh"
 has() {  # NAME PATTERN: the last output has such a line
   report "$1" "$(grep -Eq -- "$2" out || echo "no /$2/ in: $(head -c 2000 out)")"
 }
-doctor() { timeout 600 env -u OMP_WAIT_POLICY -u GOMP_SPINCOUNT -u OMP_NUM_THREADS "$@" "$glim" doctor >out 2>err; }
+doctor() { timeout 600 env -u OMP_NUM_THREADS "$@" "$glim" doctor >out 2>err; }
 
 doctor
 report "exit status" "$([ $? = 0 ] || show err)"
@@ -17,11 +17,6 @@ has "memory" '^memory +[0-9.]+ GiB, [0-9.]+ GiB free'
 has "BLAS" '^BLAS +OpenBLAS '
 has "the large product" '^large GEMM +(builtin|openblas)( \(GLIM_GEMM=.+\))?$'
 has "rates" '^  measured +builtin [0-9.e+]+, openblas [0-9.e+]+ GFLOP/s'
-has "the program starts itself again to wait briefly" '^  waiting +GOMP_SPINCOUNT=10000$'
-doctor GOMP_SPINCOUNT=7
-has "what the user has set stays" '^  waiting +GOMP_SPINCOUNT=7$'
-doctor OMP_WAIT_POLICY=passive
-has "OpenMP's own variable stays too" '^  waiting +OMP_WAIT_POLICY=passive$'
 doctor GLIM_GEMM=openblas
 has "a large product asked for" '^large GEMM +openblas \(GLIM_GEMM=openblas\)$'
 GLIM_GEMM=openblas timeout 600 "$glim" doctor --gemm builtin >out 2>err
@@ -36,15 +31,10 @@ if [ "$(nproc)" -lt 64 ]; then
   has "with a remedy" '^ remedy: set OMP_NUM_THREADS=[0-9]+ in the environment$'
 fi
 
-# Started again, the program is the same process under the same name, with the same arguments.
-ln -s "$glim" another-name
-echo 'exec -a called ./another-name --version </dev/null' | timeout 600 env -u OMP_WAIT_POLICY bash >out 2>err
-has "arguments survive" '^glim [0-9]'
-env -u OMP_WAIT_POLICY "$glim" train --task random --layers 1 --d-model 16 --heads 2 --d-ff 32 \
+"$glim" train --task random --layers 1 --d-model 16 --heads 2 --d-ff 32 \
   --max-steps 1000000 --epochs 1000000 --progress none --out endless >log 2>&1 &
 child=$!
-wait_until grep -qsz 'GOMP_SPINCOUNT=10000' "/proc/$child/environ"
-report "its name stays" "$([ "$(cat "/proc/$child/comm" 2>/dev/null)" = glim ] || echo "comm: $(cat "/proc/$child/comm" 2>&1) $(cat log)")"
+wait_until test -e endless
 kill "$child"
 wait "$child" 2>/dev/null
 report "stopped at whatever moment, it leaves no half-written file" "$(half_written)"

@@ -90,8 +90,7 @@ void print_row(std::string_view name, std::string_view value) {
 nlohmann::ordered_json doctor_json(const Machine& m, const Runtime& r, const Rates& rates,
                                    const std::vector<Advice>& advice) {
   nlohmann::ordered_json environment_json = nlohmann::ordered_json::object(), remedies;
-  for (const char* name : {"OPENBLAS_CORETYPE", "OMP_NUM_THREADS", "OMP_WAIT_POLICY",
-                           "GOMP_SPINCOUNT", "GLIM_ISA", "GLIM_GEMM"})
+  for (const char* name : {"OPENBLAS_CORETYPE", "OMP_NUM_THREADS", "GLIM_ISA", "GLIM_GEMM"})
     if (auto value = environment(name)) environment_json[name] = *value;
   remedies = nlohmann::ordered_json::array();
   for (const Advice& a : advice) remedies.push_back({{"problem", a.problem}, {"remedy", a.remedy}});
@@ -131,11 +130,6 @@ void run_doctor(bool json, bool gemm_given) {
                                  m.cores > 0 ? std::to_string(m.cores) : "unknown",
                                  counted(m.processors, "processor"), m.load));
   print_row("threads", std::to_string(r.threads) + variable("OMP_NUM_THREADS"));
-  std::string waiting;
-  for (const char* name : {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"})
-    if (auto value = environment(name))
-      waiting += fmt::format("{}{}={}", waiting.empty() ? "" : " ", name, *value);
-  print_row("  waiting", waiting.empty() ? "as OpenMP does" : waiting);
   print_row("memory", fmt::format("{}, {} free; transparent huge pages: {}",
                                   gibibytes(m.memory_bytes), gibibytes(m.available_bytes),
                                   m.huge_pages.empty() ? "unknown" : m.huge_pages));

@@ -8,17 +8,8 @@
         tape.backward(loss)
     w.grad.numpy()
 """
-import os
-
-# How long OpenMP's threads wait for each other before they sleep, as in the program (tools/cli/waiting.hpp). It reads its
-# variables once, as it is loaded: a framework that was imported first has loaded it already.
-_brief = not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys()
-if _brief:
-    os.environ["GOMP_SPINCOUNT"] = "10000"
 from ._glim import *  # noqa: F403  the ops, Tensor, Var, Tape, layers, models, optimizers and the errors
 from ._glim import Tensor, _require_plain, _widened
-if _brief:
-    del os.environ["GOMP_SPINCOUNT"]
 from . import _words  # noqa: F401
 from ._words import __getattr__  # noqa: F401  what to type for a name that Glim lacks
 from .derived import Derived, derive

@@ -14,8 +14,6 @@ def main():
     if not hasattr(_glim, "run_program"):
         print("glim: error: this build of the package has no program; see tools/python/python.md", file=sys.stderr)
         return 1
-    if not {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
-        os.environ["GOMP_SPINCOUNT"] = "10000"  # OpenMP has it already (__init__.py); `glim doctor` shows it
     os.environ.setdefault("GLIM_PYTHON", sys.executable)  # what `glim course` runs a student's file with
     for word in sys.argv[1:]:
         try:
