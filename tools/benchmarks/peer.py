@@ -3,17 +3,27 @@
     peer.py step --setting JSON [--mode eager|compile|best]     peer.py op NAME     peer.py decode --batch N --beam K
 
 best: torch.compile with autotuned kernels, products in bfloat16 where the CPU has them, no denormal numbers.
+--library raxis: a module with torch's API in torch's place, for steps of a decoder alone.
 """
 import argparse
+import importlib
 import json
 import math
 import os
 
 from serving import serve
 
-import torch
-from torch import nn
-from torch.nn import functional as F
+parser = argparse.ArgumentParser()
+parser.add_argument("what", choices=["step", "op", "decode"])
+parser.add_argument("name", nargs="?")
+parser.add_argument("--library", default="torch", choices=["torch", "raxis"])
+parser.add_argument("--mode", default="eager", choices=["eager", "compile", "best"])
+parser.add_argument("--batch", type=int, default=1)
+parser.add_argument("--beam", type=int, default=1)
+parser.add_argument("--setting")
+a = parser.parse_args()
+torch = importlib.import_module(a.library)
+nn, F = torch.nn, torch.nn.functional
 
 
 def sinusoids(length, d):
@@ -91,6 +101,13 @@ class Gpt(nn.Module):
         return self.head(self.norm(x))
 
 
+def smoothed_loss(logits, outputs):
+    if torch.__name__ == "torch":
+        return F.cross_entropy(logits, outputs, ignore_index=0, label_smoothing=0.1)
+    log_probs = F.log_softmax(logits, -1)  # raxis has no label_smoothing; there is no pad either
+    return 0.9 * F.nll_loss(log_probs, outputs) - 0.1 * log_probs.mean()
+
+
 def step(s, mode):
     if mode == "best":
         torch.set_float32_matmul_precision("medium")
@@ -106,12 +123,12 @@ def step(s, mode):
         optimizer = torch.optim.Adam(model.parameters(), 1e-4, (0.9, 0.98), 1e-9, fused=True)
     except (RuntimeError, TypeError, ValueError):
         optimizer = torch.optim.Adam(model.parameters(), 1e-4, (0.9, 0.98), 1e-9)
-    run = {"eager": lambda m: m, "compile": torch.compile,
+    run = {"eager": lambda m: m, "compile": lambda m: torch.compile(m),
            "best": lambda m: torch.compile(m, mode="max-autotune-no-cudagraphs")}[mode](model)
     # A pad that never occurs in a decoder-only batch must not cost it the ignored index.
     def work():
         logits = run(inputs) if only else run(source, inputs)
-        loss = F.cross_entropy(logits.view(-1, s["vocab"]), outputs, ignore_index=0, label_smoothing=0.1)
+        loss = smoothed_loss(logits.view(-1, s["vocab"]), outputs)
         loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -219,23 +236,11 @@ def decode(s, batch, beam):
     return work
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["step", "op", "decode"])
-    parser.add_argument("name", nargs="?")
-    parser.add_argument("--mode", default="eager", choices=["eager", "compile", "best"])
-    parser.add_argument("--batch", type=int, default=1)
-    parser.add_argument("--beam", type=int, default=1)
-    parser.add_argument("--setting")
-    a = parser.parse_args()
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", os.cpu_count())))
-    s = json.loads(a.setting) if a.setting else None
-    if a.what == "step":
-        serve(lambda: step(s, a.mode))
-    elif a.what == "op":
-        serve(lambda: op(a.name))
-    else:
-        serve(lambda: decode(s, a.batch, a.beam))
-
-
-main()
+torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", os.cpu_count())))
+setting = json.loads(a.setting) if a.setting else None
+if a.what == "step":
+    serve(lambda: step(setting, a.mode))
+elif a.what == "op":
+    serve(lambda: op(a.name))
+else:
+    serve(lambda: decode(setting, a.batch, a.beam))

@@ -22,14 +22,15 @@ import scale
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Each library's own switch that keeps it from AVX-512.
 AVX2 = {"GLIM_ISA": "avx2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
-        "ONEDNN_MAX_CPU_ISA": "AVX2", "CT2_FORCE_CPU_ISA": "AVX2"}
+        "ONEDNN_MAX_CPU_ISA": "AVX2", "CT2_FORCE_CPU_ISA": "AVX2", "RAXIS_CPU_CAPABILITY": "avx2"}
 
 
 # Of a training step: its name, the module it needs, what starts it.
 STEP_PEERS = [("PyTorch eager", "torch", ["peer.py", "step", "--mode", "eager", "--setting"]),
               ("PyTorch compiled", "torch", ["peer.py", "step", "--mode", "compile", "--setting"]),
               ("PyTorch best", "torch", ["peer.py", "step", "--mode", "best", "--setting"]),
-              ("JAX", "jax", ["peer_jax.py"])]
+              ("JAX", "jax", ["peer_jax.py"]),
+              ("raxis", "raxis", ["peer.py", "step", "--library", "raxis", "--setting"])]
 SCANNED = 200  # steps of JAX in one lax.scan, for a setting so small that its calls would be measured
 
 
@@ -153,7 +154,8 @@ class Bench:
         version = "import sys; from importlib.metadata import version; print(version(sys.argv[1]))"
         self.peers = ", ".join(
             f"{name} " + subprocess.run([self.a.peer, "-c", version, module], capture_output=True, text=True).stdout.strip()
-            for name, module in (("PyTorch", "torch"), ("JAX", "jax"), ("CTranslate2", "ctranslate2")) if self.has(module))
+            for name, module in (("PyTorch", "torch"), ("JAX", "jax"), ("raxis", "raxis"), ("CTranslate2", "ctranslate2"))
+            if self.has(module))
         self.peers = self.peers or "no peer"
         print("Beside:", self.peers)
         times = self.by_products(5, "sgemm")
@@ -168,7 +170,7 @@ class Bench:
             s = self.settings[name]
             servers = {"glim": self.glim("step", name, "--recompute", self.a.recompute)}
             for peer, module, (program, *words) in STEP_PEERS:
-                if self.has(module):
+                if self.has(module) and (module != "raxis" or s["source"] == 0):  # it has no nn.Transformer
                     scan = program == "peer_jax.py" and s["flops"] < 1e8
                     words = [*words, json.dumps(s), *(["--scan", str(SCANNED)] if scan else [])]
                     servers[peer] = self.peer(*words, by=program, steps=SCANNED if scan else 1)
@@ -227,8 +229,8 @@ class Bench:
             rows.append(row)
             against = lambda peer: f"{ratio(times, peer, 'glim'):.2f}" if peer in times else ""
             what = f"decode {name}, {batch} sentence{'s' * (batch > 1)}, " + (f"beam {beam}" if beam > 1 else "greedy")
-            self.rows.append([what, row[3], "", against("PyTorch"), "", "", "", against("CTranslate2"),
-                              against("CTranslate2 int8"), "", ""])
+            self.rows.append([what, row[3], "", against("PyTorch"), *[""] * (len(STEP_PEERS) - 1),
+                              against("CTranslate2"), against("CTranslate2 int8"), "", ""])
             for server in servers.values():
                 server.close()
         table("Decoding with cached keys and values: 32 source tokens to 32 target tokens",
