@@ -31,6 +31,9 @@ std::string weights_after(const Setting& s, int steps, Recompute recompute);
 Work one_op(const std::string& name);
 std::vector<std::string> op_names();
 
+// Trains microgpt (microgpt.cpp) on the names of standard input; prints the seconds, then each loss.
+void print_microgpt(int steps);
+
 // Nanoseconds of an op on 4 elements: forward without a tape, forward and backward on one.
 void print_overhead();
 
