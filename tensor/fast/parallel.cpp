@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <omp.h>
 #include <string>
+#include <strings.h>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -49,15 +51,7 @@ class Helpers {
     std::unique_lock lock(busy_, std::try_to_lock);
     if (!lock) return false;
     const int wanted = static_cast<int>(std::min<std::int64_t>(num_threads(), pieces)) - 1;
-    try {
-      while (started_ < wanted) {
-        std::thread([this, id = started_] { serve(id); }).detach();
-        ++started_;
-      }
-    } catch (
-        const std::
-            system_error&) {  // no more threads for this process: those that there are do the work
-    }
+    if (started_ < wanted) start(wanted);
     f_ = &f;
     pieces_ = pieces;
     wanted_ = wanted;
@@ -74,6 +68,19 @@ class Helpers {
   }
 
  private:
+  // One more team of OpenMP's, which serves to the end of the program: the end of a parallel region waits for each of its
+  // threads.
+  void start(int wanted) {
+    const int more = wanted - std::exchange(started_, wanted);
+    try {
+      std::thread([this, more, first = wanted - more] {
+#pragma omp parallel num_threads(more)
+        serve(first + omp_get_thread_num());
+      }).detach();
+    } catch (
+        const std::system_error&) {  // no thread for this process: those that there are do the work
+    }
+  }
   void help() {
     for (std::int64_t n = left_; n > 0;) {
       if (!left_.compare_exchange_weak(n, n - 1)) continue;
@@ -96,10 +103,12 @@ class Helpers {
     }
   }
   // Spins for some 0.2 ms before it sleeps, longer than a step runs on one thread: beside a busy program, a thread
-  // that spins has no time left when there is work.
+  // that spins has no time left when there is work. OpenMP's variable OMP_WAIT_POLICY=passive leaves the spinning out.
   template <class F>
   static void wait(const F& over, const std::atomic<std::int64_t>& of) {
-    for (int i = 0; i < 10000; ++i) {
+    static const char* policy = std::getenv("OMP_WAIT_POLICY");
+    static const int spins = policy && strcasecmp(policy, "passive") == 0 ? 0 : 10000;
+    for (int i = 0; i < spins; ++i) {
       if (over(of)) return;
 #if defined(__x86_64__)
       __builtin_ia32_pause();
