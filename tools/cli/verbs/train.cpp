@@ -30,7 +30,6 @@
 #include "tools/train/recorder.hpp"
 #include "tools/train/same_run.hpp"
 #include "tools/train/start.hpp"
-#include "tools/train/thread_count.hpp"
 #include "tools/train/trainer.hpp"
 #include "tools/train/verdict.hpp"
 
@@ -318,10 +317,7 @@ void run_train(Command& command, TrainArguments& a) {
   std::optional<JsonLines> metrics;
   std::optional<ProgressPrinter> console;
   std::optional<Profile> profile;
-  std::optional<ThreadChooser> threads;
   TrainObservers observers;
-  if (world.size() == 1 && num_threads() > 1 && !std::getenv("OMP_NUM_THREADS"))
-    observers.push_back(&threads.emplace());
   if (world.first()) {
     recorder =
         recorder_of(*trainer);  // first: what it refuses leaves an earlier run's metrics alone
