@@ -12,7 +12,7 @@
 
 namespace glim {
 
-class Arena {
+class TapeArena {
  public:
   struct Mark {
     std::size_t chunks = 0, used = 0;

@@ -103,7 +103,7 @@ class Engine::Recorder {
   bool replays() const { return replays_; }  // active, on a tape that keeps how to compute again
   // Puts the op on the tape and returns its result as a Var.
   Var record(OpInPlace op, Tensor y, RunAgain run = {}) const;
-  Arena& arena() const;          // StateError when forward ended the tape
+  TapeArena& arena() const;      // StateError when forward ended the tape
   Var constant(Tensor y) const;  // nothing to record
 
  private:

@@ -89,7 +89,7 @@ void Op::save_input(int number) {
   if (number < 63) versions_ += inputs_[number]->value().storage().version();
 }
 
-void Op::keep_saved(Arena& arena, InputList inputs, const Var& y) {
+void Op::keep_saved(TapeArena& arena, InputList inputs, const Var& y) {
   std::size_t count = wants_output_;
   for (std::size_t k = 0; k < inputs.size(); ++k) count += saves(k);
   if (count == 0) return;

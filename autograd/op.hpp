@@ -95,7 +95,7 @@ class Op {
   friend class Engine;
   void save_input(int number);
   bool saves(std::size_t input) const { return saves_ >> std::min<std::size_t>(input, 63) & 1; }
-  void keep_saved(Arena& arena, InputList inputs, const Var& y);          // when it is recorded
+  void keep_saved(TapeArena& arena, InputList inputs, const Var& y);      // when it is recorded
   [[noreturn, gnu::cold]] void refuse(const std::string& problem) const;  // StateError
   const Formula* formula_ = nullptr;
   const Var* const* inputs_ = nullptr;  // during forward, when recorded

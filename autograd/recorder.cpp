@@ -45,7 +45,7 @@ Var Engine::Recorder::constant(Tensor y) const {
   return Var(std::move(y));
 }
 
-Arena& Engine::Recorder::arena() const {
+TapeArena& Engine::Recorder::arena() const {
   if (!Tape::current() || Tape::current()->id_ != tape_)
     throw StateError(formula_.op, "its forward ended or paused the tape, or left another open");
   return Tape::current()->arena_;

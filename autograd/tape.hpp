@@ -176,12 +176,12 @@ class Tape : private TapeLists {
   // A place on the tape. truncate takes back the nodes from there on.
   struct Place {
     std::size_t size = 0;
-    Arena::Mark mark;
+    TapeArena::Mark mark;
   };
   Place end() const { return {nodes_.size(), arena_.mark()}; }
   void truncate(const Place& from, bool keep_seen = false);
 
-  Arena arena_;  // of the nodes, their ops and what these saved
+  TapeArena arena_;  // of the nodes, their ops and what these saved
   ObserverList observers_;
   bool replays_;  // TapeOptions::replay
   std::uint64_t id_;
