@@ -45,7 +45,7 @@ Dataset load_pairs(const TrainOptions& o) {
   return d;
 }
 
-Dataset load_dataset(const TrainOptions& o, const TokenizerPair* given) {
+Dataset load_texts(const TrainOptions& o, const TokenizerPair* given) {
   Dataset d = load_pairs(o);
   if (!o.teacher.empty()) d.distilled = take_distilled(o, d.train);
   if (o.task != "files") d.test = generated_corpus(o.task + " (test)", task_test_pairs(o));
@@ -58,6 +58,11 @@ Dataset load_dataset(const TrainOptions& o, const TokenizerPair* given) {
     d.tokenizers.target = o.shared_vocabulary ? d.tokenizers.source
                                               : train_tokenizer(tokenizer_options(o, true), target);
   }
+  return d;
+}
+
+Dataset load_dataset(const TrainOptions& o, const TokenizerPair* given) {
+  Dataset d = load_texts(o, given);
   auto tokens_of = [&](const ParallelCorpus& corpus) {
     return tokenize(corpus, *d.tokenizers.source, *d.tokenizers.target, o.max_length,
                     TooLong::Skip);

@@ -13,7 +13,7 @@ namespace {
 
 Translator fresh_model(const TrainOptions& options, BuildPairModel* build) {
   seed(static_cast<std::uint64_t>(options.seed));
-  const TokenizerPair t = load_dataset(options).tokenizers;
+  const TokenizerPair t = load_texts(options).tokenizers;
   std::shared_ptr<SequenceModel> model = build(options, t.source->size(), t.target->size());
   model->eval();
   return {std::move(model), t};

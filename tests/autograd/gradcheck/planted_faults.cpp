@@ -9,6 +9,7 @@
 #include "tests/autograd/common.hpp"
 #include "tests/autograd/gradcheck/common.hpp"
 #include "tests/autograd/gradcheck/wrong/wrong.hpp"
+#include "tests/sanitized.hpp"
 
 namespace test_planted_faults {
 
@@ -42,7 +43,7 @@ const WrongOp& named(std::string_view name) {
 }  // namespace
 
 TEST_CASE("every wrong gradient is caught, and the op without it passes", "[faults]") {
-  std::size_t caught = 0;
+  std::size_t caught = 0, at = 0;
   for (const WrongOp& op : ops())
     for (auto mode : {Mode::Full, Mode::Projection}) {
       INFO(op.name);
@@ -50,6 +51,7 @@ TEST_CASE("every wrong gradient is caught, and the op without it passes", "[faul
       CHECK(
           decided(gradcheck(checked_op(op), inputs_of(op), {.mode = mode, .second_order = true})));
       for (const WrongGradient& w : op.wrong) {
+        if (at++ % kEvery != 0) continue;
         GradcheckReport report = gradcheck(checked_op(op, &w), inputs_of(op), {.mode = mode});
         INFO(w.mistake << "\n" << report);
         CHECK(report.undecidable() == 0);
@@ -59,7 +61,7 @@ TEST_CASE("every wrong gradient is caught, and the op without it passes", "[faul
         caught += !report;
       }
     }
-  CHECK(caught >= 2 * 200);
+  CHECK(caught >= 2 * 200 / kEvery);
 }
 
 TEST_CASE("a wrong gradient is named by what it looks like, a right one by nothing",

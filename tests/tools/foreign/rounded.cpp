@@ -27,7 +27,7 @@ Tensor layer_norm_gradient(const Tensor& x, const Tensor& dy) {
 TEST_CASE("noise of float32 is no derivative") {
   const Tensor larger = from_vector<double>({1, 1, 1, 1.3, 1, 1}, {2, 3});
   int passed = 0;
-  for (std::uint64_t draw = 0; draw < 40; ++draw) {
+  for (std::uint64_t draw = 0; draw < 40; draw += kEvery) {
     const std::vector<GradcheckInput> inputs{
         {"x", normal({2, 3}, 0, 1, {draw, 0}, DType::Float64)}};
     auto report = [&](bool right) {
@@ -47,7 +47,7 @@ TEST_CASE("noise of float32 is no derivative") {
     passed += right.passed();
     CHECK_FALSE(report(false));
   }
-  CHECK(passed >= 36);
+  CHECK(passed >= 36 / static_cast<int>(kEvery));
 }
 
 TEST_CASE("examples that rounding hides from each other are no batch") {

@@ -35,7 +35,7 @@ Criterion criterion(const char* study, const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("norm-placement: either norm's slope is refused for the other's", "[study]") {
+TEST_CASE("norm-placement: either norm's slope is refused for the other's", "[study][slow]") {
   seed(11);
   auto slope = [](NormPlacement norm) {
     std::vector<double> depths{6, 24}, gradients;

@@ -59,7 +59,7 @@ TEST_CASE("each sentence about a name has it on both sides", "[names][slow]") {
   CHECK(two > 200);  // a copied word must be the right one of two
 }
 
-TEST_CASE("no name and no sentence of the test occurs in training", "[names]") {
+TEST_CASE("no name and no sentence of the test occurs in training", "[names][slow]") {
   std::map<std::string, int> trained;
   std::set<std::string> frames;
   auto frame = [](const SentencePair& p) {
