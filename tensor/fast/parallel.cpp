@@ -77,10 +77,11 @@ class Helpers {
 #pragma omp parallel num_threads(more)
         serve(first + omp_get_thread_num());
       }).detach();
-    } catch (
-        const std::system_error&) {  // no thread for this process: those that there are do the work
+    } catch (const std::system_error&) {
+      // The process may have no more threads: those that it has do the work.
     }
   }
+  // Takes pieces until none is left. A number that is taken counts down, so the last piece is 1.
   void help() {
     for (std::int64_t n = left_; n > 0;) {
       if (!left_.compare_exchange_weak(n, n - 1)) continue;
