@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Includes flow one way: no file includes one of a folder behind its own in CONTRIBUTING.md's two chains of folders, and
-# what is compiled once includes none. The live pages' library has each std::ranges that is used.
+# what is compiled once includes none. No two types have one name. The live pages' library has each std::ranges that is
+# used.
 set -euo pipefail
 cd "$1"
 chains=$(tr '\n' ' ' <CONTRIBUTING.md | grep -oE '`[a-z_]+( → [a-z_]+)+`' | sed 's/[`→]//g')
@@ -22,6 +23,18 @@ grep -rHoE '^#include "[^"]+"' --include='*.cpp' --include='*.hpp' tensor autogr
 grep -rHoE '^#include "[^"]+"' --include='*.cpp' --include='*.hpp' tensor autograd nn optim models |
   sed -nE 's|^(.*)/[^/]*:#include "(.*)/[^/]*"$|\1 \2|p' | awk '$1 != $2' | sort -u | tsort >/dev/null ||
   { echo "these folders of the core include one another"; exit 1; }
+
+# A name is one type in all headers: of two, the linker would keep either one's functions, in silence.
+find tensor autograd nn optim models tools -name '*.hpp' | sort | xargs awk '
+  FNR == 1 { space = "" }
+  /^namespace / { space = $2 }
+  match($0, /^(class|struct|enum class|using)( alignas\([0-9]+\))? [A-Za-z0-9_]+( final)?( :[^:].*)?( =.*;| *\{)/) {
+    sub(/^(class|struct|enum class|using)( alignas\([0-9]+\))? /, ""); sub(/[^A-Za-z0-9_].*/, "")
+    name = space "::" $0
+    if (file[name] && file[name] != FILENAME) { print FILENAME ": " name " is another type in " file[name]; bad = 1 }
+    file[name] = FILENAME
+  }
+  END { exit bad }'
 
 ranges=$(grep -rhoE 'std::ranges::[a-z_]+' --include='*.cpp' --include='*.hpp' tensor autograd nn optim models tools |
   sort -u | sed 's/.*:://')

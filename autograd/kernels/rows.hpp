@@ -16,7 +16,7 @@
 namespace glim {
 
 // The last axis as rows of adjacent elements, `ld` apart; a copy only where strides force it.
-struct Rows {
+struct LastAxis {
   Tensor x;
   Index count, columns, ld;
   template <class T>
@@ -24,7 +24,7 @@ struct Rows {
     return x.data<T>() + row * ld;
   }
 };
-inline Rows rows_of(const Tensor& x) {
+inline LastAxis rows_of(const Tensor& x) {
   Index columns = x.size(-1), count = columns ? x.numel() / columns : 0;
   if (auto v = x.view({count, columns}); v && (columns <= 1 || v->strides()[1] == 1))
     return {*v, count, columns, v->strides()[0]};
@@ -46,7 +46,7 @@ void each_piece(DType dtype, Index count, Index piece, const F& f) {
 }
 // each_piece over x's rows, and over the elements of a contiguous tensor.
 template <class F>
-void each_rows(const Rows& x, const F& f) {
+void each_rows(const LastAxis& x, const F& f) {
   each_piece(x.x.dtype(), x.count, rows_per_piece(x.columns), f);
 }
 template <class F>
@@ -70,7 +70,7 @@ struct RowSums {
       : piece(rows_of_piece) {
     if (wanted) sums = zeros({std::max<Index>(1, (rows + piece - 1) / piece), columns}, dtype);
   }
-  RowSums(const Rows& of, bool wanted)
+  RowSums(const LastAxis& of, bool wanted)
       : RowSums(of.count, rows_per_piece(of.columns), of.columns, of.x.dtype(), wanted) {}
 
   template <class T>
@@ -91,7 +91,7 @@ struct RowSums {
 
 // Σ over the rows of (..., O), as the gradient of a bias is.
 inline Tensor sum_of_rows(const Tensor& dy) {
-  Rows in = rows_of(dy);
+  LastAxis in = rows_of(dy);
   RowSums sums(in.count, 4 * rows_per_piece(in.columns), in.columns, dy.dtype());
   each_piece(dy.dtype(), in.count, sums.piece, [&]<class T>(Index begin, Index end) {
     dispatch<simd::sum_rows<T>>(end - begin, in.columns, in.at<T>(begin), in.ld, sums.at<T>(begin));

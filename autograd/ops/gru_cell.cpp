@@ -61,7 +61,7 @@ struct GruCell final : CellOp {
     return y;
   }
   Grads fast_gradient(const Var& dy) const override {
-    Rows dy_rows = rows_of(dy.value());
+    LastAxis dy_rows = rows_of(dy.value());
     auto gradient = [&](Input i) {
       return needs_grad(i) ? empty(saved(i).shape(), dy.dtype()) : Tensor();
     };

@@ -71,7 +71,7 @@ struct SmoothedLoss : Fused {
   // Adds up the rows of logits, which belong to the targets from `begin` on. Returns their statistics (rows, 2).
   // With dx, which may be the logits, also writes their gradient for dy = 1.
   Tensor add_up(const Tensor& logits, Index begin, const Tensor& dx) const {
-    Rows in = rows_of(logits);
+    LastAxis in = rows_of(logits);
     Tensor stats = empty({logits.size(0), 2}, logits.dtype());
     Tensor cross = empty({logits.size(0)}, DType::Float64),
            nll = empty({logits.size(0)}, DType::Float64);
@@ -128,7 +128,7 @@ struct LabelSmoothingLoss final : SmoothedLoss {
     return total(logits.size(1), logits.dtype());
   }
   Grads fast_gradient(const Var& dy) const override {
-    Rows in = rows_of(saved(Logits).value());
+    LastAxis in = rows_of(saved(Logits).value());
     Tensor dx = empty(saved(Logits).shape(), dy.dtype());
     const SmoothedTarget q = weights(in.columns);
     each_rows(in, [&]<class T>(Index first, Index end) {

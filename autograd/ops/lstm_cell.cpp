@@ -69,7 +69,7 @@ struct LstmCell final : CellOp {
     return y;
   }
   Grads fast_gradient(const Var& dy) const override {
-    Rows dy_rows = rows_of(dy.value());
+    LastAxis dy_rows = rows_of(dy.value());
     auto like = [&](bool wanted, Input i) {
       return wanted ? empty(saved(i).shape(), dy.dtype()) : Tensor();
     };

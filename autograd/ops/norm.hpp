@@ -38,7 +38,7 @@ struct Norm : Fused {
   // The rule has a tensor for each of its terms. The kernel reads a row once forward and once backward. x̂ never
   // exists: each row's 1/σ and, unless it counts as 0, its μ are kept, and x̂ is computed again.
   Tensor normalized(const Tensor& x, const Tensor& gamma, const Tensor& beta, bool centered) {
-    Rows in = rows_of(x);
+    LastAxis in = rows_of(x);
     Tensor scale = contiguous_or_none(gamma), shift = contiguous_or_none(beta);
     Tensor y = empty(x.shape(), x.dtype()), inverse_sigma = empty({in.count}, x.dtype());
     Tensor mean = centered ? empty({in.count}, x.dtype()) : Tensor();
@@ -57,7 +57,7 @@ struct Norm : Fused {
     return y;
   }
   Grads fast_gradient(const Var& dy) const override {
-    Rows in = rows_of(saved(X).value()), dy_rows = rows_of(dy.value());
+    LastAxis in = rows_of(saved(X).value()), dy_rows = rows_of(dy.value());
     Tensor scale = contiguous_or_none(saved(Gamma).value());
     const Tensor &mean = kept(0), &inverse_sigma = kept(1);
     Tensor dx = needs_grad(X) ? empty(dy.shape(), dy.dtype()) : Tensor();

@@ -42,11 +42,11 @@ struct CellOp : Fused {
   template <class F>
   void each_cells(const Tensor& input, const Tensor& hidden, const Tensor& state, Index gates,
                   const F& f) const {
-    const Rows input_rows = rows_of(input), hidden_rows = rows_of(hidden),
-               state_rows = rows_of(state);
+    const LastAxis input_rows = rows_of(input), hidden_rows = rows_of(hidden),
+                   state_rows = rows_of(state);
     const Tensor flat_valid = contiguous_or_none(valid);
     each_rows(input_rows, [&]<class T>(Index begin, Index end) {
-      auto from = [&](const Rows& r) { return RowsAt<T>{r.at<T>(begin), r.ld}; };
+      auto from = [&](const LastAxis& r) { return RowsAt<T>{r.at<T>(begin), r.ld}; };
       f(CellRows<T>{end - begin, input.size(1) / gates, from(input_rows), from(hidden_rows),
                     from(state_rows), data_or_null<bool>(flat_valid, begin)},
         begin);

@@ -17,7 +17,7 @@ struct RotatePairs final : Unary<RotatePairs> {
       "Su et al. 2021, eq. 15"};
   RotatePairs(Tensor c, Tensor s) : cosine(std::move(c)), sine(std::move(s)) {}
   Tensor forward(const Tensor& x) {
-    Rows in = rows_of(x);
+    LastAxis in = rows_of(x);
     Tensor y = empty(x.shape(), x.dtype()), c = cosine.contiguous(), s = sine.contiguous();
     Index length = x.size(-2), pairs = in.columns / 2;
     each_rows(in, [&]<class T>(Index begin, Index end) {

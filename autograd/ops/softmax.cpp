@@ -14,7 +14,7 @@ Var softmax_gradient(const Var& y, const Var& dy, int axis) {
 
 // The gradient over the last axis, in one pass over a row, which writes dx over a copy of dy.
 Tensor softmax_kernel(const Tensor& y, const Tensor& dy) {
-  Rows p = rows_of(y);
+  LastAxis p = rows_of(y);
   Tensor dx = dy.contiguous();
   if (dx.storage() == dy.storage()) dx = dx.clone();
   each_rows(p, [&]<class T>(Index begin, Index end) {
