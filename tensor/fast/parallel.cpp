@@ -81,7 +81,6 @@ class Helpers {
       // The process may have no more threads: those that it has do the work.
     }
   }
-  // Takes pieces until none is left. A number that is taken counts down, so the last piece is 1.
   void help() {
     for (std::int64_t n = left_; n > 0;) {
       if (!left_.compare_exchange_weak(n, n - 1)) continue;

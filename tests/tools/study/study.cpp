@@ -347,7 +347,8 @@ TEST_CASE("each study runs at small sizes, and its text and JSON agree", "[study
     StudyResult again = run_study(s, {.first_seed = 1, .seeds = 1, .small = true});
     for (const Criterion& c : s.criteria) {
       INFO(c.key);
-      CHECK(again.values(c).at(0) == results.back().values(c).at(0));  // the same seed, the same bits
+      CHECK(again.values(c).at(0) ==
+            results.back().values(c).at(0));  // the same seed, the same bits
     }
   }
   for (const StudyResult& r : results) {
