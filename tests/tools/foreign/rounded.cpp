@@ -4,6 +4,7 @@
 #include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
+#include "tests/sanitized.hpp"
 #include "tools/foreign/function.hpp"
 
 namespace glim::foreign_rounded {
