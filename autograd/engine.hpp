@@ -29,19 +29,19 @@ class Engine {
   class Recorder;
   class Region;  // of checkpointed nodes (recomputed.cpp)
   // Gradients on their way, by node. One that arrives at a node before `first` is dropped. Few are on their way at
-  // once, so each has one of few places, which the next one takes when it has gone.
+  // once, so they share few places: a gradient that is taken leaves its place to the next.
   class Table {
    public:
     explicit Table(int first_node = 0) : first(first_node) {}
     void make_room(std::size_t nodes) {  // numbers below
       if (nodes > first + place_.size()) place_.resize(nodes - first, kNone);
     }
-    const Var* find(int node) const {  // null where there is none
+    const Var* find(int node) const {  // null if the node has none
       const int place = place_[node - first];
       return place == kNone ? nullptr : &gradients_[place];
     }
-    Var& at(int node);   // made where there is none
-    Var take(int node);  // undefined where there is none
+    Var& at(int node);   // a new gradient, undefined, if the node has none
+    Var take(int node);  // undefined if the node has none
 
     const int first;
 

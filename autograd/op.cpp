@@ -96,11 +96,15 @@ void Op::keep_saved(TapeArena& arena, InputList inputs, const Var& y) {
   for (std::size_t k = 0; k < std::min<std::size_t>(inputs.size(), 63); ++k)
     if (saves(k)) versions_ -= inputs[k]->value().storage().version();
   if (versions_ != 0) refuse("forward changes a value that it saved");
-  SavedValue* at = arena.room<SavedValue>(count);
-  saved_.values = {at, count};
+  SavedValue* const first = arena.room<SavedValue>(count);
+  auto add = [&](int number, const Var& v) {  // Ctrl-C may end it
+    const std::size_t before = saved_.values.size();
+    new (first + before) SavedValue(number, v);
+    saved_.values = {first, before + 1};
+  };
   for (std::size_t k = 0; k < inputs.size(); ++k)
-    if (saves(k)) new (at++) SavedValue(static_cast<int>(k), *inputs[k]);
-  if (wants_output_) new (at) SavedValue(kOutput, y);
+    if (saves(k)) add(static_cast<int>(k), *inputs[k]);
+  if (wants_output_) add(kOutput, y);
 }
 
 const Var& Op::saved(int input) const {

@@ -41,7 +41,7 @@ struct Replay {
   RunAgain run;
 };
 
-// What backward reads first is in one line of the CPU's cache.
+// Backward reads the first 64 bytes of a node, one line of the CPU's cache, and its shape.
 struct alignas(64) Node {
   OpInPlace op;  // gone once backward has used it; none for a leaf
   std::shared_ptr<Leaf> leaf;
@@ -173,7 +173,7 @@ class Tape : private TapeLists {
   Node& add_node(const Tensor& y);    // whose value y is
   void bind(Var& v, int node) const;  // v becomes the value of that node
   const std::string* current_scope();
-  // A place on the tape. truncate takes back the nodes from there on.
+  // A place on the tape, from which on truncate takes the nodes back.
   struct Place {
     std::size_t size = 0;
     TapeArena::Mark mark;

@@ -34,7 +34,7 @@ struct Leaf {
   std::string name;                  // Var::name refreshes it first
   const LeafNames* names = nullptr;  // of the module that it is a parameter of
   bool trainable = true;
-  std::atomic<int> node = 0;  // its number on the tape that used it last, if there it is this leaf
+  std::atomic<int> node = 0;  // its number on the tape that used it last, which other tapes check
   std::mutex
       adding;  // held while grad changes: backward passes of several threads may end in one leaf
 };

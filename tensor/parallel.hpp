@@ -1,4 +1,4 @@
-// Parallel loops (tensor/fast/parallel.cpp).
+// Parallel loops. The only OpenMP pragma of the project is in tensor/fast/parallel.cpp.
 //
 // Work is cut into pieces that depend on the problem alone, never on the number of threads, and a
 // piece is computed by one thread from beginning to end. So the bits of a result do not depend on

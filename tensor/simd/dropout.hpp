@@ -34,7 +34,7 @@ GLIM_INLINE void draw(const DropSpec& drop, std::uint64_t block, Words out[2]) {
 }
 
 // The decisions on elements first ... first + n of the stream: some(i, dropped) for a vector from
-// element i on, or one(i, dropped) for a single one.
+// element i on, or one(i, dropped) for a single one. `drop` is a copy: its keys stay in registers.
 template <class T, class Some, class One>
 GLIM_INLINE void each_decision(const DropSpec drop, Index first, Index n, const Some& some,
                                const One& one) {

@@ -1,4 +1,4 @@
-"""What all sides of microgpt (microgpt.cpp) begin with: names and weights."""
+"""Names and first weights of microgpt (microgpt.cpp), the same for every side that trains it."""
 import random
 import sys
 
@@ -6,7 +6,7 @@ SHAPES = [(27, 16), (16, 16), (48, 16), (16, 16), (64, 16), (16, 64), (27, 16)]
 
 
 def drawn(count):
-    """Words with about the lengths of makemore's names (2 letters and more, 6.1 on average); every second one is a vowel."""
+    """Words with about the lengths of makemore's names: 2 letters and more, 6.1 on average. Every second letter is a vowel."""
     draw = random.Random(1)
     for _ in range(count):
         first, length = draw.randrange(2), 2 + sum(draw.random() < 0.317 for _ in range(13))

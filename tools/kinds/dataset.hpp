@@ -22,7 +22,7 @@ Dataset load_pairs(const TrainOptions& options);
 // `given`: the tokenizers of a checkpoint; otherwise they are trained. FileError and ValueError as
 // the text functions say. With --teacher its translations are read, which distil() has written.
 Dataset load_dataset(const TrainOptions& options, const TokenizerPair* given = nullptr);
-// The same without the tokens.
+// Its texts and tokenizers, without tokens.
 Dataset load_texts(const TrainOptions& options, const TokenizerPair* given = nullptr);
 
 // The built-in test pairs of a task (for `phrasebook` its own; for synthetic tasks fresh ones).

@@ -89,9 +89,9 @@ TEST_CASE("a thread of one's own gets the same bits", "[matmul][threads]") {
 }
 
 namespace {
-std::atomic<int> kept_away{
-    0};  // 1: a thread is in the handler, 2: it may go on, 3: it has given up
-}
+// 1: a thread is in the handler. 2: it may go on. 3: it has given up.
+std::atomic<int> kept_away{0};
+}  // namespace
 
 TEST_CASE("a thread that does not run delays no loop", "[matmul][threads]") {
   const int threads = num_threads();
