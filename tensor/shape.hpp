@@ -20,8 +20,11 @@ inline constexpr int kMaxRank = 8;
 // A short list of integers (extents, strides, axes).
 class Dims {
  public:
-  Dims() noexcept {}
-  Dims(const Dims& o) noexcept : rank_(o.rank_) { copy(o); }
+  Dims() noexcept { leave(); }
+  Dims(const Dims& o) noexcept : rank_(o.rank_) {
+    leave();
+    copy(o);
+  }
   Dims& operator=(const Dims& o) noexcept {
     rank_ = o.rank_;
     copy(o);
@@ -70,6 +73,8 @@ class Dims {
       refuse_rank(rank);
   }
   [[noreturn]] static void refuse_rank(int rank);
+  // Leaves what is behind the rank unset. The statement is empty, and tells the compiler that this is no mistake.
+  void leave() noexcept { asm("" : "=m"(d_)); }
   // Number by number, which the empty statement keeps the compiler from changing: a vector that is read just after its
   // parts were written waits for them, and most lists are short.
   void copy(const Dims& o) noexcept {
