@@ -1,11 +1,13 @@
-"""GradBench's evaluations by Glim, JAX and PyTorch: run.py [--only NAME,NAME...] [--seconds S] [--glim PROGRAM]
+"""GradBench's evaluations by Glim, ADOL-C, JAX and PyTorch: run.py [--only NAME,NAME...] [--seconds S] [--glim PROGRAM]
 
 Each tool answers GradBench's protocol in a process of its own, on one core, with the same inputs (workloads.py). Each
 output is compared with NumPy's (reference.py). The Markdown table has times of the largest workload, and scores.
 It needs NumPy.
 
 A score is GradBench's, 1 / Σ over workloads of the seconds of the value and of the derivative, but of each function's
-fastest run in place of the mean, as machines are shared. Peers are taken from the Python that runs this script; one that is not installed is left out.
+fastest run in place of the mean, as machines are shared. JAX and PyTorch are taken from the Python that runs this script,
+ADOL-C is beside Glim's program once that is built; one that is not there is left out. A tool that took a minute for a
+workload is not asked for larger ones.
 """
 import argparse
 import importlib.util
@@ -15,12 +17,14 @@ import pathlib
 import platform
 import subprocess
 import sys
+import time
 
 from reference import FUNCTIONS, checked
 from workloads import workloads
 
 HERE = pathlib.Path(__file__).parent
 ACCEPTED = 1e-4  # GradBench's tolerance
+PATIENCE = 60  # seconds for a workload
 
 
 class Tool:
@@ -32,6 +36,7 @@ class Tool:
                    XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
         env.pop("OPENBLAS_CORETYPE", None)
         self.name, self.id = name, -1
+        self.gave_up = set()  # evaluations
         self.process = subprocess.Popen(["taskset", "-c", core, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, env=env)
         self.ask("start")
@@ -47,10 +52,13 @@ class Tool:
 
     def evaluate(self, name, function, given, error, seconds):
         """Milliseconds of the fastest run; None for a function that it has not, or that is wrong."""
-        if not self.ask("define", module=name)["success"]:
+        if name in self.gave_up or not self.ask("define", module=name)["success"]:
             return None
+        start = time.monotonic()
         repeats = {"min_runs": 1, "min_seconds": seconds} if isinstance(given, dict) else {}
         reply = self.ask("evaluate", module=name, function=function, input={**given, **repeats} if repeats else given)
+        if time.monotonic() - start > PATIENCE:
+            self.gave_up.add(name)
         problem = None if reply["success"] else reply["error"]
         if not problem and not (wrong := error(reply["output"])) < ACCEPTED:
             problem = f"wrong by {wrong:.1e}"
@@ -71,6 +79,10 @@ def main():
     parser.add_argument("--glim", default=HERE.parents[2] / "build/tools/benchmarks/gradbench/glim_gradbench")
     a = parser.parse_args()
     tools = [Tool("Glim", [a.glim])]
+    if (adolc := pathlib.Path(a.glim).with_name("adolc_gradbench")).exists():
+        tools.append(Tool("ADOL-C", [adolc]))
+    else:
+        print(f"ADOL-C is left out: {adolc} is not built", file=sys.stderr)
     for name, module in (("JAX", "jax"), ("PyTorch", "torch")):
         if importlib.util.find_spec(module):
             tools.append(Tool(name, [sys.executable, HERE / "peers.py", module]))
