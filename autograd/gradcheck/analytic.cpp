@@ -62,21 +62,33 @@ void Subject::put(const std::vector<Tensor>& at) const {
 }
 
 std::vector<double> evaluate(const Subject& subject, const std::vector<Tensor>& at,
-                             double* largest) {
-  struct Largest final : Observer {
+                             Inside* inside) {
+  struct Look final : Observer {
     void computed(const Formula&, const Tensor& y) override {
       for (double e : flatten({y}))
-        if (std::isfinite(e)) value = std::max(value, std::abs(e));
+        if (std::isfinite(e)) seen.largest = std::max(seen.largest, std::abs(e));
     }
-    double value = 0;
-  } seen;
+    void rule_begins(int) override { seen.differentiates = true; }
+    Inside seen;
+  } look;
   Restored same_random(generator());
   Tape tape;
-  if (largest) tape.observe(seen);
+  if (inside) tape.observe(look);
   subject.put(at);
   std::vector<double> y = flatten(subject.run(false));
-  if (largest) *largest = seen.value;
+  if (inside) *inside = look.seen;
   return y;
+}
+
+std::vector<double> evaluate_unrecorded(const Subject& subject, const std::vector<Tensor>& at) {
+  Restored same_random(generator());
+  const NoGrad unrecorded;
+  subject.put(at);
+  try {
+    return flatten(subject.run(false));
+  } catch (const StateError&) {
+    return evaluate(subject, at);
+  }
 }
 
 Analytic analytic(const Subject& subject, std::uint64_t seed, bool rows, bool forward_elsewhere) {

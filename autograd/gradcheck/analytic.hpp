@@ -28,10 +28,17 @@ struct Subject {
 // (x, dy) ↦ Jᵀdy: backward itself as the function to check.
 Subject gradient_of(const Subject& f, std::uint64_t seed);
 
-// The values of all outputs at `at`, one after the other. Random numbers are the same each time. `largest` becomes the
-// largest finite value that an op within f computes: what f loses by rounding may be its last digit.
+// What a tape shows of the ops within f.
+struct Inside {
+  double largest = 0;           // finite value: what f loses by rounding may be its last digit
+  bool differentiates = false;  // f itself runs a backward, and needs a tape
+};
+
+// The values of all outputs at `at`, one after the other, computed on a tape. Random numbers are the same each time.
 std::vector<double> evaluate(const Subject& subject, const std::vector<Tensor>& at,
-                             double* largest = nullptr);
+                             Inside* inside = nullptr);
+// The same values without a tape. A function that turns out to need one gets it.
+std::vector<double> evaluate_unrecorded(const Subject& subject, const std::vector<Tensor>& at);
 
 // Elements of magnitude in [½, 3/2) and of either sign: nothing cancels, nothing is overlooked.
 Tensor random_like(const Tensor& y, RandomKey key);

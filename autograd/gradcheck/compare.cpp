@@ -142,10 +142,10 @@ Verdict compare(double analytic, Line& line, Index row, const Tolerance& toleran
   return v.rounds ? by_error(analytic, line, row, v) : v;
 }
 
-void settle(double analytic, Line& line, Index row, double rtol, bool still, Verdict& v) {
+void settle(double analytic, Line& line, Index row, double rtol, Verdict& v) {
   if (v.kind != Verdict::Right || v.tells) return;
   if (analytic == 0 && line.equal(line.ordinary(), row)) {
-    v.within_atol = (still && line.fades(row)) || line.stairs(row) != 0;
+    v.within_atol = (line.still(row) && line.fades(row)) || line.stairs(row) != 0;
     return;
   }
   const Estimate e = line.coarse(row);

@@ -46,7 +46,7 @@ Verdict decided_by(double analytic, double numeric, const Tolerance& tolerance);
 // the precise one, and the verdict is of low precision. Where f rounds to few digits, a derivative that nothing else
 // decides is held to two digits, and is of low precision, too.
 Verdict compare(double analytic, Line& line, Index row, const Tolerance& tolerance, bool precise);
-// A right derivative that does not tell becomes right, wrong, or within atol alone. `still`: no output moves along the line.
-void settle(double analytic, Line& line, Index row, double rtol, bool still, Verdict& v);
+// A right derivative that does not tell becomes right, wrong, or within atol alone.
+void settle(double analytic, Line& line, Index row, double rtol, Verdict& v);
 
 }  // namespace glim::detail

@@ -74,6 +74,13 @@ bool Line::equal(int level, Index row) {
   return at(level, 1, row) == zero && at(level, -1, row) == zero;
 }
 
+bool Line::still(Index row) {
+  bool still = true;
+  for (Index r = 0; row != kAlong && r < std::ssize(origin_.y) && still; ++r)
+    still = equal(ordinary_, r);
+  return still;
+}
+
 // The grain grows with what is rounded: with the input, and with f's slope there, or with the output.
 double Line::growth(int level, Index row) {
   int near = ordinary_;
