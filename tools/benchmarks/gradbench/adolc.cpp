@@ -1,30 +1,17 @@
 // GradBench's evaluations by ADOL-C (Walther and Griewank 2012, "Getting started with ADOL-C"), a tape of numbers in place
-// of tensors. The formulas are those of the files beside it, by loops, and main.cpp answers the protocol for both. Each run
-// records its tape, as Glim's does. ht, and what has a derivative within another (particle, saddle), are not here.
+// of tensors. main.cpp answers the protocol with them. Each run records its tape, as Glim's does. ht, and what has a
+// derivative within another (particle, saddle), are not here.
 #include <adolc/adolc.h>
-#include <cmath>
-#include <numbers>
 
 #include "tensor/error.hpp"
+#include "tools/benchmarks/gradbench/adolc_formulas.hpp"
 #include "tools/benchmarks/gradbench/evaluation.hpp"
 
 namespace glim::gradbench {
 namespace {
 
-using std::cos, std::exp, std::log, std::sin, std::sqrt, std::tanh;  // not those of tensors
-
 constexpr short kTape = 1;
-using Numbers = std::vector<double>;
-template <class T>
-using Row = std::vector<T>;
 
-double number(double x) { return x; }
-double number(const adouble& x) { return x.value(); }
-
-Numbers numbers_of(const Json& lists) { return tensor_of(lists).to_vector<double>(); }
-void append(Numbers& to, const Json& lists) {
-  for (double x : numbers_of(lists)) to.push_back(x);
-}
 Tensor row(const Numbers& x) { return from_vector(x, {std::ssize(x)}); }
 
 // f of numbers or of adouble, and the x that it is differentiated by.
@@ -36,14 +23,23 @@ struct Program {
 template <class F>
 Program(Numbers, F) -> Program<F>;
 
-// Records y = f(x). `keep` leaves what one reverse sweep reads.
+// A recording goes at the end of its block, with the files that a long one fills.
+struct Recording {
+  explicit Recording(int keep = 0) { trace_on(kTape, keep); }
+  ~Recording() { removeTape(kTape, ADOLC_REMOVE_COMPLETELY); }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+};
+Row<adouble> recorded(const Numbers& numbers) {
+  Row<adouble> x(numbers.size());
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] <<= numbers[i];
+  return x;
+}
+// y = f(x) on the tape.
 template <class F>
-void record(const Program<F>& p, int keep) {
-  trace_on(kTape, keep);
-  Row<adouble> x(p.x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] <<= p.x[i];
+void record(const Program<F>& p) {
   double y;
-  p.f(x) >>= y;
+  p.f(recorded(p.x)) >>= y;
   trace_off();
 }
 
@@ -55,7 +51,8 @@ Functions functions(const std::string& value, const std::string& gradient, const
   };
   auto derive = [read](const Json& input) {
     return [p = read(input)] {
-      record(p, 1);
+      const Recording tape(1);  // keeps what one reverse sweep reads
+      record(p);
       Numbers g(p.x.size());
       double one = 1;
       fos_reverse(kTape, 1, static_cast<int>(g.size()), &one, g.data());
@@ -64,230 +61,6 @@ Functions functions(const std::string& value, const std::string& gradient, const
   };
   return {{value, compute, first}, {gradient, derive, write}};
 }
-
-template <class T>
-T log_sum_exp(const T* x, std::size_t n) {
-  double top = number(x[0]);
-  for (std::size_t i = 1; i < n; ++i) top = std::max(top, number(x[i]));
-  T total = 0;
-  for (std::size_t i = 0; i < n; ++i) total += exp(x[i] - top);
-  return log(total) + top;
-}
-
-template <class T>
-T sigmoid(const T& x) {
-  return 1 / (1 + exp(-x));
-}
-
-// The expansion of the rows from `depth` on, by the columns that are left.
-template <class T>
-T minor(const Row<T>& a, std::size_t n, std::size_t depth, const Row<std::size_t>& left) {
-  if (left.size() == 1) return a[depth * n + left[0]];
-  T total = 0;
-  for (std::size_t j = 0; j < left.size(); ++j) {
-    Row<std::size_t> others = left;
-    others.erase(others.begin() + static_cast<std::ptrdiff_t>(j));
-    T product = a[depth * n + left[j]] * minor(a, n, depth + 1, others);
-    if (j % 2 == 0)
-      total += product;
-    else
-      total -= product;
-  }
-  return total;
-}
-
-template <class T>
-Row<T> solved(const Row<T>& x, Index steps) {
-  const std::size_t n = x.size();
-  const double h = 2.0 / steps;
-  Row<T> y(n, T(0)), at(n), k(n), sum(n);
-  for (Index step = 0; step < steps; ++step) {
-    for (int stage = 0; stage < 4; ++stage) {
-      const double by = stage == 0 ? 0 : stage == 3 ? h : h / 2, weight = stage % 3 == 0 ? 1 : 2;
-      for (std::size_t i = 0; i < n; ++i) at[i] = stage == 0 ? y[i] : y[i] + by * k[i];
-      k[0] = x[0];
-      for (std::size_t i = 1; i < n; ++i) k[i] = x[i] * at[i - 1];
-      for (std::size_t i = 0; i < n; ++i) {
-        if (stage == 0)
-          sum[i] = k[i];
-        else
-          sum[i] += weight * k[i];
-      }
-    }
-    for (std::size_t i = 0; i < n; ++i) y[i] += h / 6 * sum[i];
-  }
-  return y;
-}
-
-// The errors of an observation, e (2) and 1 - w², by its 15 numbers.
-template <class T>
-Row<T> observed(const Row<T>& z, const Numbers& measured) {
-  Row<T> x(3), P(3);
-  T square = 0, along = 0;
-  for (int i = 0; i < 3; ++i) {
-    x[i] = z[11 + i] - z[3 + i];
-    square += z[i] * z[i];
-    along += z[i] * x[i];
-  }
-  T angle = sqrt(square), c = cos(angle), s = sin(angle) / angle, t = (1 - c) / square * along;
-  for (int i = 0; i < 3; ++i) {
-    const int j = (i + 1) % 3, k = (i + 2) % 3;
-    P[i] = c * x[i] + s * (z[j] * x[k] - z[k] * x[j]) + t * z[i];
-  }
-  T a = P[0] / P[2], b = P[1] / P[2], r = a * a + b * b;
-  T scale = z[6] * (1 + z[9] * r + z[10] * r * r);
-  Row<T> e(3);
-  e[0] = z[14] * (a * scale + z[7] - measured[0]);
-  e[1] = z[14] * (b * scale + z[8] - measured[1]);
-  e[2] = 1 - z[14] * z[14];
-  return e;
-}
-
-struct Mixture {
-  std::size_t d, k, n;
-  double gamma, m, constant;
-  Numbers points;
-  explicit Mixture(const Json& input)
-      : d(input.at("d")),
-        k(input.at("k")),
-        n(input.at("n")),
-        gamma(input.at("gamma")),
-        m(input.at("m")),
-        points(numbers_of(input.at("x"))) {
-    const double p = d + m + 1;
-    double log_gamma = d * (d - 1) / 4.0 * log(std::numbers::pi);
-    for (std::size_t j = 0; j < d; ++j) log_gamma += std::lgamma((p - j) / 2);
-    constant = k * (p * d * (log(gamma) - std::numbers::ln2 / 2) - log_gamma) -
-               n * d / 2.0 * log(2 * std::numbers::pi);
-  }
-  // z = [α μ q l]
-  template <class T>
-  T operator()(const Row<T>& z) const {
-    const std::size_t below = d * (d - 1) / 2;
-    const T *alpha = z.data(), *mu = alpha + k, *q = mu + k * d, *l = q + k * d;
-    Row<T> diagonal(k * d), offset(k), terms(k), apart(d);
-    T y = constant;
-    for (std::size_t c = 0; c < k; ++c) {
-      offset[c] = alpha[c];
-      for (std::size_t i = c * d; i < (c + 1) * d; ++i) {
-        offset[c] += q[i];
-        diagonal[i] = exp(q[i]);
-        y += m * q[i] - gamma * gamma / 2 * diagonal[i] * diagonal[i];
-      }
-      for (std::size_t i = c * below; i < (c + 1) * below; ++i)
-        y -= gamma * gamma / 2 * l[i] * l[i];
-    }
-    for (std::size_t point = 0; point < n; ++point) {
-      for (std::size_t c = 0; c < k; ++c) {
-        for (std::size_t i = 0; i < d; ++i) apart[i] = points[point * d + i] - mu[c * d + i];
-        T square = 0;
-        for (std::size_t i = 0; i < d; ++i) {
-          T turned = diagonal[c * d + i] * apart[i];
-          for (std::size_t j = 0; j < i; ++j)  // l is column by column
-            turned += l[c * below + j * d - j * (j + 1) / 2 + i - j - 1] * apart[j];
-          square += turned * turned;
-        }
-        terms[c] = offset[c] - square / 2;
-      }
-      y += log_sum_exp(terms.data(), k);
-    }
-    y -= static_cast<double>(n) * log_sum_exp(alpha, k);
-    return y;
-  }
-};
-
-struct Clusters {
-  std::size_t d;
-  Numbers points;
-  explicit Clusters(const Json& input)
-      : d(input.at("points").at(0).size()), points(numbers_of(input.at("points"))) {}
-  std::size_t nearest(const double* point, const Numbers& centroids) const {
-    std::size_t found = 0;
-    double least = INFINITY;
-    for (std::size_t at = 0; at < centroids.size(); at += d) {
-      double square = 0;
-      for (std::size_t i = 0; i < d; ++i)
-        square += (point[i] - centroids[at + i]) * (point[i] - centroids[at + i]);
-      if (square < least) {
-        least = square;
-        found = at;
-      }
-    }
-    return found;
-  }
-  template <class T>
-  T operator()(const Row<T>& centroids) const {
-    Numbers values(centroids.size());
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = number(centroids[i]);
-    T y = 0;
-    for (std::size_t point = 0; point < points.size(); point += d) {
-      const std::size_t at = nearest(&points[point], values);
-      for (std::size_t i = 0; i < d; ++i) {
-        T apart = points[point + i] - centroids[at + i];
-        y += apart * apart;
-      }
-    }
-    return y;
-  }
-};
-
-struct Polynomial {
-  int n;
-  template <class T>
-  T operator()(const Row<T>& x) const {
-    T y = 0;
-    for (int i = 0; i < n; ++i) {
-      const double t = 2.0 / (n - 1) * i - 1;
-      T apart = (t > 0) - (t < 0);
-      double power = 1;
-      for (std::size_t j = 0; j < x.size(); ++j, power *= t) apart -= power * x[j];
-      y += apart * apart;
-    }
-    y /= 2;
-    return y;
-  }
-};
-
-struct Lstm {
-  std::size_t bits, layers, steps;
-  Numbers state, sequence;
-  explicit Lstm(const Json& input)
-      : bits(input.at("extra_params").at(0).size()),
-        layers(input.at("main_params").size() / 2),
-        steps(input.at("sequence").size() - 1),
-        state(numbers_of(input.at("state"))),
-        sequence(numbers_of(input.at("sequence"))) {}
-  template <class T>
-  T operator()(const Row<T>& parameters) const {
-    const T* extra = &parameters[8 * layers * bits];
-    Row<T> now(state.begin(), state.end()), x(bits);
-    T y = 0;
-    for (std::size_t t = 0; t < steps; ++t) {
-      for (std::size_t i = 0; i < bits; ++i) x[i] = sequence[t * bits + i] * extra[i];
-      for (std::size_t layer = 0; layer < layers; ++layer) {
-        const T* w = &parameters[8 * layer * bits];
-        T *h = &now[2 * layer * bits], *c = h + bits;
-        for (std::size_t i = 0; i < bits; ++i) {
-          auto gate = [&](std::size_t g, const T& in) -> T {
-            return in * w[g * bits + i] + w[(4 + g) * bits + i];
-          };
-          c[i] = sigmoid<T>(gate(0, x[i])) * c[i] + sigmoid<T>(gate(1, h[i])) * tanh(gate(3, h[i]));
-          x[i] = h[i] = sigmoid<T>(gate(2, x[i])) * tanh(c[i]);
-        }
-      }
-      T normalizer = 2;
-      for (std::size_t i = 0; i < bits; ++i) {
-        x[i] = x[i] * extra[bits + i] + extra[2 * bits + i];
-        normalizer += exp(x[i]);
-      }
-      normalizer = log(normalizer);
-      for (std::size_t i = 0; i < bits; ++i)
-        y -= sequence[(t + 1) * bits + i] * (x[i] - normalizer);
-    }
-    y /= static_cast<double>(steps * bits);
-    return y;
-  }
-};
 
 }  // namespace
 
@@ -333,7 +106,8 @@ Functions kmeans() {
   Functions both = functions("cost", "dir", read);
   both[1].prepare = [read](const Json& input) {
     return [p = read(input)] {
-      record(p, 0);
+      const Recording tape;
+      record(p);
       const int n = static_cast<int>(p.x.size());
       Numbers x = p.x, ones(n, 1), g(n), h(n);
       ::gradient(kTape, n, x.data(), g.data());
@@ -403,9 +177,8 @@ Functions ba() {
   auto derive = [](const Json& input) {
     return [o = Observation(input)] {
       const std::size_t n = o.z.size();
-      trace_on(kTape);
-      Row<adouble> z(n);
-      for (std::size_t i = 0; i < n; ++i) z[i] <<= o.z[i];
+      const Recording tape;
+      Row<adouble> z = recorded(o.z);
       Row<adouble> e = observed(z, o.measured);
       double unused;
       for (adouble& part : e) part >>= unused;

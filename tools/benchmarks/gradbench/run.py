@@ -17,12 +17,13 @@ import pathlib
 import platform
 import subprocess
 import sys
+import tempfile
 import time
 
 from reference import FUNCTIONS, checked
 from workloads import workloads
 
-HERE = pathlib.Path(__file__).parent
+HERE = pathlib.Path(__file__).resolve().parent
 ACCEPTED = 1e-4  # GradBench's tolerance
 PATIENCE = 60  # seconds for a workload
 
@@ -37,8 +38,9 @@ class Tool:
         env.pop("OPENBLAS_CORETYPE", None)
         self.name, self.id = name, -1
         self.gave_up = set()  # evaluations
+        self.folder = tempfile.TemporaryDirectory()  # ADOL-C writes a long tape into files
         self.process = subprocess.Popen(["taskset", "-c", core, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, env=env)
+                                        text=True, env=env, cwd=self.folder.name)
         self.ask("start")
 
     def ask(self, kind, **message):
@@ -55,7 +57,7 @@ class Tool:
         if name in self.gave_up or not self.ask("define", module=name)["success"]:
             return None
         start = time.monotonic()
-        repeats = {"min_runs": 1, "min_seconds": seconds} if isinstance(given, dict) else {}
+        repeats = {"min_runs": 2, "min_seconds": seconds} if isinstance(given, dict) else {}
         reply = self.ask("evaluate", module=name, function=function, input={**given, **repeats} if repeats else given)
         if time.monotonic() - start > PATIENCE:
             self.gave_up.add(name)
@@ -75,11 +77,12 @@ def digits(x):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", default=",".join(FUNCTIONS), help="evaluations")
-    parser.add_argument("--seconds", type=float, default=0.2, help="each function runs at least so long")
+    parser.add_argument("--seconds", type=float, default=0.2, help="each function runs at least so long, and twice")
     parser.add_argument("--glim", default=HERE.parents[2] / "build/tools/benchmarks/gradbench/glim_gradbench")
     a = parser.parse_args()
-    tools = [Tool("Glim", [a.glim])]
-    if (adolc := pathlib.Path(a.glim).with_name("adolc_gradbench")).exists():
+    glim = pathlib.Path(a.glim).resolve()
+    tools = [Tool("Glim", [glim])]
+    if (adolc := glim.with_name("adolc_gradbench")).exists():
         tools.append(Tool("ADOL-C", [adolc]))
     else:
         print(f"ADOL-C is left out: {adolc} is not built", file=sys.stderr)
