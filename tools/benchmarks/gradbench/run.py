@@ -1,13 +1,13 @@
 """GradBench's evaluations by Glim, ADOL-C, JAX and PyTorch: run.py [--only NAME,NAME...] [--seconds S] [--glim PROGRAM]
 
-Each tool answers GradBench's protocol in a process of its own, on one core, with the same inputs (workloads.py). Each
-output is compared with NumPy's (reference.py). The Markdown table has times of the largest workload, and scores.
-It needs NumPy.
+Each tool answers GradBench's protocol on one core, in a process of its own for each evaluation, with the same inputs
+(workloads.py). Each output is compared with NumPy's (reference.py). The Markdown table has times of the largest workload,
+and scores. It needs NumPy.
 
 A score is GradBench's, 1 / Σ over workloads of the seconds of the value and of the derivative, but of each function's
 fastest run in place of the mean, as machines are shared. JAX and PyTorch are taken from the Python that runs this script,
-ADOL-C is beside Glim's program once that is built; one that is not there is left out. A tool that took a minute for a
-workload is not asked for larger ones.
+and ADOL-C's program from beside Glim's; one that is not there is left out. A tool that took a minute for a workload is not
+asked for larger ones.
 """
 import argparse
 import importlib.util
@@ -37,7 +37,7 @@ class Tool:
                    XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
         env.pop("OPENBLAS_CORETYPE", None)
         self.name, self.id = name, -1
-        self.gave_up = set()  # evaluations
+        self.gave_up = False
         self.folder = tempfile.TemporaryDirectory()  # ADOL-C writes a long tape into files
         self.process = subprocess.Popen(["taskset", "-c", core, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, env=env, cwd=self.folder.name)
@@ -54,13 +54,12 @@ class Tool:
 
     def evaluate(self, name, function, given, error, seconds):
         """Milliseconds of the fastest run; None for a function that it has not, or that is wrong."""
-        if name in self.gave_up or not self.ask("define", module=name)["success"]:
+        if self.gave_up or not self.ask("define", module=name)["success"]:
             return None
         start = time.monotonic()
         repeats = {"min_runs": 2, "min_seconds": seconds} if isinstance(given, dict) else {}
         reply = self.ask("evaluate", module=name, function=function, input={**given, **repeats} if repeats else given)
-        if time.monotonic() - start > PATIENCE:
-            self.gave_up.add(name)
+        self.gave_up = time.monotonic() - start > PATIENCE
         problem = None if reply["success"] else reply["error"]
         if not problem and not (wrong := error(reply["output"])) < ACCEPTED:
             problem = f"wrong by {wrong:.1e}"
@@ -68,6 +67,11 @@ class Tool:
             print(f"{self.name}: {name} {function}: {problem}", file=sys.stderr)
             return None
         return min(t["nanoseconds"] for t in reply["timings"] if t["name"] == "evaluate") / 1e6
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.folder.cleanup()
 
 
 def digits(x):
@@ -81,29 +85,30 @@ def main():
     parser.add_argument("--glim", default=HERE.parents[2] / "build/tools/benchmarks/gradbench/glim_gradbench")
     a = parser.parse_args()
     glim = pathlib.Path(a.glim).resolve()
-    tools = [Tool("Glim", [glim])]
+    commands = {"Glim": [glim]}
     if (adolc := glim.with_name("adolc_gradbench")).exists():
-        tools.append(Tool("ADOL-C", [adolc]))
+        commands["ADOL-C"] = [adolc]
     else:
         print(f"ADOL-C is left out: {adolc} is not built", file=sys.stderr)
     for name, module in (("JAX", "jax"), ("PyTorch", "torch")):
         if importlib.util.find_spec(module):
-            tools.append(Tool(name, [sys.executable, HERE / "peers.py", module]))
+            commands[name] = [sys.executable, HERE / "peers.py", module]
         else:
             print(f"{name} is not installed: left out", file=sys.stderr)
     cpu = next((line.split(": ")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
     print(f"{cpu}, one core. Milliseconds of the largest workload, value / derivative, and the score.\n")
-    print("| evaluation | largest workload |" + "".join(f" {t.name} | score |" for t in tools))
-    print("|---|---|" + "---|---|" * len(tools))
+    print("| evaluation | largest workload |" + "".join(f" {name} | score |" for name in commands))
+    print("|---|---|" + "---|---|" * len(commands))
     for name in a.only.split(","):
-        times = {tool: [] for tool in tools}
+        times = {Tool(*started): [] for started in commands.items()}  # anew for each evaluation, as GradBench does
         for description, given in workloads(name):
             for function in FUNCTIONS[name]:
                 error = checked(name, function, given)
-                for tool in tools:
+                for tool in times:
                     times[tool].append(tool.evaluate(name, function, given, error, a.seconds))
         cells = []
-        for found in times.values():
+        for tool, found in times.items():
+            tool.close()
             cells.append(" / ".join(digits(t) for t in found[-len(FUNCTIONS[name]):]))
             cells.append(digits(None if None in found else 1e3 / sum(found)))
         print(f"| {name} | {description} | " + " | ".join(cells) + " |", flush=True)
