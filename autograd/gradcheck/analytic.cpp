@@ -81,10 +81,10 @@ std::vector<double> evaluate(const Subject& subject, const std::vector<Tensor>& 
 }
 
 std::vector<double> evaluate_unrecorded(const Subject& subject, const std::vector<Tensor>& at) {
-  Restored same_random(generator());
-  const NoGrad unrecorded;
-  subject.put(at);
   try {
+    Restored same_random(generator());
+    const NoGrad unrecorded;
+    subject.put(at);
     return flatten(subject.run(false));
   } catch (const StateError&) {
     return evaluate(subject, at);

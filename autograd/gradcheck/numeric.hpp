@@ -95,7 +95,7 @@ class Line {
   double stairs(Index row);
   bool plateau(Index row);           // the ordinary step is below the grain
   bool equal(int level, Index row);  // has f one value at the point and on both sides, to the bit?
-  bool still(Index row);             // are all outputs equal, for the row of one?
+  bool still(Index row);             // are all outputs equal so? True along u
   bool constant(Index row);          // but for rounding, at steps up to 1.4
   // Does f leave its value by less than rounding first, and by far more at larger steps?
   bool fades(Index row);
