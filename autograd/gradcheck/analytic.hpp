@@ -28,7 +28,7 @@ struct Subject {
 // (x, dy) ↦ Jᵀdy: backward itself as the function to check.
 Subject gradient_of(const Subject& f, std::uint64_t seed);
 
-// What a tape shows of the ops within f.
+// Properties of the ops within f, which a tape shows.
 struct Inside {
   double largest = 0;           // finite value: what f loses by rounding may be its last digit
   bool differentiates = false;  // f itself runs a backward, and needs a tape
@@ -37,7 +37,7 @@ struct Inside {
 // The values of all outputs at `at`, one after the other, computed on a tape. Random numbers are the same each time.
 std::vector<double> evaluate(const Subject& subject, const std::vector<Tensor>& at,
                              Inside* inside = nullptr);
-// The same values without a tape. A function that turns out to need one gets it.
+// Values as evaluate gives them, computed without a tape. If f refuses that by a StateError, it gets a tape.
 std::vector<double> evaluate_unrecorded(const Subject& subject, const std::vector<Tensor>& at);
 
 // Elements of magnitude in [½, 3/2) and of either sign: nothing cancels, nothing is overlooked.

@@ -145,7 +145,8 @@ Verdict compare(double analytic, Line& line, Index row, const Tolerance& toleran
 void settle(double analytic, Line& line, Index row, double rtol, Verdict& v) {
   if (v.kind != Verdict::Right || v.tells) return;
   if (analytic == 0 && line.equal(line.ordinary(), row)) {
-    v.within_atol = (line.still(row) && line.fades(row)) || line.stairs(row) != 0;
+    v.within_atol =
+        ((row == Line::kAlong || line.still()) && line.fades(row)) || line.stairs(row) != 0;
     return;
   }
   const Estimate e = line.coarse(row);

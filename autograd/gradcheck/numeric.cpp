@@ -74,11 +74,11 @@ bool Line::equal(int level, Index row) {
   return at(level, 1, row) == zero && at(level, -1, row) == zero;
 }
 
-bool Line::still(Index row) {
+bool Line::still() {
+  if (still_) return *still_;
   bool still = true;
-  for (Index r = 0; row != kAlong && r < std::ssize(origin_.y) && still; ++r)
-    still = equal(ordinary_, r);
-  return still;
+  for (Index row = 0; row < std::ssize(origin_.y) && still; ++row) still = equal(ordinary_, row);
+  return *(still_ = still);
 }
 
 // The grain grows with what is rounded: with the input, and with f's slope there, or with the output.

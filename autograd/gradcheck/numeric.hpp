@@ -24,6 +24,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "tensor/shape.hpp"
@@ -95,7 +96,7 @@ class Line {
   double stairs(Index row);
   bool plateau(Index row);           // the ordinary step is below the grain
   bool equal(int level, Index row);  // has f one value at the point and on both sides, to the bit?
-  bool still(Index row);             // are all outputs equal so? True along u
+  bool still();                      // is each output equal at the ordinary step?
   bool constant(Index row);          // but for rounding, at steps up to 1.4
   // Does f leave its value by less than rounding first, and by far more at larger steps?
   bool fades(Index row);
@@ -117,6 +118,7 @@ class Line {
   F f_;
   double size_, unit_, moved_rounding_, inside_ = 0;
   int ordinary_, finest_;
+  std::optional<bool> still_;                     // known once it is asked for
   std::map<double, std::vector<double>> values_;  // by t
   std::map<Index, double> grains_, noises_;       // by row
 };

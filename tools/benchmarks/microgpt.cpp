@@ -62,9 +62,9 @@ void print_microgpt(int steps) {
   std::vector<Tensor> names;
   for (std::string line; next_line(stdin, line);) {
     if (line.find_first_not_of("abcdefghijklmnopqrstuvwxyz") != line.npos)
-      throw ValueError(
-          "bench",
-          fmt::format("line {} of standard input is no name of letters a to z", names.size() + 1));
+      throw ValueError("bench",
+                       fmt::format("line {} of standard input is not a name in the letters a to z",
+                                   names.size() + 1));
     std::vector<Index> letters = {kEdge};
     for (char c : line) letters.push_back(c - 'a');
     letters.push_back(kEdge);

@@ -73,7 +73,7 @@ assert all(abs(float(a) - b) < 1e-5 for a, b in zip(sys.argv[1].split(), torch, 
 "$bench" microgpt </dev/null 2>err && problem="$problem no names are learned"
 grep -q "^glim_bench: error: .*has no names" err || problem="$problem $(cat err)"
 printf 'io\nZo\303\253\n' | "$bench" microgpt 2>err && problem="$problem other letters are learned"
-grep -q "^glim_bench: error: .*line 2 of standard input is no name" err || problem="$problem $(cat err)"
+grep -q "^glim_bench: error: .*line 2 of standard input is not a name" err || problem="$problem $(cat err)"
 report "microgpt has the losses of PyTorch" "$problem"
 
 # asks NAME PATTERN LINE SETTING: the answer is one line of complaint that matches.

@@ -38,7 +38,7 @@ T sigmoid(const T& x) {
   return 1 / (1 + exp(-x));
 }
 
-// The expansion of the rows from `depth` on, by the columns that are left.
+// det.cpp: the expansion of the rows from `depth` on, by the columns that are left.
 template <class T>
 T minor(const Row<T>& a, std::size_t n, std::size_t depth, const Row<std::size_t>& left) {
   if (left.size() == 1) return a[depth * n + left[0]];
@@ -55,6 +55,7 @@ T minor(const Row<T>& a, std::size_t n, std::size_t depth, const Row<std::size_t
   return total;
 }
 
+// ode.cpp
 template <class T>
 Row<T> solved(const Row<T>& x, Index steps) {
   const std::size_t n = x.size();
@@ -78,7 +79,7 @@ Row<T> solved(const Row<T>& x, Index steps) {
   return y;
 }
 
-// The errors of an observation, e (2) and 1 - w², by its 15 numbers.
+// ba.cpp: the errors of an observation, e (2) and 1 - w², by its 15 numbers.
 template <class T>
 Row<T> observed(const Row<T>& z, const Numbers& measured) {
   Row<T> x(3), P(3);
@@ -102,6 +103,7 @@ Row<T> observed(const Row<T>& z, const Numbers& measured) {
   return e;
 }
 
+// gmm.cpp
 struct Mixture {
   std::size_t d, k, n;
   double gamma, m, constant;
@@ -155,6 +157,7 @@ struct Mixture {
   }
 };
 
+// kmeans.cpp
 struct Clusters {
   std::size_t d;
   Numbers points;
@@ -190,6 +193,7 @@ struct Clusters {
   }
 };
 
+// llsq.cpp
 struct Polynomial {
   int n;
   template <class T>
@@ -207,6 +211,7 @@ struct Polynomial {
   }
 };
 
+// lstm.cpp
 struct Lstm {
   std::size_t bits, layers, steps;
   Numbers state, sequence;
