@@ -234,13 +234,16 @@ def test_heads_are_removed_and_masks_set():
         model.block.qkv.weight[40:44] = 0
         model.block.qkv.bias[40:44] = 0
     assert abs(logits(remove_head=["block:2"]) - float(model(IDS).sum())) < 1e-12
-    with torch.no_grad():
-        model.block.qkv.weight.copy_(weight)
-        model.block.causal[..., 1:, 0] = 0
-    assert abs(logits(mask=["block:*,0"]) - float(model(IDS).sum())) > 1e-3  # query 0 keeps its key in PyTorch's
+    masked = logits(mask=["block:*,0"])
     with pytest.raises(glim.ValueError, match="no attention is named 'wrong'"):
         with g._recorded((IDS,), lambda out: out.sum(), None, {"remove_head": ["wrong:0"]}) as (tape, y):
             tape.inspect(y, "never")
+    with torch.no_grad():
+        model.block.qkv.weight.copy_(weight)
+        model.block.causal[..., 1:, 0] = 0
+    assert abs(masked - float(model(IDS).sum())) > 1e-3  # query 0 keeps its key in PyTorch's
+    with pytest.raises(glim.StateError, match="has changed since the import, in block.causal"):
+        g(IDS)
 
 
 @pytest.mark.parametrize("how, own", [("sdpa", 0.5), ("fill", 0.5), ("add", 0.5), ("other scale", 1), ("capped", 0.2), ("einsum", 0.5),

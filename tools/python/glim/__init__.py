@@ -21,10 +21,10 @@ from .trained import Inspection, Model, load, study, train
 __version__ = "0.1.0"
 
 
-def from_torch(module, args=(), kwargs=None, *, hooks=False):
+def from_torch(module, args=(), kwargs=None, *, hooks=False, verify=True):
     """A PyTorch module, or a function of tensors, as a glim.Module: see glim.torch_models.from_torch."""
     from .torch_models import from_torch
-    return from_torch(module, args, kwargs, hooks=hooks)
+    return from_torch(module, args, kwargs, hooks=hooks, verify=verify)
 
 
 def diagnose(model, inputs, loss=None):

@@ -1,23 +1,23 @@
 """A model of PyTorch as a module of Glim: from_torch.
 
-torch.export writes the model as a graph of ATen ops with each call's module path and line. A value that depends on a
-parameter or on a Var that was handed in is computed by Glim (ops.py), within the module's path. All other values (masks,
-positions, ids) are computed by PyTorch, and are constants. Attention that is written out becomes Glim's, by plan.py.
+torch.export writes the model as a graph of ATen ops with each call's module path and line (export.py). A value that depends on
+a parameter or on a Var that was handed in is computed by Glim (ops.py, recorded.py), within the module's path. All other values
+(masks, positions, ids) are computed by PyTorch, and are constants. Attention that is written out becomes Glim's, by plan.py.
+The result is compared with PyTorch's own run (verify.py).
 """
 import contextlib
 import inspect
-import io
-import logging
 import re
-import warnings
 
 import glim
 import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
-from . import functions, graph, ops
-from .plan import plan
+from . import functions, hooks as hooks_of, ops, state, verify
+from .recorded import Recorded, tensor_of
+
+_IMPORT = "from_torch."  # PyTorch has no module of this name: a dot is in none
 
 
 class _Part(glim.Module):
@@ -28,18 +28,23 @@ class TorchModule(glim.Module):
     """What from_torch returns: called with the arguments of the PyTorch model it gives the same values, recorded on the
     open tape. Its parameters have PyTorch's names; they are copies, and to_torch() writes them back.
 
-    Other shapes of the arguments, or other values of those that are no tensors, export the model again.
+    Other shapes of the arguments, or other values of those that are no tensors, export the model again. A PyTorch model
+    that has changed since the import is a StateError.
     """
 
-    def __init__(self, module, args, kwargs):
+    def __init__(self, module, args, kwargs, hooks, verify):
         super().__init__()
-        _require_memory(module)
-        self.__dict__["torch_module"] = module
-        self.__dict__["_graphs"] = {}
+        _require_memory(module, verify)
+        self.__dict__[_IMPORT] = _Import(module, hooks, verify)
         parts = {"": self}
         for name, p in module.named_parameters():
             self._add(name, p, parts)
-        self._graph(args, kwargs)
+        for name in {*vars(self)} & {*dir(TorchModule), "torch_module"}:  # a module called `step`: the method keeps the attribute
+            self.__dict__[_IMPORT].hidden.append(self.__dict__.pop(name))
+        self._recorded_graph(args, kwargs)
+
+    def __getattr__(self, name):
+        return self.__dict__[_IMPORT].module if name == "torch_module" else super().__getattr__(name)
 
     def _add(self, name, p, parts):
         path, _, last = name.rpartition(".")
@@ -52,20 +57,14 @@ class TorchModule(glim.Module):
             part = parts[below]
         setattr(part, last, glim.Param(p.detach().numpy().copy()))
         if not p.requires_grad:
-            self.freeze(name)
+            glim.Module.freeze(self, name)
 
-    def _graph(self, args, kwargs):
-        if "use_cache" in inspect.signature(self.torch_module.forward).parameters:  # a cache of keys has no gradient to show
-            kwargs = {"use_cache": False, **kwargs}
-        leaves, spec = pytree.tree_flatten((args, kwargs))
-        key = (str(spec), tuple((tuple(x.shape), str(x.dtype)) if hasattr(x, "shape") else repr(x) for x in leaves))
-        if key not in self._graphs:
-            self._graphs[key] = _Graph(self, *pytree.tree_map(_tensor, (args, kwargs)))
-        return self._graphs[key], leaves
+    def _recorded_graph(self, args, kwargs):
+        return self.__dict__[_IMPORT].graph(dict(glim.Module.named_parameters(self)), args, kwargs)
 
     def forward(self, *args, **kwargs):
-        recorded, leaves = self._graph(args, kwargs)
-        return recorded(leaves)
+        recorded, leaves = self._recorded_graph(args, kwargs)
+        return recorded(leaves, dict(glim.Module.named_parameters(self)))
 
     def inspect(self, inputs, loss=None, tokens=None, out="page", *, scale=None, data=False, overwrite=False,
                 **changes):
@@ -105,13 +104,84 @@ class TorchModule(glim.Module):
 
     def to_torch(self):
         """Writes the parameters into the PyTorch model, and returns it."""
-        with torch.no_grad():
-            for name, p in self.torch_module.named_parameters():
-                p.copy_(torch.from_numpy(np.array(self.state_dict()[name])))
+        _write(self.torch_module, dict(glim.Module.named_parameters(self)))
         return self.torch_module
 
 
-def from_torch(module, args=(), kwargs=None, *, hooks=False):
+class _Import:
+    """The PyTorch model, and its graphs by the shapes of the arguments."""
+
+    def __init__(self, module, hooks, verify):
+        self.module, self.hooks, self.verify = module, hooks, verify
+        self.hidden, self.graphs = [], {}
+        self.fingerprint = state.Fingerprint(module)
+
+    def graph(self, parameters, args, kwargs):
+        """(the graph, the leaves of the arguments)"""
+        self.fingerprint.require_same()
+        if "use_cache" in inspect.signature(self.module.forward).parameters:  # a cache of keys has no gradient to show
+            kwargs = {"use_cache": False, **kwargs}
+        leaves, spec = pytree.tree_flatten((args, kwargs))
+        key = (str(spec), tuple((tuple(x.shape), str(x.dtype)) if hasattr(x, "shape") else repr(x) for x in leaves))
+        if key not in self.graphs:
+            with state.undisturbed():
+                self.graphs[key] = self._exported(parameters, *pytree.tree_map(tensor_of, (args, kwargs)))
+        return self.graphs[key], leaves
+
+    def _exported(self, parameters, args, kwargs):
+        args, kwargs = pytree.tree_map(lambda x: x.clone() if isinstance(x, torch.Tensor) else x, (args, kwargs))  # one given twice is two
+        copy = self._copy(parameters)
+        fingerprint = state.Fingerprint(copy)
+        first, custom = _first_pass(copy, args, kwargs, self.hooks)
+        self.fingerprint.leave_out(set(fingerprint.changed()))
+        points = verify.points(first, copy, args, kwargs) if self.verify else []
+        recorded = Recorded(copy, args, kwargs, custom)
+        recorded(pytree.tree_leaves((args, kwargs)), parameters)  # rules refuse their arguments here
+        verify.require_equal(recorded, points, lambda: self._copy(parameters))
+        return recorded
+
+    def _copy(self, parameters):
+        copy = state.copied(self.module)
+        _write(copy, parameters)
+        if self.hooks:
+            hooks_of.remove(copy)
+        return copy
+
+
+def _first_pass(module, args, kwargs, hooks):
+    """PyTorch's pass of a copy of the model, and its custom Functions. Refused is what no graph has."""
+    before, hooked = state.tensors_of(module), []
+    try:
+        with hooks_of.left_out(hooked):
+            first = verify.Pass(module, args, kwargs)
+    except Exception as error:  # of any type
+        raise glim.ValueError(f"from_torch: the model refuses its arguments: {(str(error).splitlines() or [type(error).__name__])[0]}") from error
+    if not hooks:
+        hooks_of.require_none(hooked)
+    for name in state.written(module, before):
+        owner = name.rpartition(".")[0]
+        if module.get_submodule(owner).training:
+            raise glim.ValueError(f"from_torch: {owner or 'the model'} is in train() mode, in which it changes its statistics, {name}: "
+                                  "call model.eval()")
+        raise glim.ValueError(f"from_torch: forward writes {name}, which would stand still in Glim: return the new value")
+    nodes = verify.nodes_of(first.roots.values())
+    leaves = {id(x) for x in [*module.parameters(), *first.leaves.values()]}
+    for node in nodes:
+        if hasattr(node, "variable") and id(node.variable) not in leaves:
+            raise glim.ValueError(f"from_torch: the model uses a parameter of shape {tuple(node.variable.shape)} that is none of its own: "
+                                  "give a torch.nn.Module that has it")
+    if not first.same_result(verify.Pass(module, args, kwargs)):
+        raise glim.ValueError("from_torch: forward gives another result when it is called again: it keeps something from the call before")
+    return first, functions.functions_of(nodes)
+
+
+def _write(module, parameters):
+    with torch.no_grad():
+        for name, p in module.named_parameters():
+            p.copy_(torch.from_numpy(np.array(parameters[name].numpy())))
+
+
+def from_torch(module, args=(), kwargs=None, *, hooks=False, verify=True):
     """A PyTorch module, or a function of tensors, as a glim.Module: the same values, parameters and gradients, on Glim's
     tape.
 
@@ -123,7 +193,8 @@ def from_torch(module, args=(), kwargs=None, *, hooks=False):
         g.inspect(dict(input_ids=ids), loss=lambda out: out.last_hidden_state.sum(), tokens=words)
 
     args, kwargs: an example of the arguments. hooks=True: the model may have hooks that change gradients, and Glim leaves them
-    out. A ValueError, DTypeError or MemoryError says what stands against it, before Glim computes anything.
+    out. verify=False: values and gradients are not compared with PyTorch's own run. A ValueError, DTypeError or MemoryError
+    says what stands against the model, before Glim hands anything out.
     """
     kwargs = dict(kwargs or {})
     args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
@@ -131,23 +202,16 @@ def from_torch(module, args=(), kwargs=None, *, hooks=False):
         if not callable(module):
             raise TypeError(f"from_torch: a {type(module).__name__} is neither a torch.nn.Module nor a function of tensors")
         module = _Function(module)
-        if any(getattr(x, "requires_grad", False) for x in pytree.tree_leaves(module(*args, **kwargs))):
-            raise glim.ValueError("from_torch: the function uses a parameter that is none of its own: give a torch.nn.Module "
-                                  "that has it, and arguments that need no gradient")
-    for name, x in [*module.named_parameters(), *module.named_buffers(),
-                    *((f"argument {k}", x) for k, x in enumerate(pytree.tree_leaves((args, kwargs))))]:
-        if isinstance(x, torch.Tensor):
-            if x.device.type != "cpu":
-                raise glim.ValueError(f"from_torch: {name} is on {x.device}: Glim computes on the CPU, move it with .cpu()")
-            if x.is_floating_point() and x.dtype not in (torch.float32, torch.float64) or x.is_complex():
-                raise glim.DTypeError(f"from_torch: {name} is {ops.name_of(x.dtype)}; Glim has float32 and float64: "
-                                      "model.float() or .double() converts")
+    arguments = {f"argument {k}": x for k, x in enumerate(pytree.tree_leaves((args, kwargs))) if isinstance(x, torch.Tensor)}
+    for name, x in [*module.named_parameters(), *module.named_buffers(), *arguments.items()]:
+        if x.device.type != "cpu":
+            raise glim.ValueError(f"from_torch: {name} is on {x.device}: Glim computes on the CPU, move it with .cpu()")
+        if x.is_floating_point() and x.dtype not in (torch.float32, torch.float64) or x.is_complex():
+            raise glim.DTypeError(f"from_torch: {name} is {ops.name_of(x.dtype)}; Glim has float32 and float64: "
+                                  "model.float() or .double() converts")
     if not hooks:
-        try:
-            functions.require_no_hooks(module, args, kwargs)
-        except RuntimeError as error:
-            raise glim.ValueError(f"from_torch: the model refuses its arguments: {str(error).splitlines()[0]}") from error
-    return TorchModule(module, args, kwargs)
+        hooks_of.require_none(hooks_of.hooked(module, arguments))
+    return TorchModule(module, args, kwargs, hooks, verify)
 
 
 class _Function(torch.nn.Module):
@@ -159,203 +223,14 @@ class _Function(torch.nn.Module):
         return self.function(*args, **kwargs)
 
 
-def _require_memory(module):
-    wanted = 2 * sum(p.numel() * p.element_size() for p in module.parameters())
+def _require_memory(module, verify):
+    """The parameters and their gradients in Glim; to verify, those of a copy of PyTorch's, and of Glim's pass."""
+    wanted = (6 if verify else 3) * sum(p.numel() * p.element_size() for p in module.parameters())
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             free = 1024 * int(re.search(r"MemAvailable: *(\d+)", file.read())[1])
     except (OSError, TypeError):  # no such file, or an older Linux
         return
     if wanted > free:
-        raise glim.MemoryError(f"from_torch: the copy of the parameters and their gradients take {wanted / 1e9:.1f} GB, and "
-                               f"{free / 1e9:.1f} GB are free")
-
-
-def _tensor(x):
-    """An argument as PyTorch takes it."""
-    return torch.from_numpy(np.array(x.numpy())) if isinstance(x, (glim.Var, glim.Tensor)) else \
-        torch.from_numpy(x) if isinstance(x, np.ndarray) else x
-
-
-def _exported(module, args, kwargs):
-    try:
-        with warnings.catch_warnings(), _silent():
-            warnings.simplefilter("ignore")
-            with functions.replaced(functions.functions_of(module, args, kwargs), functions.as_op):
-                program = torch.export.export(module, args, kwargs, strict=False)
-            _cut_no_grad(program.graph_module)
-            known = {**torch.export.default_decompositions()}
-            for _ in range(4):
-                missing = [node.target for node in _calls(program.graph_module) if isinstance(node.target, torch._ops.OpOverload) and
-                           graph.op_name(node) not in {*ops.OPS, *_TRAINING} and not graph.values_alone(node)]
-                both = {**torch._decomp.get_decompositions(missing), **known}
-                table = {target: both[target] for target in missing if target in both}
-                program = program.run_decompositions(table)
-                if not table:
-                    break
-            return program
-    except Exception as error:  # of many types
-        text = str(error).strip()
-        line = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
-        raise glim.ValueError(f"from_torch: torch.export refuses the model: {line[:300]}{_advice(text)}") from error
-
-
-def _cut_no_grad(graph_module):
-    """`with torch.no_grad():` as detach of what it gives."""
-    for node in [n for n in _calls(graph_module) if graph.op_name(n) == "wrap_with_set_grad_enabled" and not n.args[0]]:
-        for result in list(node.users):
-            with node.graph.inserting_after(result):
-                cut = node.graph.call_function(torch.ops.aten.detach.default, (result,))
-            cut.meta = dict(result.meta)
-            result.replace_all_uses_with(cut, delete_user_cb=lambda user, cut=cut: user is not cut)
-        graph_module.recompile()
-
-
-def _advice(text):
-    if "data-dependent" in text or "Could not guard" in text:
-        return " (its control flow depends on values: give the part of it without the branch)"
-    return ""
-
-
-@contextlib.contextmanager
-def _silent():
-    logging.disable(logging.CRITICAL)
-    try:
-        with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
-            yield
-    finally:
-        logging.disable(logging.NOTSET)
-
-
-def _calls(graph_module):
-    for part in graph_module.modules():
-        if isinstance(part, torch.fx.GraphModule):
-            yield from (n for n in part.graph.nodes if n.op == "call_function")
-
-
-class _Graph:
-    """One exported graph, for arguments of certain shapes."""
-
-    def __init__(self, owner, args, kwargs):
-        self.owner = owner
-        self.program = program = _exported(owner.torch_module, args, kwargs)
-        signature = program.graph_signature
-        module = owner.torch_module
-        names = {id(p): name for name, p in module.named_parameters()}  # a shared one has its first name
-        tensors = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
-        self.fixed = {}   # of placeholders: the name of a parameter, or a tensor
-        for spec in signature.input_specs:
-            kind = spec.kind.name
-            if kind == "PARAMETER":
-                self.fixed[spec.arg.name] = names[id(tensors[spec.target])]
-            elif kind == "BUFFER":
-                self.fixed[spec.arg.name] = tensors.get(spec.target, program.state_dict.get(spec.target, program.constants.get(spec.target)))
-            elif kind == "CONSTANT_TENSOR":
-                self.fixed[spec.arg.name] = program.constants[spec.target]
-        outputs = [spec for spec in signature.output_specs if spec.kind.name in ("USER_OUTPUT", "LOSS_OUTPUT")]
-        self.skipped = len(signature.output_specs) - len(outputs)  # mutated buffers come first
-        self.plan = plan(program.graph)
-        self._require_ops()
-
-    def _require_ops(self):
-        """The ops that depend on a parameter or a floating argument are known."""
-        for node in self.program.graph.nodes:
-            name = graph.op_name(node)
-            if name in _TRAINING:
-                raise glim.ValueError(f"from_torch: {graph.path(node) or 'the model'} is in train() mode, in which it "
-                                      f"{_TRAINING[name]}: call model.eval()")
-        depends, missing = set(), []
-        for node in self.program.graph.nodes:
-            if node.op == "placeholder":
-                fixed = self.fixed.get(node.name)
-                value = node.meta.get("val")
-                if isinstance(fixed, str) or fixed is None and isinstance(value, torch.Tensor) and value.is_floating_point():
-                    depends.add(node)
-            elif node.op == "call_function" and depends & set(node.all_input_nodes):
-                if graph.values_alone(node):
-                    continue
-                depends.add(node)
-                dtype = getattr(node.meta.get("val"), "dtype", torch.float32)
-                if dtype not in (torch.float32, torch.float64):
-                    raise glim.DTypeError(f"from_torch: {node.target} in {graph.place(node)} computes in {ops.name_of(dtype)}; Glim has "
-                                          "float32 and float64")
-                view = graph.op_name(node) != "as_strided" or node.args[0].meta["val"].is_contiguous()  # else of what is in memory
-                if not (view and graph.op_name(node) in ops.OPS) and not graph.is_function(node):
-                    missing.append(f"{node.target} in {graph.place(node)}")
-        if missing:
-            raise glim.ValueError(f"from_torch: no op of Glim for {'; '.join(dict.fromkeys(missing))}. The {len(ops.OPS)} that there "
-                                  "are: sorted(glim.torch_models.ops.OPS), and what PyTorch makes of them")
-
-    def __call__(self, leaves):
-        names = [spec.arg.name for spec in self.program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
-        given = iter(leaves)
-        env = {}
-        parameters = dict(self.owner.named_parameters())
-        for node in self.program.graph.nodes:
-            if node.op == "placeholder":
-                fixed = self.fixed.get(node.name)
-                if isinstance(fixed, str):
-                    env[node] = parameters[fixed]
-                elif fixed is not None:
-                    env[node] = fixed
-                elif node.name in names:
-                    x = next(given)
-                    env[node] = x if isinstance(x, glim.Var) and x.requires_grad else _tensor(x)
-        out = self._run(self.program.graph_module, env)
-        return _rebuilt(list(out)[self.skipped:], self.program.call_spec.out_spec)
-
-    def _run(self, graph_module, env):
-        for node in graph_module.graph.nodes:
-            if node.op == "get_attr":
-                env[node] = getattr(graph_module, node.target)
-            elif node.op == "call_function":
-                env[node] = self._value(node, env)
-            elif node.op == "output":
-                return torch.fx.node.map_arg(node.args[0], lambda n: env[n])
-
-    def _value(self, node, env):
-        name = graph.op_name(node)
-        step = self.plan.get(node)
-        args, kwargs = ((), {}) if step else torch.fx.node.map_arg((node.args, dict(node.kwargs)), lambda n: env[n])
-        if step is None and not any(isinstance(x, glim.Var) for x in pytree.tree_leaves((args, kwargs))):
-            with torch.no_grad():
-                return node.target(*args, **kwargs)
-        if graph.values_alone(node):
-            args, kwargs = pytree.tree_map(_tensor, (args, kwargs))
-            with torch.no_grad():
-                return node.target(*args, **kwargs)
-        with glim.scope(graph.path(node), line=graph.line(node)):
-            if graph.is_function(node):
-                return functions.call(name, *args)
-            return step(env, node) if step else ops.OPS[name](*args, **kwargs)
-
-
-_TRAINING = {"native_dropout": "draws numbers", "bernoulli": "draws numbers", "_native_batch_norm_legit_functional":
-             "changes its statistics", "rrelu_with_noise_functional": "draws numbers"}
-
-
-class Output(dict):
-    """A result with names, as `transformers` has them: out["logits"], out.logits."""
-
-    def __getattr__(self, name):
-        if name in self:
-            return self[name]
-        raise AttributeError(f"the result has no '{name}'; it has {', '.join(self)}")
-
-
-def _rebuilt(values, spec):
-    """The structure of the model's result around Glim's values."""
-    values = iter([glim.Var(ops.array(v)) if isinstance(v, torch.Tensor) else v for v in values])
-
-    def build(spec):
-        if spec.is_leaf():
-            return next(values)
-        children = [build(child) for child in spec.children()]
-        if spec.type in (tuple, list):
-            return spec.type(children)
-        if isinstance(spec.context, list) and len(spec.context) == len(children):
-            return Output(zip(spec.context, children))
-        if isinstance(spec.context, (tuple, list)) and spec.context and isinstance(spec.context[0], list):
-            return Output(zip(spec.context[0], children))
-        return children
-    return build(spec)
+        raise glim.MemoryError(f"from_torch: copies of the parameters and their gradients take {wanted / 1e9:.1f} GB, and "
+                               f"{free / 1e9:.1f} GB are free" + ("; verify=False takes half" if verify else ""))

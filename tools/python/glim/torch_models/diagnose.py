@@ -12,7 +12,7 @@ import glim
 import numpy as np
 import torch
 
-from . import from_torch, functions, graph
+from . import from_torch, functions, graph, state, verify
 
 SATURATED = 0.999  # a probability above it
 FEW = 8            # names that a finding lists
@@ -54,11 +54,11 @@ def diagnose(model, inputs, loss=None):
     args, kwargs = ((), dict(inputs)) if hasattr(inputs, "keys") else (tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,), {})
     module = _WithLoss(model, loss)
     findings = _shared(model)
-    calls, gradients, failure = _in_torch(module, args, kwargs)
+    loss, calls, gradients, failure = _in_torch(module, args, kwargs)
     findings += _functions(calls)
     if failure:
         return Diagnosis(findings + [failure])
-    g = from_torch(module, args, kwargs, hooks=True)
+    g = from_torch(module, args, kwargs, hooks=True, verify=False)
     with glim.Tape(replay=True) as tape, glim.explicit():
         y = g(*args, **kwargs)
         if not isinstance(y, glim.Var) or y.size != 1:
@@ -66,6 +66,9 @@ def diagnose(model, inputs, loss=None):
         if tape.node_of(y) < 0:
             return Diagnosis(findings + [Finding("no gradient", "the loss depends on no parameter that has a gradient",
                                                  _lost(g, args, kwargs, None))])
+        if not np.allclose(y.numpy(), loss.numpy(), 1e-3, equal_nan=True):
+            findings.append(Finding("another value", f"PyTorch's loss is {loss.item():.6g}, that of the import is {y.item():.6g}: "
+                                    "glim.from_torch says where they part"))
         seen = _Backward(tape, y)
         findings += seen.not_finite() + seen.attention()
         findings += _parameters(g, model, gradients, seen, args, kwargs)
@@ -85,27 +88,28 @@ class _WithLoss(torch.nn.Module):
 # ---- in PyTorch ----
 
 def _in_torch(module, args, kwargs):
-    """Calls of custom Functions, {Function: arguments}, the gradients by name, and a finding where backward fails."""
-    calls = {}
+    """The loss, calls of custom Functions, {Function: arguments}, the gradients by name, and a finding where backward fails."""
+    calls, failure, gradients, loss = {}, None, {}, None
 
-    def recorded(cls, apply, given):
+    def recorded(cls, given):
         calls.setdefault(cls, [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in given])
-        return apply(*given)
-    failure, gradients = None, {}
-    parameters = {name: p for name, p in module.named_parameters() if p.requires_grad}
-    try:
-        with warnings.catch_warnings(record=True) as caught, torch.autograd.set_detect_anomaly(True, check_nan=False), \
-                functions.replaced(functions.functions_of(module, args, kwargs), recorded):
-            warnings.simplefilter("always")
-            y = module(*args, **kwargs)
-            if isinstance(y, torch.Tensor) and y.requires_grad and y.numel() == 1:
-                found = torch.autograd.grad(y, list(parameters.values()), allow_unused=True)
-                gradients = dict(zip(parameters, found))
-    except RuntimeError as error:
-        trace = "".join(str(w.message) for w in caught)
-        at = graph.line_of(trace)
-        failure = Finding("backward fails", str(error).splitlines()[0], f"{at[0]}:{at[1]}" if at else "")
-    return calls, gradients, failure
+    with state.undisturbed():
+        custom = functions.functions_of(verify.nodes_of(verify.Pass(state.copied(module), args, kwargs).roots.values()))
+        copy = state.copied(module)
+        parameters = {name: p for name, p in copy.named_parameters() if p.requires_grad}
+        try:
+            with warnings.catch_warnings(record=True) as caught, torch.autograd.set_detect_anomaly(True, check_nan=False), \
+                    functions.replaced(custom, recorded):
+                warnings.simplefilter("always")
+                y = copy(*args, **kwargs)
+                if isinstance(y, torch.Tensor) and y.numel() == 1:
+                    loss = y.detach()
+                    if y.requires_grad:
+                        gradients = dict(zip(parameters, torch.autograd.grad(y, list(parameters.values()), allow_unused=True)))
+        except RuntimeError as error:
+            line = graph.line_of("".join(str(w.message) for w in caught))
+            failure = Finding("backward fails", str(error).splitlines()[0], f"{line[0]}:{line[1]}" if line else "")
+    return loss, calls, gradients, failure
 
 
 def _functions(calls):
@@ -268,8 +272,8 @@ def _parameters(g, model, gradients, seen, args, kwargs):
 
 def _lost(g, args, kwargs, full):
     """(why, where) a parameter gets no gradient: what reads it, and where the way to the loss is cut."""
-    recorded, _ = g._graph(args, kwargs)
-    fixed = {n: recorded.fixed.get(n.name) for n in recorded.program.graph.nodes if n.op == "placeholder"}
+    recorded, _ = g._recorded_graph(args, kwargs)
+    fixed = {n: recorded.fixed.get(n.name) for n in recorded.nodes if n.op == "placeholder"}
     todo = [n for n, name in fixed.items() if isinstance(name, str) and full in (name, None)]
     if not any(n.users for n in todo):
         return "this pass does not read it", ""

@@ -1,126 +1,148 @@
 """Custom autograd.Functions of a model: one op each in the graph, whose backward is the Function's own.
 
 torch.export would look through a Function at its forward, and lose the backward that somebody wrote: a straight-through
-estimator, a reversed gradient, a mistake.
+estimator, a reversed gradient, a mistake. While the model is exported, the forward of a Function records this op; a Function
+is recognised however it is called (F.apply, or a name bound to F.apply long before).
 """
 import contextlib
+import itertools
+import weakref
 
 import glim
 import numpy as np
 import torch
-from torch.utils import _pytree as pytree
+from torch.autograd.function import _is_setup_context_defined
 
 LIBRARY = torch.library.Library("glim_functions", "FRAGMENT")
-CALLS = []  # (apply of the Function, its arguments with None for tensors) of the ops call0, call1, ...
+LIBRARY.define("call(int number, Tensor[] xs) -> Tensor[]")
+_NUMBERS = itertools.count()
+_CALLS = weakref.WeakValueDictionary()  # a graph keeps its calls
 
 
-def require_no_hooks(module, args, kwargs):
-    """A ValueError for hooks that change gradients, which no graph has."""
-    hooked = [name or type(m).__name__ for name, m in module.named_modules() if m._backward_hooks or m._backward_pre_hooks]
-    own = torch.Tensor.register_hook
+class Call:
+    """One call in a model: its Function, and the arguments that are no tensors."""
 
-    def register_hook(self, hook):
-        hooked.append("a tensor within its forward")
-        return own(self, hook)
-    torch.Tensor.register_hook = register_hook
+    def __init__(self, cls, given):
+        self.cls, self.given = cls, [None if isinstance(x, torch.Tensor) else x for x in given]
+        self.number = next(_NUMBERS)
+        self.several = False
+        _CALLS[self.number] = self
+
+    def __call__(self, xs):
+        xs = iter(xs)
+        with _unreplaced():
+            ys = self.cls.apply(*[next(xs) if x is None else x for x in self.given])
+        self.several = isinstance(ys, tuple)
+        return ys if self.several else (ys,)
+
+
+def _impl(number, xs):
+    ys = _CALLS[number](xs)
+    if len({y.dtype if isinstance(y, torch.Tensor) and y.is_floating_point() else None for y in ys} | {None}) != 2:
+        raise glim.ValueError(f"from_torch: {_CALLS[number].cls.__name__} gives something else than floating tensors of one dtype")
+    return [y.clone() for y in ys]
+
+
+LIBRARY.impl("call", _impl, "CompositeExplicitAutograd")
+torch.library.register_fake("glim_functions::call", _impl, lib=LIBRARY)
+
+
+def functions_of(nodes):
+    """The custom Functions among the nodes of PyTorch's graph of a pass."""
+    return list(dict.fromkeys(n._forward_cls for n in nodes if hasattr(n, "_forward_cls")))
+
+
+_REPLACED = [True]
+
+
+@contextlib.contextmanager
+def _unreplaced():
+    _REPLACED.append(False)
     try:
-        with torch.enable_grad():
-            module(*args, **kwargs)
+        yield
     finally:
-        torch.Tensor.register_hook = own
-    if hooked:
-        raise glim.ValueError(f"from_torch: {hooked[0]} has a hook on its gradient, which Glim does not run: take it out, and use "
-                              "tape.hook")
-
-
-def functions_of(module, args, kwargs):
-    """The custom Functions that the pass applies to something that needs a gradient."""
-    found, seen = [], set()
-    with torch.enable_grad():
-        todo = [x.grad_fn for x in pytree.tree_leaves(module(*args, **kwargs)) if isinstance(x, torch.Tensor)]
-    while todo:
-        node = todo.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        cls = getattr(node, "_forward_cls", None)
-        if cls and cls not in found:
-            found.append(cls)
-        todo += [before for before, _ in node.next_functions]
-    return found
+        _REPLACED.pop()
 
 
 @contextlib.contextmanager
 def replaced(functions, by):
-    """Within it, F.apply is by(F, apply, arguments) for each Function F."""
+    """Within it, each Function F calls by(F, arguments) before its forward, and returns the result unless it is None."""
+    saved = [(cls, {k: cls.__dict__[k] for k in ("forward", "setup_context") if k in cls.__dict__}) for cls in functions]
     for cls in functions:
-        own = cls.apply
-        cls.apply = lambda *given, cls=cls, own=own: by(cls, own, given)
+        _replace(cls, by)
     try:
         yield
     finally:
-        for cls in functions:
-            del cls.apply
+        for cls, attributes in saved:
+            for name in ("forward", "setup_context"):
+                if name in attributes:
+                    setattr(cls, name, attributes[name])
+                elif name in cls.__dict__:
+                    delattr(cls, name)
 
 
-def as_op(cls, apply, given):
-    """Records the call as an op of its own."""
-    number = len(CALLS)
-    tensors = [x for x in given if isinstance(x, torch.Tensor)]
-    CALLS.append((apply, [None if isinstance(x, torch.Tensor) else x for x in given]))
+def _replace(cls, by):
+    forward, setup, apart = cls.forward, cls.setup_context, _is_setup_context_defined(cls.setup_context)
 
-    def run(xs):
-        ys = _applied(number, xs)
-        several.append(isinstance(ys, tuple))
-        ys = ys if several[-1] else (ys,)
-        if len({y.dtype if isinstance(y, torch.Tensor) and y.is_floating_point() else None for y in ys} | {None}) != 2:
-            raise glim.ValueError(f"from_torch: {cls.__name__} gives something else than floating tensors of one dtype")
-        return [y.clone() for y in ys]
-    several = []
-    LIBRARY.define(f"call{number}(Tensor[] xs) -> Tensor[]")
-    LIBRARY.impl(f"call{number}", run, "CompositeExplicitAutograd")
-    torch.library.register_fake(f"glim_functions::call{number}", run, lib=LIBRARY)
-    ys = getattr(torch.ops.glim_functions, f"call{number}")(tensors)
-    return tuple(ys) if several[-1] else ys[0]
+    def replacing(*given):
+        y = by(cls, given if apart else given[1:]) if _REPLACED[-1] else None
+        done.append(y is not None)
+        return y if done[-1] else forward(*given)
+
+    def saving(*given):
+        if not done.pop():
+            setup(*given)
+    done = []
+    cls.forward = staticmethod(replacing)
+    if apart:
+        cls.setup_context = staticmethod(saving)
 
 
-def _applied(number, xs):
-    apply, given = CALLS[number]
-    xs = iter(xs)
-    return apply(*[next(xs) if x is None else x for x in given])
+def recorder(calls):
+    """`by` of replaced: it records an op of its own, and adds the Call to a list, which keeps it."""
+    def record(cls, given):
+        calls.append(Call(cls, given))
+        ys = torch.ops.glim_functions.call(calls[-1].number, [x for x in given if isinstance(x, torch.Tensor)])
+        return tuple(ys) if calls[-1].several else ys[0]
+    return record
 
 
 class Function(glim.Op):
-    """A Function of PyTorch, forward and backward; several results are one after another in a vector."""
+    """A Function of PyTorch, forward and backward; several results are one after another in a vector.
 
-    def __init__(self, number):
-        self.number = number
+    PyTorch's graph of the forward pass is kept for backward: forward may draw random numbers.
+    """
 
-    def _run(self, arrays):
-        tensors = [torch.from_numpy(np.array(x)) for x in arrays]
-        leaves = [x.requires_grad_() if x.is_floating_point() else x for x in tensors]
-        with torch.enable_grad():
-            ys = _applied(self.number, leaves)
-            return leaves, torch.cat([y.reshape(-1) for y in ys]) if isinstance(ys, tuple) else ys, [
-                y.shape for y in ys] if isinstance(ys, tuple) else None
+    def __init__(self, call):
+        self.call = call
 
     def forward(self, *arrays):
-        _, y, self.shapes = self._run(arrays)
-        return y.detach().numpy()
+        tensors = [torch.from_numpy(np.array(x)) for x in arrays]
+        self.leaves = [x.requires_grad_() if x.is_floating_point() else x for x in tensors]
+        with torch.enable_grad():
+            ys = self.call(self.leaves)
+            self.shapes = [y.shape for y in ys]
+            self.y = torch.cat([y.reshape(-1) for y in ys]) if self.call.several else ys[0]
+        return self.y.detach().numpy()
 
     def gradient(self, dy, *xs):
-        leaves, y, _ = self._run([x.numpy() for x in xs])
-        floating = [x for x in leaves if x.requires_grad]
-        given = iter(torch.autograd.grad(y, floating, torch.from_numpy(np.array(dy.numpy())), allow_unused=True))
-        found = [next(given) if x.requires_grad else None for x in leaves]
+        floating = [x for x in self.leaves if x.requires_grad]
+        found = iter(torch.autograd.grad(self.y, floating, torch.from_numpy(np.array(dy.numpy())), allow_unused=True, retain_graph=True)
+                     if self.y.requires_grad else [None] * len(floating))
+        found = [next(found) if x.requires_grad else None for x in self.leaves]
         return tuple((np.zeros(x.shape, x.detach().numpy().dtype) if d is None else d.numpy()) if x.requires_grad else None
-                     for x, d in zip(leaves, found))
+                     for x, d in zip(self.leaves, found))
 
 
-def call(name, xs):
-    """The op `name` of the graph on Vars and constants."""
-    f = Function(int(name.removeprefix("call")))
+def applied(number, xs):
+    """The results of a call in the graph on tensors."""
+    return list(_CALLS[number](xs))
+
+
+def call(number, xs):
+    """The results of a call in the graph on Vars and constants."""
+    f = Function(_CALLS[number])
     y = glim.apply(f, [x if isinstance(x, glim.Var) else x.numpy() for x in xs])
-    if f.shapes is None:
+    if not f.call.several:
         return [y]
     return [part.reshape(tuple(shape)) for part, shape in zip(glim.split(y, 0, [s.numel() for s in f.shapes]), f.shapes)]

@@ -18,6 +18,12 @@ def is_function(node):
     return str(getattr(node, "target", "")).startswith("glim_functions.")
 
 
+def calls(graph_module):
+    for part in graph_module.modules():
+        if isinstance(part, torch.fx.GraphModule):
+            yield from (n for n in part.graph.nodes if n.op == "call_function")
+
+
 def is_floating(node):
     value = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
     return isinstance(value, torch.Tensor) and value.is_floating_point()

@@ -25,8 +25,9 @@ PRODUCTS = {"matmul", "bmm"}
 ELEMENTWISE = {"add", "sub", "mul", "div", "pow", "tanh", "erf", "neg"}
 
 
-def plan(graph):
-    found, constants = {}, _constants(graph)
+def plan(graph, constants):
+    """constants: nodes that depend on no parameter and no floating argument."""
+    found = {}
     for node in graph.nodes:
         name = op_name(node)
         if name in ("softmax", "_softmax") and node not in constants and node.args[1] in (-1, node.meta["val"].ndim - 1):
@@ -48,17 +49,6 @@ def _only_reader(node):
 
 def _same_dtype(node):
     return node.meta["val"].dtype == node.args[0].meta["val"].dtype
-
-
-def _constants(graph):
-    """Nodes that depend on no parameter and no floating argument."""
-    constants = set()
-    for node in graph.nodes:
-        own = node.op == "placeholder" and (node.name.startswith(("b_", "c_")) or
-                                            not node.name.startswith("p_") and not is_floating(node))
-        if own or node.op == "get_attr" or node.op == "call_function" and all(n in constants for n in node.all_input_nodes):
-            constants.add(node)
-    return constants
 
 
 # ---- attention ----
@@ -86,6 +76,8 @@ def _attention(softmax, constants):
         (x,) = ops.vars_of(env[scores])
         x, keep = _masked(x, [[ops.array(env.get(m, m)) for m in mask] for mask in masks])
         x = ops.to(x, node.meta["val"].dtype)
+        if math.prod(x.shape) != node.meta["val"].numel():  # scores that a batch shares
+            x = glim.broadcast_to(x, list(node.meta["val"].shape))
         x = glim.named(x if x.ndim == 4 else x.reshape((*heads, queries, keys)), "scores")
         if keep is not None and keep.ndim > 4:
             keep = np.broadcast_to(keep, node.meta["val"].shape).reshape(x.shape)
@@ -150,16 +142,25 @@ def _unmasked(softmax, constants):
 
 
 def _masked(x, masks):
-    """x with its masks, and what of it is kept, or None. A row that a fill hides as a whole keeps the fill: it is uniform."""
-    numbers = []
-    for mask, *fill in masks:
-        number, hides = fill or (None, None)
-        if fill and (number >= ops.HIDES or (mask == hides).all(-1).any()):
-            x = glim.where(mask == hides, glim.Var(np.asarray(number, x.dtype)), x)
+    """x with its masks, the innermost first, and what of it is kept, or None. masks: the outermost first.
+
+    A fill takes the place of what is within it, and what is added later is added to the fill. A row of which nothing is
+    kept stays as it is: uniform, or NaN if all of it is −∞, as in PyTorch.
+    """
+    added, filled = np.zeros((1,), x.dtype), np.zeros((1,), bool)
+    for mask, *fill in reversed(masks):
+        if fill:
+            number, hides = fill
+            added, filled = np.where(mask == hides, number, added), filled | (mask == hides)
         else:
-            numbers.append(np.where(mask == hides, number, 0) if fill else mask)
-    keep, bias = ops.kept_and_added(sum(numbers), x.dtype) if numbers else (None, None)
-    return x if bias is None else x + bias, keep
+            added = added + mask
+    keep = added > ops.HIDES
+    keep = keep | ~keep.any(-1, keepdims=True)
+    added = np.where((added == -np.inf).all(-1, keepdims=True), np.nan, added).astype(x.dtype)
+    bias = np.where(keep & ~filled, added, 0)
+    x = x + glim.Var(bias) if bias.any() else x
+    x = glim.where(filled & keep, glim.Var(added), x) if (filled & keep).any() else x
+    return x, None if keep.all() else keep
 
 
 def _product(node):

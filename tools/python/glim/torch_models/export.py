@@ -1,0 +1,66 @@
+"""torch.export's graph of a model, in ops that have rules."""
+import glim
+import torch
+
+from . import functions, graph, ops
+
+TRAINING = {"native_dropout": "draws numbers", "bernoulli": "draws numbers", "_native_batch_norm_legit_functional":
+            "changes its statistics", "rrelu_with_noise_functional": "draws numbers"}
+
+
+def exported(module, args, kwargs, custom, calls):
+    """The program of a copy of a model. custom: its autograd.Functions, whose calls are added to the list `calls`."""
+    try:
+        with functions.replaced(custom, functions.recorder(calls)):
+            program = torch.export.export(module, args, kwargs, strict=False)
+        _cut_no_grad(program.graph_module)
+        known = {**torch.export.default_decompositions()}
+        for _ in range(4):
+            missing = [node.target for node in graph.calls(program.graph_module) if isinstance(node.target, torch._ops.OpOverload) and
+                       graph.op_name(node) not in {*ops.OPS, *TRAINING} and not graph.values_alone(node)]
+            both = {**torch._decomp.get_decompositions(missing), **known}
+            table = {target: both[target] for target in missing if target in both}
+            program = program.run_decompositions(table)
+            if not table:
+                break
+        return program
+    except glim.Error:
+        raise
+    except Exception as error:  # of many types
+        text = str(error).strip()
+        line = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+        raise glim.ValueError(f"from_torch: torch.export refuses the model: {line[:300]}{_advice(text)}") from error
+
+
+def _cut_no_grad(graph_module):
+    """`with torch.no_grad():` as detach of its results. A write into a value from outside is refused: its value is new there,
+    and its gradient is that of the old one."""
+    for node in [n for n in graph.calls(graph_module) if graph.op_name(n) == "wrap_with_set_grad_enabled" and not n.args[0]]:
+        _refuse_writes(getattr(graph_module, node.args[1].target))
+        for result in list(node.users):
+            with node.graph.inserting_after(result):
+                cut = node.graph.call_function(torch.ops.aten.detach.default, (result,))
+            cut.meta = dict(result.meta)
+            result.replace_all_uses_with(cut, delete_user_cb=lambda user, cut=cut: user is not cut)
+        graph_module.recompile()
+
+
+def _refuse_writes(region):
+    outside = set()  # values that share memory with a value from outside
+    for node in region.graph.nodes:
+        if node.op in ("placeholder", "get_attr"):
+            outside.add(node)
+        elif isinstance(node.target, torch._ops.OpOverload):
+            for argument, x in zip(node.target._schema.arguments, node.args):
+                if argument.alias_info is None or x not in outside:
+                    continue
+                if argument.alias_info.is_write:
+                    raise glim.ValueError(f"from_torch: {node.target} in {graph.place(node)} writes under no_grad into a value from "
+                                          "outside, and torch.export loses its gradient: write into a copy")
+                outside.add(node)  # a view
+
+
+def _advice(text):
+    if "data-dependent" in text or "Could not guard" in text:
+        return " (its control flow depends on values: give the part of it without the branch)"
+    return ""

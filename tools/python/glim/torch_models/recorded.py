@@ -1,0 +1,164 @@
+"""One exported graph of a model, for arguments of certain shapes, and its run by Glim."""
+import glim
+import numpy as np
+import torch
+from torch.utils import _pytree as pytree
+
+from . import functions, graph, ops
+from .export import TRAINING, exported
+from .plan import plan
+
+
+class Recorded:
+    """module: a copy, whose buffers the graph keeps. custom: the autograd.Functions of the model."""
+
+    def __init__(self, module, args, kwargs, custom):
+        self.calls = []
+        program = exported(module, args, kwargs, custom, self.calls)
+        signature = program.graph_signature
+        names = {id(p): name for name, p in module.named_parameters()}  # a shared one has its first name
+        tensors = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
+        self.fixed = {}   # of placeholders: the name of a parameter, or a tensor
+        for spec in signature.input_specs:
+            kind = spec.kind.name
+            if kind == "PARAMETER":
+                self.fixed[spec.arg.name] = names[id(tensors[spec.target])]
+            elif kind == "BUFFER":
+                self.fixed[spec.arg.name] = tensors.get(spec.target, program.state_dict.get(spec.target, program.constants.get(spec.target)))
+            elif kind == "CONSTANT_TENSOR":
+                self.fixed[spec.arg.name] = program.constants[spec.target]
+        self.inputs = [spec.arg.name for spec in signature.input_specs if spec.kind.name == "USER_INPUT"]
+        outputs = [spec for spec in signature.output_specs if spec.kind.name in ("USER_OUTPUT", "LOSS_OUTPUT")]
+        self.skipped = len(signature.output_specs) - len(outputs)  # written buffers and arguments come first
+        self.graph_module, self.in_spec, self.out_spec = program.graph_module, pytree.tree_structure((args, kwargs)), program.call_spec.out_spec
+        self.nodes = list(self.graph_module.graph.nodes)
+        depends = self._require_ops()
+        self.plan = plan(self.graph_module.graph, {n for n in self.nodes if n not in depends and n.op != "output"})
+
+    def _require_ops(self):
+        """The nodes that depend on a parameter or a floating argument, whose ops are known."""
+        for node in self.nodes:
+            name = graph.op_name(node)
+            if name in TRAINING:
+                raise glim.ValueError(f"from_torch: {graph.path(node) or 'the model'} is in train() mode, in which it "
+                                      f"{TRAINING[name]}: call model.eval()")
+            if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()) and "dropout_p" not in str(node.target._schema):
+                raise glim.ValueError(f"from_torch: {node.target} in {graph.place(node)} draws random numbers: give them as an argument")
+        depends, missing = set(), []
+        for node in self.nodes:
+            if node.op == "placeholder":
+                fixed = self.fixed.get(node.name)
+                if isinstance(fixed, str) or fixed is None and graph.is_floating(node):
+                    depends.add(node)
+            elif node.op == "call_function" and depends & set(node.all_input_nodes):
+                if graph.values_alone(node):
+                    continue
+                depends.add(node)
+                dtype = getattr(node.meta.get("val"), "dtype", torch.float32)
+                if dtype not in (torch.float32, torch.float64):
+                    raise glim.DTypeError(f"from_torch: {node.target} in {graph.place(node)} computes in {ops.name_of(dtype)}; Glim has "
+                                          "float32 and float64")
+                view = graph.op_name(node) != "as_strided" or node.args[0].meta["val"].is_contiguous()  # else of what is in memory
+                if not (view and graph.op_name(node) in ops.OPS) and not graph.is_function(node):
+                    missing.append(f"{node.target} in {graph.place(node)}")
+        if missing:
+            raise glim.ValueError(f"from_torch: no op of Glim for {'; '.join(dict.fromkeys(missing))}. The {len(ops.OPS)} that there "
+                                  "are: sorted(glim.torch_models.ops.OPS), and what PyTorch makes of them")
+        return depends
+
+    def argument(self, node):
+        """"argument K" of a placeholder, or None."""
+        return f"argument {self.inputs.index(node.name)}" if node.name in self.inputs else None
+
+    def has_float32(self):
+        return any(getattr(n.meta.get("val"), "dtype", None) == torch.float32 for n in self.nodes)
+
+    def __call__(self, leaves, parameters):
+        result, _ = self.run(leaves, parameters)
+        return _rebuilt(result, self.out_spec)
+
+    def run(self, leaves, parameters, by=None):
+        """The leaves of the result, and the value of each node. by: computes a node in place of Glim's ops."""
+        values, env = iter(leaves), {}
+        for node in self.nodes:
+            if node.op == "placeholder":
+                fixed = self.fixed.get(node.name)
+                if isinstance(fixed, str):
+                    env[node] = parameters[fixed]
+                elif fixed is not None:
+                    env[node] = fixed
+                elif node.name in self.inputs:
+                    x = next(values)
+                    env[node] = x if by or isinstance(x, glim.Var) and x.requires_grad else tensor_of(x)
+            elif node.op == "get_attr":
+                env[node] = getattr(self.graph_module, node.target)
+            elif node.op == "call_function":
+                env[node] = by(node, *_arguments(node, env)) if by else self._value(node, env)
+            elif node.op == "output":
+                result = torch.fx.node.map_arg(node.args[0], lambda n: env[n])
+        return list(result)[self.skipped:], env
+
+    def _value(self, node, env):
+        step = self.plan.get(node)
+        args, kwargs = ((), {}) if step else _arguments(node, env)
+        if step is None and not any(isinstance(x, glim.Var) for x in pytree.tree_leaves((args, kwargs))):
+            with torch.no_grad():
+                return node.target(*args, **kwargs)
+        if graph.values_alone(node):
+            args, kwargs = pytree.tree_map(tensor_of, (args, kwargs))
+            with torch.no_grad():
+                return node.target(*args, **kwargs)
+        with glim.scope(graph.path(node), line=graph.line(node)):
+            try:
+                if graph.is_function(node):
+                    return functions.call(*args)
+                return step(env, node) if step else ops.OPS[graph.op_name(node)](*args, **kwargs)
+            except glim.StateError:
+                raise  # of the tape
+            except Exception as error:  # of any type: a rule does not take these arguments
+                text = str(error).removeprefix("from_torch: ")
+                kind = type(error) if isinstance(error, glim.Error) else glim.ValueError
+                raise kind(f"from_torch: {node.target} in {graph.place(node)}: {text}") from error
+
+
+def _arguments(node, env):
+    return torch.fx.node.map_arg((node.args, dict(node.kwargs)), lambda n: env[n])
+
+
+def tensor_of(x):
+    """An argument as PyTorch takes it."""
+    return torch.from_numpy(np.array(x.numpy())) if isinstance(x, (glim.Var, glim.Tensor)) else \
+        torch.from_numpy(x) if isinstance(x, np.ndarray) else x
+
+
+class Output(dict):
+    """A result with names, as `transformers` has them: out["logits"], out.logits."""
+
+    def __getattr__(self, name):
+        if name in self:
+            return self[name]
+        raise AttributeError(f"the result has no '{name}'; it has {', '.join(self)}")
+
+
+def _rebuilt(values, spec):
+    """The structure of the model's result around Glim's values."""
+    values = iter([_var(v) if isinstance(v, torch.Tensor) else v for v in values])
+
+    def build(spec):
+        if spec.is_leaf():
+            return next(values)
+        children = [build(child) for child in spec.children()]
+        keys = spec.context[0] if isinstance(spec.context, (tuple, list)) and spec.context and isinstance(spec.context[0], list) else spec.context
+        if isinstance(keys, list) and len(keys) == len(children):
+            return Output(zip(keys, children))
+        return pytree.SUPPORTED_NODES[spec.type].unflatten_fn(children, spec.context)
+    return build(spec)
+
+
+def _var(x):
+    """A result of PyTorch's, as a constant."""
+    if x.dtype in (torch.int8, torch.int16, torch.int32, torch.uint8):
+        x = x.long()
+    if ops.name_of(x.dtype) not in ("float32", "float64", "int64", "bool"):
+        raise glim.DTypeError(f"from_torch: a result of the model is {ops.name_of(x.dtype)}; Glim has float32, float64, int64 and bool")
+    return glim.Var(ops.array(x))
