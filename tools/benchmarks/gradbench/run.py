@@ -1,12 +1,12 @@
-"""GradBench's evaluations by Glim, ADOL-C, JAX and PyTorch: run.py [--only NAME,NAME...] [--seconds S] [--glim PROGRAM]
+"""GradBench's evaluations by Glim, JAX and PyTorch: run.py [--only NAME,NAME...] [--seconds S] [--glim PROGRAM]
 
 Each tool answers GradBench's protocol on one core, in a process of its own for each evaluation, with the same inputs
 (workloads.py). Each output is compared with NumPy's (reference.py). The Markdown table has times of the largest workload,
 and scores. It needs NumPy.
 
 A score is GradBench's, 1 / Σ over workloads of the seconds of the value and of the derivative, but of each function's
-fastest run in place of the mean, as machines are shared. JAX and PyTorch are taken from the Python that runs this script,
-and ADOL-C's program from beside Glim's; one that is not there is left out.
+fastest run in place of the mean, as machines are shared. JAX and PyTorch are taken from the Python that runs this script;
+one that is not there is left out.
 """
 import argparse
 import importlib.util
@@ -16,7 +16,6 @@ import pathlib
 import platform
 import subprocess
 import sys
-import tempfile
 
 from reference import FUNCTIONS, checked
 from workloads import workloads
@@ -34,9 +33,8 @@ class Tool:
                    XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
         env.pop("OPENBLAS_CORETYPE", None)
         self.name, self.id = name, -1
-        self.folder = tempfile.TemporaryDirectory()  # ADOL-C writes a long tape into files
         self.process = subprocess.Popen(["taskset", "-c", core, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, env=env, cwd=self.folder.name)
+                                        text=True, env=env)
         self.ask("start")
 
     def ask(self, kind, **message):
@@ -65,7 +63,6 @@ class Tool:
     def close(self):
         self.process.stdin.close()
         self.process.wait()
-        self.folder.cleanup()
 
 
 def digits(x):
@@ -85,10 +82,6 @@ def main():
     if not glim.exists():
         parser.error(f"{glim} is not built: tools/build build tools/benchmarks/gradbench/glim_gradbench")
     commands = {"Glim": [glim]}
-    if (adolc := glim.with_name("adolc_gradbench")).exists():
-        commands["ADOL-C"] = [adolc]
-    else:
-        print(f"ADOL-C is left out: {adolc} is not built", file=sys.stderr)
     for name, module in (("JAX", "jax"), ("PyTorch", "torch")):
         if importlib.util.find_spec(module):
             commands[name] = [sys.executable, HERE / "peers.py", module]
