@@ -70,9 +70,6 @@ int main(int argc, char** argv) {
     for (const std::string& op : op_names()) fmt::print("{}\n", op);
   });
   command("overhead", "nanoseconds per op", print_overhead);
-  command("microgpt", "trains on names of standard input: seconds and losses",
-          [&] { print_microgpt(steps); });
-  commands.back().option("steps", &steps, "names to learn", kPositive);
   command("sgemm", "a server: a matrix product",
           [&] { serve([&] { return product(order, m, n, k); }); });
   commands.back().option("order", &order, "which operands are transposed").choices = {"nn", "nt",

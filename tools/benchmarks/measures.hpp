@@ -31,9 +31,6 @@ std::string weights_after(const Setting& s, int steps, Recompute recompute);
 Work one_op(const std::string& name);
 std::vector<std::string> op_names();
 
-// Trains microgpt (microgpt.cpp) on the names of standard input; prints the seconds, then each loss.
-void print_microgpt(int steps);
-
 // Nanoseconds of a product of 14 elements: of tensors, without a tape, and recorded and in backward on tapes of two
 // lengths.
 void print_overhead();

@@ -1,30 +1,26 @@
 """The peer of glim_bench: the same work with PyTorch, as a server (tools/benchmarks/server.hpp).
 
     peer.py step --setting JSON [--mode eager|compile|best]     peer.py op NAME     peer.py decode --batch N --beam K
-    peer.py microgpt --steps N <NAMES    no server: prints the seconds of a training, and each loss
 
 best: torch.compile with autotuned kernels, products in bfloat16 where the CPU has them, no denormal numbers.
---library raxis: a module with torch's API in torch's place, for steps of a decoder alone and microgpt.
+--library raxis: a module with torch's API in torch's place, for steps of a decoder alone.
 """
 import argparse
 import importlib
 import json
 import math
 import os
-import time
 
-import names
 from serving import serve
 
 parser = argparse.ArgumentParser()
-parser.add_argument("what", choices=["step", "op", "decode", "microgpt"])
+parser.add_argument("what", choices=["step", "op", "decode"])
 parser.add_argument("name", nargs="?")
 parser.add_argument("--library", default="torch", choices=["torch", "raxis"])
 parser.add_argument("--mode", default="eager", choices=["eager", "compile", "best"])
 parser.add_argument("--batch", type=int, default=1)
 parser.add_argument("--beam", type=int, default=1)
 parser.add_argument("--setting")
-parser.add_argument("--steps", type=int)
 a = parser.parse_args()
 torch = importlib.import_module(a.library)
 nn, F = torch.nn, torch.nn.functional
@@ -245,37 +241,10 @@ def decode(s, batch, beam):
     return work
 
 
-def microgpt(steps):
-    """The model of microgpt.cpp."""
-    weights = [torch.tensor(w).requires_grad_() for w in names.weights()]
-    rms_norm = lambda x: x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-5)
-    letters, positions, qkv, out, up, down, head = weights
-    inputs = [torch.tensor(n) for n in names.letters()]
-    optimizer, losses = adam(weights, 0.01, (0.85, 0.99)), []
-    start = time.perf_counter()
-    for step in range(steps):
-        name = inputs[step % len(inputs)]
-        n = len(name) - 1
-        x = rms_norm(F.embedding(name[:-1], letters) + positions[:n])
-        q, k, v = F.linear(rms_norm(x), qkv).view(1, n, 3, 4, 4).permute(2, 0, 3, 1, 4).unbind(0)
-        context = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + F.linear(context.transpose(1, 2).reshape(n, 16), out)
-        x = x + F.linear(F.relu(F.linear(rms_norm(x), up)), down)
-        loss = F.cross_entropy(F.linear(x, head), name[1:])
-        loss.backward()
-        losses.append(loss.item())
-        optimizer.param_groups[0]["lr"] = 0.01 * (1 - step / steps)
-        optimizer.step()
-        optimizer.zero_grad()
-    print(time.perf_counter() - start, *losses, sep="\n")
-
-
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", os.cpu_count())))
 setting = json.loads(a.setting) if a.setting else None
 if a.what == "step":
     serve(lambda: step(setting, a.mode))
-elif a.what == "microgpt":
-    microgpt(a.steps)
 elif a.what == "op":
     serve(lambda: op(a.name))
 else:

@@ -1,13 +1,11 @@
 """The peer of `glim_bench step` by JAX, as a server (serving.py): jit with donated parameters.
 
     peer_jax.py SETTING_JSON [--scan N]    N steps in one lax.scan, as one measurement
-    peer_jax.py '{"name": "microgpt"}' --scan N <NAMES    no server: prints the seconds of a training, and each loss
 """
 import argparse
 import json
 import math
 import os
-import time
 
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:int(os.environ.get("OMP_NUM_THREADS", os.cpu_count()))])
 
@@ -15,7 +13,6 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-import names
 from serving import serve
 
 jax.config.update("jax_default_prng_impl", "unsafe_rbg")  # draws masks fastest
@@ -148,44 +145,8 @@ def training(s, steps):
     return work
 
 
-def microgpt(steps):
-    """The model of microgpt.cpp; names are padded to the context."""
-    rows = names.letters()
-    ids, lengths = jnp.array([(row + 16 * [0])[:17] for row in rows]), jnp.array([len(row) - 1 for row in rows])
-    rms_norm = lambda x: x * lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-5)
-    later = jnp.triu(jnp.ones((16, 16), bool), 1)
-
-    def loss(p, name, n):
-        letters, positions, qkv, out, up, down, head = p
-        x = rms_norm(letters[name[:-1]] + positions)
-        q, k, v = (rms_norm(x) @ qkv.T).reshape(16, 3, 4, 4).transpose(1, 2, 0, 3)
-        probs = jax.nn.softmax(jnp.where(later, -jnp.inf, q @ k.swapaxes(1, 2) / 2), -1)
-        x = x + (probs @ v).transpose(1, 0, 2).reshape(16, 16) @ out.T
-        x = x + jax.nn.relu(rms_norm(x) @ up.T) @ down.T
-        right = jnp.take_along_axis(jax.nn.log_softmax(x @ head.T, -1), name[1:, None], -1)[:, 0]
-        return -jnp.where(jnp.arange(16) < n, right, 0).sum() / n
-
-    def step(state, t):
-        p, m, v = state
-        value, g = jax.value_and_grad(loss)(p, ids[t % len(rows)], lengths[t % len(rows)])
-        m = jax.tree.map(lambda m, g: 0.85 * m + 0.15 * g, m, g)
-        v = jax.tree.map(lambda v, g: 0.99 * v + 0.01 * g * g, v, g)
-        rate, unbias = 0.01 * (1 - t / steps) / (1 - 0.85 ** (t + 1)), 1 - 0.99 ** (t + 1)
-        return (jax.tree.map(lambda p, m, v: p - rate * m / (jnp.sqrt(v / unbias) + 1e-8), p, m, v), m, v), value
-
-    p = [jnp.array(w) for w in names.weights()]
-    state = p, jax.tree.map(jnp.zeros_like, p), jax.tree.map(jnp.zeros_like, p)
-    run = jax.jit(lambda state: lax.scan(step, state, jnp.arange(steps))).lower(state).compile()
-    start = time.perf_counter()
-    losses = jax.block_until_ready(run(state))[1]
-    print(time.perf_counter() - start, *losses.tolist(), sep="\n")
-
-
 parser = argparse.ArgumentParser()
 parser.add_argument("setting", type=json.loads)
 parser.add_argument("--scan", type=int, default=1)
 a = parser.parse_args()
-if a.setting["name"] == "microgpt":
-    microgpt(a.scan)
-else:
-    serve(lambda: training(a.setting, a.scan))
+serve(lambda: training(a.setting, a.scan))

@@ -17,9 +17,6 @@ import sys
 import tempfile
 import time
 
-import names
-import scale
-
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Each library's own switch that keeps it from AVX-512.
 AVX2 = {"GLIM_ISA": "avx2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
@@ -239,34 +236,6 @@ class Bench:
               ["setting", "sentences", "beam", "Glim ms", "tokens/s",
                *(word for peer in peers for word in (f"{peer} ms", f"{peer} / Glim"))], rows)
 
-    def microgpt(self):
-        count, last, lines = 10000, 1000, "\n".join(names.drawn(10000))
-        peers = [("PyTorch eager", "torch", ["peer.py", "microgpt", "--steps"]),
-                 ("raxis", "raxis", ["peer.py", "microgpt", "--library", "raxis", "--steps"]),
-                 ("JAX", "jax", ["peer_jax.py", '{"name": "microgpt"}', "--scan"])]
-        commands = {"Glim": [self.a.glim, "microgpt", "--steps"]}
-        commands.update((peer, [self.a.peer, os.path.join(HERE, by), *words])
-                        for peer, module, (by, *words) in peers if self.has(module))
-        times, loss = {side: [] for side in commands}, {}
-        for _ in range(self.a.pairs):
-            for side, command in commands.items():
-                run = subprocess.run([*command, str(count)], input=lines, capture_output=True, text=True, check=True,
-                                     env=self.environment(threads=1))
-                seconds, *losses = map(float, run.stdout.split())
-                times[side].append(seconds)
-                loss[side] = statistics.mean(losses[-last:])
-        table(f"microgpt: {count:,} steps of one name each, on one thread",
-              ["", "seconds", "µs a step", "/ Glim", f"mean loss of the last {last:,} steps"],
-              [[side, f"{statistics.median(t):.2f}", f"{statistics.median(t) / count * 1e6:.0f}",
-                f"{ratio(times, side, 'Glim'):.1f}", f"{loss[side]:.3f}"] for side, t in times.items()])
-
-    def scale(self):
-        found = scale.measured(self, in_turn)
-        names = next(iter(found.values()))
-        table("A training step as one size grows", ["axis", "", *(word for n in names for word in (f"{n} ms", f"{n} MB"))],
-              scale.rows(found))
-        pathlib.Path(HERE, "scale.svg").write_text(scale.picture(found))
-
     def products(self):
         large = lambda s: s["batch"] * s["target"] * s["d"] ** 2 > 1e6
         settings = [self.settings[n] for n in self.a.settings.split(",") if large(self.settings[n])]
@@ -353,7 +322,7 @@ class Bench:
 
 def main():
     parser = argparse.ArgumentParser(prog="tools/bench", description=__doc__.splitlines()[0])
-    parts = ["steps", "ops", "products", "decoding", "overhead", "threads", "bits", "scale", "microgpt"]
+    parts = ["steps", "ops", "products", "decoding", "overhead", "threads", "bits"]
     parser.add_argument("--glim", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--peer", help="Python with torch to compare with")
     parser.add_argument("--only", help="some of " + ", ".join(parts))

@@ -63,19 +63,6 @@ assert min(step[0], step[1], step[2], rows["linear"][1], rows["Adam"][1]) > 0
 done
 report "a profile counts every product of a step" "$problem"
 
-problem=
-losses=$(printf 'emma\nabcdefghijklmnopqr\nio\n' | "$bench" microgpt --steps 5 | tail -n 5)
-python3 -c '
-import sys
-torch = [3.416492, 3.461480, 3.492954, 2.670699, 3.112912]  # tools/benchmarks/peer.py microgpt, on the same names
-assert all(abs(float(a) - b) < 1e-5 for a, b in zip(sys.argv[1].split(), torch, strict=True))
-' "$losses" 2>err || problem="$losses $(tail -n 1 err)"
-"$bench" microgpt </dev/null 2>err && problem="$problem no names are learned"
-grep -q "^glim_bench: error: .*has no names" err || problem="$problem $(cat err)"
-printf 'io\nZo\303\253\n' | "$bench" microgpt 2>err && problem="$problem other letters are learned"
-grep -q "^glim_bench: error: .*line 2 of standard input is not a name" err || problem="$problem $(cat err)"
-report "microgpt has the losses of PyTorch" "$problem"
-
 # asks NAME PATTERN LINE SETTING: the answer is one line of complaint that matches.
 asks() {
   local problem= status=0
@@ -95,8 +82,8 @@ asks "an unknown setting" "'no-such-setting' is not one of micro" 1 no-such-sett
 asks "no number of repetitions" "'x' is no number of repetitions" x micro
 
 problem=
-python3 "$source/tools/benchmarks/run.py" --glim "$bench" --only steps,overhead,microgpt --settings micro --pairs 1 >out 2>err || problem="status $?: $(tail -1 err)"
-grep -Eq '^\| micro \| [0-9.]+ \|' out && grep -Eq '^\| Glim \| [0-9.]+ \| [0-9]+ \| 1.0 \| 2.4' out && grep -q '^Beside: no peer' out || problem="$problem $(cat out)"
+python3 "$source/tools/benchmarks/run.py" --glim "$bench" --only steps,overhead --settings micro --pairs 1 >out 2>err || problem="status $?: $(tail -1 err)"
+grep -Eq '^\| micro \| [0-9.]+ \|' out && grep -q '^Beside: no peer' out || problem="$problem $(cat out)"
 report "its table without peers" "$problem"
 
 summary
