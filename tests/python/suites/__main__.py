@@ -9,7 +9,7 @@ import numpy as np
 
 from .count import Count
 
-SUITES = ["op_db", "module_db", "optim_db", "onnx_nodes"]
+SUITES = ["op_db", "module_db", "optim_db"]
 
 
 def run(task):

@@ -187,7 +187,7 @@ def _exported(module, args, kwargs):
             known = {**torch.export.default_decompositions()}
             for _ in range(4):
                 missing = [node.target for node in _calls(program.graph_module) if isinstance(node.target, torch._ops.OpOverload) and
-                           graph.op_name(node) not in {*ops.OPS, *_TRAINING} and not graph.values_alone(node)]
+                           ops.rule(node.target) is None and graph.op_name(node) not in _TRAINING and not graph.values_alone(node)]
                 both = {**torch._decomp.get_decompositions(missing), **known}
                 table = {target: both[target] for target in missing if target in both}
                 program = program.run_decompositions(table)
@@ -264,6 +264,10 @@ class _Graph:
             if name in _TRAINING:
                 raise glim.ValueError(f"from_torch: {graph.path(node) or 'the model'} is in train() mode, in which it "
                                       f"{_TRAINING[name]}: call model.eval()")
+            if node.op == "call_function" and ops.draws(node):
+                raise glim.ValueError(f"from_torch: {graph.path(node) or 'the model'} is in train() mode, in which it draws numbers: call "
+                                      "model.eval()" if ops.rule(node.target) else f"from_torch: {node.target} in {graph.place(node)} "
+                                      "draws numbers: call model.eval(), or hand them in as an argument")
         depends, missing = set(), []
         for node in self.program.graph.nodes:
             if node.op == "placeholder":
@@ -279,8 +283,9 @@ class _Graph:
                 if dtype not in (torch.float32, torch.float64):
                     raise glim.DTypeError(f"from_torch: {node.target} in {graph.place(node)} computes in {ops.name_of(dtype)}; Glim has "
                                           "float32 and float64")
-                view = graph.op_name(node) != "as_strided" or node.args[0].meta["val"].is_contiguous()  # else of what is in memory
-                if not (view and graph.op_name(node) in ops.OPS) and not graph.is_function(node):
+                view = graph.op_name(node) != "as_strided" or node.args[0].meta["val"].is_contiguous() and not node.args[0].meta[
+                    "val"].storage_offset()  # else of what is in memory
+                if not (view and ops.rule(node.target)) and not graph.is_function(node):
                     missing.append(f"{node.target} in {graph.place(node)}")
         if missing:
             raise glim.ValueError(f"from_torch: no op of Glim for {'; '.join(dict.fromkeys(missing))}. The {len(ops.OPS)} that there "
@@ -327,11 +332,10 @@ class _Graph:
         with glim.scope(graph.path(node), line=graph.line(node)):
             if graph.is_function(node):
                 return functions.call(name, *args)
-            return step(env, node) if step else ops.OPS[name](*args, **kwargs)
+            return step(env, node) if step else ops.rule(node.target)(*args, **kwargs)
 
 
-_TRAINING = {"native_dropout": "draws numbers", "bernoulli": "draws numbers", "_native_batch_norm_legit_functional":
-             "changes its statistics", "rrelu_with_noise_functional": "draws numbers"}
+_TRAINING = {"_native_batch_norm_legit_functional": "changes its statistics"}
 
 
 class Output(dict):
