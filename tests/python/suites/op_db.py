@@ -1,11 +1,17 @@
 """PyTorch's list of operators (OpInfo) through the importer: sample inputs in float64 and float32."""
+import math
+
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils import _pytree as pytree
 
 from .imported import compare, evenly
 
 LEAST = {"values": 1, "gradients": 1, "second derivatives": 1}
+GRIDS = {"kinks": (0.0, 0.0, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0, -3.0, 6.0, 60.0, -60.0), "ends": (0.0, 0.5, 1.0),
+         "hidden": (-math.inf, -math.inf, -math.inf, 0.0, 1.0)}
 MOST = {torch.float64: 12, torch.float32: 4}  # samples of an operator: an import takes up to a second
+MOST_ON_A_GRID = 2
 OPERATORS = {op.name + ("." + op.variant_test_name if op.variant_test_name else ""): op for op in op_db}
 
 
@@ -17,8 +23,26 @@ def left_out():
     return {"not of float64": len(OPERATORS) - len(names())}
 
 
-def given(op, sample):
-    return op.op, (sample.input, *sample.args), sample.kwargs, op.supports_gradgrad
+def given(op, sample, grid=None):
+    """A function of the sample's tensors, and these; with a grid, floating ones have its values."""
+    leaves, spec = pytree.tree_flatten(((sample.input, *sample.args), sample.kwargs))
+    where = [k for k, x in enumerate(leaves) if isinstance(x, torch.Tensor)]
+
+    def function(*tensors):
+        values = list(leaves)
+        for k, x in zip(where, tensors):
+            values[k] = x
+        args, kwargs = pytree.tree_unflatten(values, spec)
+        return op.op(*args, **kwargs)
+    tensors = [leaves[k] if grid is None else on_grid(leaves[k], grid, k) for k in where]
+    return function, tensors, {}, op.supports_gradgrad and grid is None
+
+
+def on_grid(x, grid, seed):
+    if not x.is_floating_point():
+        return x
+    chosen = torch.randint(len(grid), x.shape, generator=torch.Generator().manual_seed(seed))
+    return torch.tensor(grid, dtype=x.dtype)[chosen].requires_grad_(x.requires_grad)
 
 
 def cases(name):
@@ -28,3 +52,8 @@ def cases(name):
             torch.manual_seed(0)
             for k, sample in enumerate(evenly(op.sample_inputs("cpu", dtype, requires_grad=op.supports_autograd), most)):
                 yield f"{name} {str(dtype)[6:]} {k} {sample.summary()[:120]}", compare, given, op, sample
+    if op.supports_autograd:
+        torch.manual_seed(0)
+        for k, sample in enumerate(evenly(op.sample_inputs("cpu", torch.float64, requires_grad=True), MOST_ON_A_GRID)):
+            for title, grid in GRIDS.items():
+                yield f"{name} {title} {k} {sample.summary()[:120]}", compare, given, op, sample, grid

@@ -63,10 +63,11 @@ def vars_of(*xs):
     return [x if x is None or isinstance(x, glim.Var) else glim.Var(array(x, name_of(like.dtype))) for x in xs]
 
 
-def promoted(a, b):
-    """Two operands as Vars in the dtype that PyTorch gives their result."""
-    dtype = name_of(torch.result_type(_empty(a), _empty(b)))
-    return [to(x, dtype) if isinstance(x, glim.Var) else glim.Var(array(x, dtype)) for x in (a, b)]
+def promoted(*xs):
+    """Operands as Vars in the dtype that PyTorch gives their result."""
+    dtype = name_of(functools.reduce(lambda known, x: torch.promote_types(known, x.dtype), map(_empty, xs[2:]), torch.result_type(
+        _empty(xs[0]), _empty(xs[min(1, len(xs) - 1)]))))
+    return [to(x, dtype) if isinstance(x, glim.Var) else glim.Var(array(x, dtype)) for x in xs]
 
 
 def axes_of(x, dim):

@@ -147,14 +147,27 @@ def clamp_max(x, /, max):
     return glim.clamp(x, -math.inf, max)
 
 
-@op("clamp.Tensor", "clamp_min.Tensor", "clamp_max.Tensor")
-def clamp_between(x, /, min=None, max=None):
-    """An element at its bound has the gradient; bounds have that of the elements beyond them."""
-    for bound, beyond in ((min, np.less), (max, np.greater)):
-        if bound is not None:
-            x, bound = promoted(x, bound)
-            x = chosen(beyond(x.numpy(), bound.numpy()), bound, x)
-    return x
+@op("clamp.Tensor")
+def clamp_between(x, low, high, /):
+    """An element at its bound has the gradient. A bound has that of the elements beyond it, the lower one if it is below the upper."""
+    if low is None or high is None:
+        return clamp_below(x, low) if high is None else clamp_above(x, high)
+    x, low = promoted(x, low)
+    (x, high), (low, _) = promoted(x, high), promoted(low, high)
+    v, a, b = x.numpy(), low.numpy(), high.numpy()
+    return chosen((v > b) | (b < a), high, chosen(v < a, chosen(a < b, low, glim.Var(a)), x))
+
+
+@op("clamp_min.Tensor")
+def clamp_below(x, low, /):
+    x, low = promoted(x, low)
+    return chosen(x.numpy() < low.numpy(), low, x)
+
+
+@op("clamp_max.Tensor")
+def clamp_above(x, high, /):
+    x, high = promoted(x, high)
+    return chosen(x.numpy() > high.numpy(), high, x)
 
 
 # ---- functions ----
@@ -173,7 +186,7 @@ OPS.update(
     acos=formula("acos", torch.acos, lambda x: -1 / glim.sqrt(1 - x * x)),
     atan=formula("atan", torch.atan, lambda x: 1 / (1 + x * x)),
     asinh=formula("asinh", torch.asinh, lambda x: 1 / glim.sqrt(1 + x * x)),
-    acosh=formula("acosh", torch.acosh, lambda x: 1 / glim.sqrt((x - 1) * (x + 1))),
+    acosh=formula("acosh", torch.acosh, lambda x: 1 / glim.sqrt(x * x - 1)),
     atanh=formula("atanh", torch.atanh, lambda x: 1 / (1 - x * x)),
     erfc=formula("erfc", torch.erfc, lambda x: -2 / math.sqrt(math.pi) * glim.exp(-x * x)))
 

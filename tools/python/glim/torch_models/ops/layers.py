@@ -74,6 +74,17 @@ def batch_norm(x, weight, bias, mean, variance, /, eps):
     return [y if bias is None else y + bias]
 
 
+@op("_native_batch_norm_legit.no_stats")
+def batch_norm_of_this_batch(x, weight, bias, /, training, eps):
+    """Its mean and deviation, results 1 and 2, have no gradient in PyTorch."""
+    if not training:
+        raise glim.ValueError("from_torch: a batch norm without statistics that is not in training")
+    axes = (0, *range(2, x.ndim))
+    mean, variance = glim.mean(x, axes), glim.var(x, axes, 0)
+    y = batch_norm(x, weight, bias, mean, variance, eps)
+    return [*y, glim.Var(mean.numpy()), glim.Var(1 / np.sqrt(variance.numpy() + eps))]
+
+
 # ---- losses ----
 
 def reduced(loss, reduction):

@@ -26,7 +26,7 @@ def along(f):
 OPS["sum"] = OPS["sum.dim_IntList"] = reduction(glim.sum)
 OPS["mean"] = OPS["mean.dim"] = reduction(glim.mean)
 OPS["cumsum"], OPS["cumprod"] = along(glim.cumsum), along(glim.cumprod)
-OPS["logcumsumexp"] = along(glim.logcumsumexp)
+OPS["logcumsumexp"] = with_axis(lambda x, /, dim: glim.logcumsumexp(x, dim))
 
 
 def extreme(f):

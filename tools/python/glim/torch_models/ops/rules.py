@@ -17,7 +17,7 @@ OPS = {}
 
 # Arguments that change where a result is stored, but no value and no gradient; and a momentum of statistics that stand still.
 WITHOUT_INFLUENCE = {"memory_format", "layout", "device", "pin_memory", "non_blocking", "cudnn_enable", "implicit", "sparse",
-                     "sparse_grad", "momentum", "benchmark", "deterministic", "allow_tf32", "cudnn_enabled"}
+                     "sparse_grad", "momentum"}
 NEUTRAL = {"half_to_float": False, "rounding_mode": None}  # of arguments that have no default
 
 # Ops of floating numbers whose result has no gradient: PyTorch computes them from the values.

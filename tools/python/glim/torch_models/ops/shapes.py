@@ -53,14 +53,12 @@ def pad(x, /, pad, value):
 
 @op("cat")
 def cat(parts, /, dim):
-    parts = [p for p in parts if tuple(p.shape) != (0,)] or parts[:1]
-    parts = [promoted(p, next((q for q in parts if wider(q, p)), p))[0] for p in parts]
-    return glim.concatenate(parts, dim)
+    return glim.concatenate(promoted(*([p for p in parts if tuple(p.shape) != (0,)] or parts[:1])), dim)
 
 
-def wider(a, b):
-    """Whether a widens b."""
-    return promoted(a, b)[1].dtype != str(b.dtype).removeprefix("torch.")
+@op("stack")
+def stack(parts, /, dim):
+    return glim.stack(promoted(*parts), dim)
 
 
 @op("repeat")

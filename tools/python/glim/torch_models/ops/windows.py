@@ -91,7 +91,8 @@ def max_pool(x, kernel_size, /, stride, padding, dilation, ceil_mode):
 
 OPS["adaptive_max_pool2d"] = lambda x, size, /: largest(torch.ops.aten.adaptive_max_pool2d, 2)(x, size)
 OPS["adaptive_max_pool3d"] = lambda x, size, /: largest(torch.ops.aten.adaptive_max_pool3d, 3)(x, size)
-OPS["fractional_max_pool2d"] = lambda x, *sizes: largest(torch.ops.aten.fractional_max_pool2d, 2)(x, *sizes)
+OPS["fractional_max_pool2d"] = lambda x, kernel, size, random, /: largest(torch.ops.aten.fractional_max_pool2d, 2)(
+    x, kernel, size, random)
 
 
 @op("avg_pool2d")
