@@ -1,5 +1,6 @@
 import importlib
 import multiprocessing
+import os
 import sys
 import time
 import warnings
@@ -9,7 +10,7 @@ import numpy as np
 
 from .count import Count
 
-SUITES = ["op_db", "module_db", "optim_db", "onnx_nodes"]
+SUITES = ["op_db", "module_db", "optim_db"]
 
 
 def run(task):
@@ -27,23 +28,24 @@ def take(suite, pool_of, only):
     began = time.monotonic()
     module = importlib.import_module(f".{suite}", __package__)
     names, total = [n for n in module.names() if not only or n in only], Count()
-    with pool_of(2) as pool:
+    with pool_of(len(os.sched_getaffinity(0))) as pool:
         for count in pool.imap_unordered(run, [(suite, n) for n in names], chunksize=4):
             total += count
     left = Counter(module.left_out())
-    print(f"{suite}: {len(names)} of {len(names) + left.total()} taken; {total.passed} cases passed, {len(total.failures)} failed, "
-          f"{total.skipped.total()} skipped ({time.monotonic() - began:.0f} s)")
+    refused = sum(n for reason, n in total.skipped.items() if reason.startswith("refused"))
+    print(f"{suite}: {len(names)} of {len(names) + left.total()} names; {total.passed} cases right, {len(total.failures)} wrong, "
+          f"{refused} refused, {total.skipped.total() - refused} skipped ({time.monotonic() - began:.0f} s)")
     print("  compared: " + ", ".join(f"{total.compared[kind]} {kind} (at least {n})" for kind, n in module.LEAST.items()))
     for reason, n in left.items():
         print(f"  left out {n}: {reason}")
     for reason, n in total.skipped.most_common():
-        print(f"  skipped {n}: {reason}")
+        print(f"  {n}: {reason}")
     for failure in sorted(total.failures):
-        print(f"  failed: {failure}")
+        print(f"  wrong: {failure}")
     for kind, n in module.LEAST.items():
         if not only and total.compared[kind] < n:
             total.failures.append(f"{suite} has compared {total.compared[kind]} {kind}, fewer than {n}")
-            print("  failed:", total.failures[-1])
+            print("  wrong:", total.failures[-1])
     return total
 
 

@@ -2,24 +2,9 @@
 
 from collections import Counter
 
-import glim
-
 
 class Skip(Exception):
     """The case is not one for Glim; the text says why."""
-
-
-class _Glim:
-    """The functions of the package. One that is not there skips the case, until there is one."""
-
-    def __getattr__(self, name):
-        try:
-            return getattr(glim, name)
-        except AttributeError:
-            raise Skip(f"not in Glim: {name}") from None
-
-
-g = _Glim()
 
 
 class Count:

@@ -1,60 +1,59 @@
-"""torch's list of operators (OpInfo): sample inputs, also not contiguous, in both orders; and inputs that it refuses."""
+"""PyTorch's list of operators (OpInfo) through the importer: sample inputs in float64 and float32."""
+import math
 
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils import _pytree as pytree
 
-from .computed import OPS, operator, refused_by_operator
-from .count import Skip
-from .with_torch import Arguments, tensors, wanted_of
+from .imported import compare, evenly
 
-LEAST = {"values": 3300, "gradients": 3100, "second derivatives": 3100, "refusals": 105}
-MOST = 60  # samples of an operator
-
-OF_TORCH = {"nn.functional.hardsigmoid": "torch's gradient has a sixth in float32"}
-COMPOSED = set("""t t_copy movedim masked_fill narrow hstack fliplr nn.functional.prelu nn.functional.huber_loss nn.functional.l1_loss
-    nn.functional.avg_pool1d nn.functional.avg_pool2d nn.functional.max_pool1d nn.functional.group_norm nn.functional.rms_norm
-    nn.functional.embedding""".split())
-
+LEAST = {"values": 1, "gradients": 1, "second derivatives": 1}
+GRIDS = {"kinks": (0.0, 0.0, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0, -3.0, 6.0, 60.0, -60.0), "ends": (0.0, 0.5, 1.0),
+         "hidden": (-math.inf, -math.inf, -math.inf, 0.0, 1.0)}
+MOST = {torch.float64: 12, torch.float32: 4}  # samples of an operator: an import takes up to a second
+MOST_ON_A_GRID = 2
 OPERATORS = {op.name + ("." + op.variant_test_name if op.variant_test_name else ""): op for op in op_db}
 
 
 def names():
-    return sorted(set(OPS) & set(OPERATORS))
+    return sorted(name for name, op in OPERATORS.items() if torch.float64 in op.dtypes)
 
 
 def left_out():
-    return {"not an operator of Glim": len(set(OPERATORS) - set(OPS))}
+    return {"not of float64": len(OPERATORS) - len(names())}
 
 
-def prepared(name, sample):
-    if name in OF_TORCH:
-        raise Skip(OF_TORCH[name])
-    op, given = OPERATORS[name], Arguments(sample.input, *sample.args, **sample.kwargs)
-    try:
-        y = op.op(sample.input, *sample.args, **sample.kwargs)
-    except RuntimeError as error:
-        raise Skip("torch refuses it") from error
-    if any(t.dtype.is_complex for t in tensors(y)):
-        raise Skip("of complex128")
-    return name, given, wanted_of(y, given.tensors, op.supports_gradgrad)
+def given(op, sample, grid=None):
+    """A function of the sample's tensors, and these; with a grid, floating ones have its values."""
+    leaves, spec = pytree.tree_flatten(((sample.input, *sample.args), sample.kwargs))
+    where = [k for k, x in enumerate(leaves) if isinstance(x, torch.Tensor)]
+
+    def function(*tensors):
+        values = list(leaves)
+        for k, x in zip(where, tensors):
+            values[k] = x
+        args, kwargs = pytree.tree_unflatten(values, spec)
+        return op.op(*args, **kwargs)
+    tensors = [leaves[k] if grid is None else on_grid(leaves[k], grid, k) for k in where]
+    return function, tensors, {}, op.supports_gradgrad and grid is None
 
 
-def refusal(name, error):
-    sample = error.sample_input
-    if not error.error_regex or "dtype" in error.error_regex or "alpha" in sample.kwargs:
-        raise Skip("convention: torch refuses numbers, and dtypes that it does not promote")
-    return name, Arguments(sample.input, *sample.args, **sample.kwargs), name in COMPOSED, error.error_regex
+def on_grid(x, grid, seed):
+    if not x.is_floating_point():
+        return x
+    chosen = torch.randint(len(grid), x.shape, generator=torch.Generator().manual_seed(seed))
+    return torch.tensor(grid, dtype=x.dtype)[chosen].requires_grad_(x.requires_grad)
 
 
 def cases(name):
     op = OPERATORS[name]
-    torch.manual_seed(0)
-    for k, sample in enumerate(op.sample_inputs("cpu", torch.float64, requires_grad=op.supports_autograd)):
-        if k == MOST:
-            break
-        yield f"{name} sample {k} {sample.summary()[:120]}", operator, prepared, name, sample
-        if tensors(([sample.input], sample.args)):
-            yield f"{name} sample {k}, not contiguous", operator, prepared, name, sample.noncontiguous()
-    if op.error_inputs_func is not None:
-        for k, error in enumerate(op.error_inputs("cpu")):
-            yield f"{name} error {k}", refused_by_operator, refusal, name, error
+    for dtype, most in MOST.items():
+        if dtype in op.dtypes:
+            torch.manual_seed(0)
+            for k, sample in enumerate(evenly(op.sample_inputs("cpu", dtype, requires_grad=op.supports_autograd), most)):
+                yield f"{name} {str(dtype)[6:]} {k} {sample.summary()[:120]}", compare, given, op, sample
+    if op.supports_autograd:
+        torch.manual_seed(0)
+        for k, sample in enumerate(evenly(op.sample_inputs("cpu", torch.float64, requires_grad=True), MOST_ON_A_GRID)):
+            for title, grid in GRIDS.items():
+                yield f"{name} {title} {k} {sample.summary()[:120]}", compare, given, op, sample, grid

@@ -1,16 +1,17 @@
 """torch's list of optimizers: the parameters after each of a few steps, with every setting that Glim has; and settings that
 it refuses."""
 
+import functools
 import inspect
 
 import torch
 from torch.testing._internal.common_optimizers import OptimizerErrorEnum, optim_db
 
 import glim
+from torch.utils import _pytree as pytree
 
-from .computed import optimizer, parameters, refused_by_optimizer, steps
 from .count import Skip
-from .with_torch import Arguments
+from .optimizers import optimizer, parameters, refused, steps
 
 LEAST = {"values": 13, "refusals": 14}
 
@@ -51,7 +52,8 @@ def refusal(name, error):
     given = error.optimizer_error_input
     if isinstance(given.params, list) and any(isinstance(p, dict) for p in given.params):
         raise Skip("groups of parameters")
-    leaves = [glim.Var.leaf(p) for p in parameters()] if given.params is None else Arguments(given.params).args[0]
+    leaf = functools.cache(lambda x: glim.Var.leaf(x.detach().numpy()) if isinstance(x, torch.Tensor) else x)
+    leaves = None if given.params is None else pytree.tree_map(leaf, given.params)
     return name, leaves, options_of(name, given.kwargs), error.error_regex
 
 
@@ -60,4 +62,4 @@ def cases(name):
     for k, given in enumerate(info.optim_inputs_func("cpu")):
         yield f"{name} {k} {given.desc}", optimizer, prepared, name, given.kwargs
     for k, error in enumerate(info.optim_error_inputs_func("cpu", torch.float64)):
-        yield f"{name} error {k} {error.optimizer_error_input.desc}", refused_by_optimizer, refusal, name, error
+        yield f"{name} error {k} {error.optimizer_error_input.desc}", refused, refusal, name, error

@@ -4,8 +4,7 @@ import torch
 
 from . import functions, graph, ops
 
-TRAINING = {"native_dropout": "draws numbers", "bernoulli": "draws numbers", "_native_batch_norm_legit_functional":
-            "changes its statistics", "rrelu_with_noise_functional": "draws numbers"}
+TRAINING = {"_native_batch_norm_legit_functional": "changes its statistics"}
 
 
 def exported(module, args, kwargs, custom, calls):
@@ -17,7 +16,7 @@ def exported(module, args, kwargs, custom, calls):
         known = {**torch.export.default_decompositions()}
         for _ in range(4):
             missing = [node.target for node in graph.calls(program.graph_module) if isinstance(node.target, torch._ops.OpOverload) and
-                       graph.op_name(node) not in {*ops.OPS, *TRAINING} and not graph.values_alone(node)]
+                       ops.rule(node.target) is None and graph.op_name(node) not in TRAINING and not graph.values_alone(node)]
             both = {**torch._decomp.get_decompositions(missing), **known}
             table = {target: both[target] for target in missing if target in both}
             program = program.run_decompositions(table)

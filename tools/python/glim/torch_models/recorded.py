@@ -42,8 +42,10 @@ class Recorded:
             if name in TRAINING:
                 raise glim.ValueError(f"from_torch: {graph.path(node) or 'the model'} is in train() mode, in which it "
                                       f"{TRAINING[name]}: call model.eval()")
-            if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()) and "dropout_p" not in str(node.target._schema):
-                raise glim.ValueError(f"from_torch: {node.target} in {graph.place(node)} draws random numbers: give them as an argument")
+            if node.op == "call_function" and ops.draws(node):
+                raise glim.ValueError(f"from_torch: {graph.path(node) or 'the model'} is in train() mode, in which it draws numbers: call "
+                                      "model.eval()" if ops.rule(node.target) else f"from_torch: {node.target} in {graph.place(node)} "
+                                      "draws numbers: call model.eval(), or hand them in as an argument")
         depends, missing = set(), []
         for node in self.nodes:
             if node.op == "placeholder":
@@ -58,8 +60,9 @@ class Recorded:
                 if dtype not in (torch.float32, torch.float64):
                     raise glim.DTypeError(f"from_torch: {node.target} in {graph.place(node)} computes in {ops.name_of(dtype)}; Glim has "
                                           "float32 and float64")
-                view = graph.op_name(node) != "as_strided" or node.args[0].meta["val"].is_contiguous()  # else of what is in memory
-                if not (view and graph.op_name(node) in ops.OPS) and not graph.is_function(node):
+                view = graph.op_name(node) != "as_strided" or node.args[0].meta["val"].is_contiguous() and not node.args[0].meta[
+                    "val"].storage_offset()  # else of what is in memory
+                if not (view and ops.rule(node.target)) and not graph.is_function(node):
                     missing.append(f"{node.target} in {graph.place(node)}")
         if missing:
             raise glim.ValueError(f"from_torch: no op of Glim for {'; '.join(dict.fromkeys(missing))}. The {len(ops.OPS)} that there "
@@ -112,7 +115,7 @@ class Recorded:
             try:
                 if graph.is_function(node):
                     return functions.call(*args)
-                return step(env, node) if step else ops.OPS[graph.op_name(node)](*args, **kwargs)
+                return step(env, node) if step else ops.rule(node.target)(*args, **kwargs)
             except glim.StateError:
                 raise  # of the tape
             except Exception as error:  # of any type: a rule does not take these arguments
