@@ -160,7 +160,7 @@ def _first_pass(module, args, kwargs, hooks):
         hooks_of.require_none(hooked)
     for name in state.written(module, before):
         owner = name.rpartition(".")[0]
-        if module.get_submodule(owner).training:
+        if name not in dict(module.named_parameters()) and module.get_submodule(owner).training:
             raise glim.ValueError(f"from_torch: {owner or 'the model'} is in train() mode, in which it changes its statistics, {name}: "
                                   "call model.eval()")
         raise glim.ValueError(f"from_torch: forward writes {name}, which would stand still in Glim: return the new value")

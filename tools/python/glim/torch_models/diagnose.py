@@ -70,7 +70,7 @@ def diagnose(model, inputs, loss=None):
             findings.append(Finding("another value", f"PyTorch's loss is {loss.item():.6g}, that of the import is {y.item():.6g}: "
                                     "glim.from_torch says where they part"))
         seen = _Backward(tape, y)
-        findings += seen.not_finite() + seen.attention()
+        findings += seen.attention() + seen.not_finite()
         findings += _parameters(g, model, gradients, seen, args, kwargs)
     return Diagnosis(findings)
 
@@ -186,8 +186,9 @@ class _Backward:
                 continue
             hidden = (p.sum(-1) == 0).sum()
             if hidden:
+                value = "NaN" if n.name == "softmax" else "0"
                 findings.append(Finding("mask", f"{hidden} of {p[..., 0].size} queries may attend to nothing: their probabilities "
-                                        "are 0 here, and uniform or NaN in PyTorch", self.place(n.number)))
+                                        f"are {value}", self.place(n.number)))
             open_rows = (p > 0).sum(-1) > 1
             share = (p.max(-1)[open_rows] > SATURATED).mean() if open_rows.any() else 0
             if share > 0.5:

@@ -82,7 +82,8 @@ def _attention(softmax, constants):
         if keep is not None and keep.ndim > 4:
             keep = np.broadcast_to(keep, node.meta["val"].shape).reshape(x.shape)
         keep = _glim._mask_named(keep, "keep")
-        y = glim.named(glim.softmax(x) if keep is None else glim.masked_softmax(x, keep), "probs")
+        y, nan = glim.softmax(x) if keep is None else glim.masked_softmax(x, keep), ops.undefined(x, -1)
+        y = glim.named(y if nan is None else y * nan, "probs")
         return y if tuple(y.shape) == tuple(node.meta["val"].shape) else y.reshape(tuple(node.meta["val"].shape))
 
     def context(env, node):
@@ -156,7 +157,7 @@ def _masked(x, masks):
             added = added + mask
     keep = added > ops.HIDES
     keep = keep | ~keep.any(-1, keepdims=True)
-    added = np.where((added == -np.inf).all(-1, keepdims=True), np.nan, added).astype(x.dtype)
+    added = added.astype(x.dtype)
     bias = np.where(keep & ~filled, added, 0)
     x = x + glim.Var(bias) if bias.any() else x
     x = glim.where(filled & keep, glim.Var(added), x) if (filled & keep).any() else x

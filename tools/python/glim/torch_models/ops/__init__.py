@@ -8,8 +8,8 @@ PyTorch has a rule if the derivative of its decomposition is another one at a ki
 from . import attention, elementwise, indices, layers, reductions, shapes, windows  # noqa: F401  their rules
 from .attention import HIDES, SCALE, kept_and_added, scaled
 from .dtypes import array, name_of, operands, to, vars_of
-from .layers import matmul, softmax
+from .layers import matmul, softmax, undefined
 from .rules import OPS, VALUES_ALONE, draws, rule
 
 __all__ = ["HIDES", "OPS", "SCALE", "VALUES_ALONE", "array", "draws", "kept_and_added", "matmul", "name_of", "operands", "rule",
-           "scaled", "softmax", "to", "vars_of"]
+           "scaled", "softmax", "to", "undefined", "vars_of"]

@@ -32,7 +32,7 @@ def linear(x, weight, bias, /):
 
 # ---- softmax ----
 
-def _undefined(x, dim):
+def undefined(x, dim):
     """NaN for rows of −∞ alone, as in PyTorch, where Glim's softmax has 0; or None."""
     hidden = (x.numpy() == -math.inf).all(dim, keepdims=True)
     return glim.Var(np.where(hidden, np.nan, 1).astype(x.dtype)) if hidden.any() else None
@@ -42,7 +42,7 @@ def _softmax(f):
     @with_axis
     def compute(x, /, dim, dtype=None):
         x = to(x, dtype or x.dtype)
-        nan = _undefined(x, dim)
+        nan = undefined(x, dim)
         return f(x, dim) if nan is None else f(x, dim) * nan
     return compute
 
