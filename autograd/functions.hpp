@@ -12,6 +12,7 @@
   F(exp, y, "y = e^x", "dx = dy ⊙ y", dy * y)                                                           \
   F(expm1, x, "y = e^x - 1", "dx = dy ⊙ e^x", dy * exp(x))                                              \
   F(log, x, "y = ln x", "dx = dy / x", dy / x)                                                          \
+  F(log1p, x, "y = ln(1 + x)", "dx = dy / (1 + x)", dy / (1 + x))                                       \
   F(sqrt, y, "y = √x", "dx = dy / (2 y)", 0.5 * dy / y)                                                 \
   F(sin, x, "y = sin x", "dx = dy ⊙ cos x", dy * cos(x))                                                \
   F(cos, x, "y = cos x", "dx = -dy ⊙ sin x", -(dy * sin(x)))                                            \

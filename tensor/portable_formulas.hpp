@@ -115,20 +115,25 @@ GLIM_INLINE V pow(V x, V y) {
   return choose((y == 0) | (x == 1), all<V>(1), power);
 }
 
-// e^x - 1. Where e^x has lost digits of x, the quotient gives them back (Kahan).
+// e^x - 1. The quotient restores digits of x that e^x lost (Kahan); y x overflows from 703 on.
 template <class V>
 GLIM_INLINE V expm1(V x) {
   V e = exp<V>(x), y = e - 1;
   V exact = y * x / log<V>(e);
-  return choose(e == 1, x, choose((y == -1) | (e == kInf), y, exact));
+  return choose(e == 1, x, choose((y == -1) | (x > 700), y, exact));
 }
 
-// ln(1 + e^x), without overflow; ln(1 + e) as e^x - 1 above.
+// ln(1 + x), likewise. From 2⁵³ on 1 + x is x, and y x may overflow.
+template <class V>
+GLIM_INLINE V log1p(V x) {
+  V sum = 1 + x, y = log<V>(sum);
+  return choose(sum == 1, x, choose(x > 0x1p53, y, y * x / (sum - 1)));
+}
+
+// ln(1 + e^x), without overflow
 template <class V>
 GLIM_INLINE V softplus(V x) {
-  V e = exp<V>(-size_of(x)), sum = 1 + e;
-  V exact = log<V>(sum) * e / (sum - 1);
-  V rest = choose(sum == 1, e, exact);
+  V rest = log1p<V>(exp<V>(-size_of(x)));
   return choose(x > 0, x + rest, rest);
 }
 

@@ -41,6 +41,7 @@ Tensor abs(const Tensor& x);  // int64 too
 Tensor sign(const Tensor& x);
 Tensor expm1(const Tensor& x);  // e^x - 1, accurate near 0
 Tensor log(const Tensor& x);
+Tensor log1p(const Tensor& x);  // ln(1 + x), accurate near 0
 Tensor sqrt(const Tensor& x);
 Tensor sin(const Tensor& x);
 Tensor cos(const Tensor& x);

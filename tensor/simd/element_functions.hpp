@@ -16,5 +16,5 @@
   F(gelu_erf, x * T(0.5) * (T(1) + erf_wide(x * kRootHalf<T>)), x, gelu_erf_slope<T>(x))          \
   F(gelu_tanh, x * T(0.5) * (T(1) + tanh<T>(gelu_argument<T>(x))), x, gelu_tanh_slope<T>(x))
 // Functions by the formulas of float64 (tensor/portable_formulas.hpp), which float32 rounds.
-#define GLIM_FLOAT64_FUNCTIONS(F) F(expm1) F(log) F(sin) F(cos) F(softplus)
+#define GLIM_FLOAT64_FUNCTIONS(F) F(expm1) F(log) F(log1p) F(sin) F(cos) F(softplus)
 // clang-format on

@@ -84,7 +84,7 @@ def broken(line, mistake):
 DEFINED = {"silu": {"s": "sigmoid(x)"}, "layer_norm": {"g": "γ ⊙ dy"}}
 INPUTS = {"matmul": "ab", "linear": ["x", "W", "b"], "layer_norm": ["x", "γ", "β"],
           **dict.fromkeys(["add", "sub", "mul", "div"], "ab")}
-OPS = ["add", "sub", "mul", "div", "neg", "exp", "expm1", "log", "sqrt", "sin", "cos", "erf", "tanh", "sigmoid", "silu", "softplus", "softmax", "log_softmax",
+OPS = ["add", "sub", "mul", "div", "neg", "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "erf", "tanh", "sigmoid", "silu", "softplus", "softmax", "log_softmax",
        "matmul", "linear", "layer_norm"]
 
 

@@ -87,13 +87,10 @@ def test_a_leaf_of_integers_gets_no_gradient(array):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("f", [
-    np.tanh, np.exp, np.expm1, np.log, np.sqrt, np.sin, np.cos, np.abs, abs, np.negative, np.sum, np.mean, np.max, np.min,
-    lambda x: np.sum(x, axis=0), lambda x: np.mean(x, axis=(0, 1), keepdims=True), lambda x: np.add(1.0, x), lambda x: np.power(x, 2.0),
-    lambda x: np.subtract(np.ones((2, 3)), x), lambda x: np.maximum(x, 1.0), lambda x: np.matmul(np.ones((4, 2)), x),
-    lambda x: np.float64(2) * x, lambda x: x.sum(axis=0), lambda x: x.sum(axis=None), lambda x: x.mean(-1, keepdims=True),
+    abs, lambda x: np.float64(2) * x, lambda x: x.sum(axis=0), lambda x: x.sum(axis=None), lambda x: x.mean(-1, keepdims=True),
     lambda x: x.max(axis=1), lambda x: x.reshape(3, 2), lambda x: x.reshape(-1), lambda x: x.reshape((3, 2)), lambda x: x.T,
     lambda x: x[None], lambda x: [row for row in x][1]])
-def test_functions_of_numpy(f, dtype):
+def test_operators_and_methods_of_arrays(f, dtype):
     w = leaf(2, 3, dtype=dtype)
     with glim.Tape() as tape:
         y = f(w)
@@ -103,7 +100,7 @@ def test_functions_of_numpy(f, dtype):
 
 @pytest.mark.parametrize("call, words", [
     (lambda w: np.cbrt(w), "takes no Var"), (lambda w: np.arctan(w), "takes no Var"), (lambda w: np.add.accumulate(w), "takes no Var"),
-    (lambda w: np.add(np.ones((2, 3)), w, out=np.ones((2, 3))), "a = a . v"), (lambda w: np.linalg.inv(w), "np.inv takes no Var"),
+    (lambda w: np.add(np.ones((2, 3)), w, out=np.ones((2, 3))), "a = a . v"), (lambda w: np.linalg.inv(w), "np.linalg.inv takes no Var"),
     (lambda w: np.convolve(w, w), "takes no Var"), (lambda w: np.copyto(np.ones((2, 3)), w), "takes no Var"), (lambda w: w.sum(dim=0), "called 'axis'"),
     (lambda w: w.softmax(dim=0), "called 'axis'"), (lambda w: w.sum(0, keepdim=True), "called 'keepdims'"),
     (lambda w: w.sum(start=1), r"help\(glim.sum\)"), (lambda w: w.transpose((1, 0)), "permute"), (lambda w: w.__setitem__(0, 1.0), "glim.where"),

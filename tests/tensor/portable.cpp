@@ -2,12 +2,14 @@
 // that every machine must give.
 #include "tensor/portable.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
+#include "tensor/ops/elementwise.hpp"
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
 
@@ -44,6 +46,11 @@ void check(const char* name, double most, double low, double high, const F& f, c
   CHECK(worst <= most);
 }
 
+template <Tensor (*f)(const Tensor&)>
+double of_tensors(double x) {
+  return f(scalar(x, DType::Float64)).item();
+}
+
 bool same(double a, double b) {
   return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
 }
@@ -70,6 +77,13 @@ TEST_CASE("portable functions stay within their error bound", "[portable]") {
   auto erf = [](long double x) { return std::erf(x); };
   check("erf", 2, -1, 1, portable::erf, erf);
   check("erf", 2, -7, 7, portable::erf, erf);
+  auto expm1 = [](long double x) { return std::expm1(x); };
+  for (double high : {1e-20, 1e-3, 1.0, 709.78})
+    check("expm1", 3, -std::min(high, 40.0), high, of_tensors<glim::expm1>, expm1);
+  check("expm1", 1, 700, 709.78, of_tensors<glim::expm1>, expm1);
+  auto log1p = [](long double x) { return std::log1p(x); };
+  for (double high : {1e-20, 1e-3, 1.0, 1e9, 1e300})
+    check("log1p", 2.5, -std::min(high, 1.0), high, of_tensors<glim::log1p>, log1p);
   auto sin = [](long double x) { return std::sin(x); };
   auto cos = [](long double x) { return std::cos(x); };
   for (double high : {1.0, 10.0, 1e5, 1e10}) {
@@ -131,6 +145,8 @@ TEST_CASE("portable functions have the limits of the C library's", "[portable]")
     };
     CHECK(near(portable::exp(x), std::exp(x)));
     CHECK(near(portable::log(x), std::log(x)));
+    CHECK(near(of_tensors<glim::expm1>(x), std::expm1(x)));
+    CHECK(near(of_tensors<glim::log1p>(x), std::log1p(x)));
     CHECK(near(portable::tanh(x), std::tanh(x)));
     CHECK(near(portable::erf(x), std::erf(x)));
     CHECK(near(portable::sin(x), std::sin(x)));

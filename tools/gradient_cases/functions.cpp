@@ -14,6 +14,8 @@ Family functions() {
       {"expm1", "e^x - 1", [](const Var& x) { return expm1(x); }, -2, 2},
       {"expm1", "near 0", [](const Var& x) { return expm1(x); }, -1e-3, 1e-3},
       {"log", "ln x", [](const Var& x) { return log(x); }, 0.3, 3},
+      {"log1p", "ln(1 + x)", [](const Var& x) { return log1p(x); }, -0.7, 3},
+      {"log1p", "near 0", [](const Var& x) { return log1p(x); }, -1e-3, 1e-3},
       {"sqrt", "√x", [](const Var& x) { return sqrt(x); }, 0.3, 3},
       {"sin", "sin x", [](const Var& x) { return sin(x); }, -4, 4},
       {"cos", "cos x", [](const Var& x) { return cos(x); }, -4, 4},

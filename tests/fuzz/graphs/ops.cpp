@@ -81,6 +81,7 @@ std::vector<Kind> op_kinds() {
       OP("exp", 1, nullptr, exp(x)),
       OP("expm1", 1, nullptr, expm1(x)),
       OP("log", 1, nullptr, log(1 + x * x)),
+      OP("log1p", 1, nullptr, log1p(x * x)),
       OP("sqrt", 1, nullptr, sqrt(1 + x * x)),
       OP("sin", 1, nullptr, sin(x)),
       OP("cos", 1, nullptr, cos(x)),

@@ -14,7 +14,7 @@ _OF_VAR = {
     "view": "v.reshape(2, 3)", "flatten": "v.reshape(-1)", "ravel": "v.reshape(-1)", "expand": "v.broadcast_to(shape)",
     "swapaxes": "v.transpose(0, 1)", "mm": "v @ w", "bmm": "v @ w", "dot": "v @ w", "norm": "(v * v).sum().sqrt()",
     "std": "np.std(v, axis), or v.var(axis).sqrt() with n - 1", "square": "v * v", "clip": "v.clamp(low, high)",
-    "prod": "np.prod(v, axis)", "log1p": "np.log1p(v)", "cumprod": "glim.cumprod(v, axis)", "diagonal": "np.diagonal(v)",
+    "prod": "np.prod(v, axis)", "cumprod": "glim.cumprod(v, axis)", "diagonal": "np.diagonal(v)",
     "trace": "np.trace(v)", "masked_fill": "glim.where(mask, x, v)",
     "masked_fill_": "glim.where(mask, x, v)", "repeat": "glim.concatenate([v, v], axis)", "numel": "v.size",
     "dim": "v.ndim", "element_size": "v.numpy().itemsize",
@@ -40,7 +40,7 @@ _OF_GLIM = {
     "hstack": "glim.concatenate(parts, 1)", "randn": "glim.normal(shape)", "rand": "glim.uniform(shape)",
     "random": "glim.normal(shape), glim.uniform(shape)", "manual_seed": "glim.seed(1)",
     "from_numpy": "glim.Tensor(array)", "as_tensor": "glim.tensor(values)", "array": "glim.tensor(values)",
-    "Parameter": "glim.Param(array)", "einsum": "np.einsum(text, v, w) takes a Var", "log1p": "np.log1p(v)", "prod": "np.prod(v, axis)", "dot": "a @ b",
+    "Parameter": "glim.Param(array)", "einsum": "np.einsum(text, v, w) takes a Var", "prod": "np.prod(v, axis)", "dot": "a @ b",
     "mm": "a @ b", "bmm": "a @ b", "norm": "np.linalg.norm(v)", "square": "v * v", "power": "v ** 2",
     "std": "np.std(v, axis)", "clip": "glim.clamp(v, low, high)", "flatten": "v.reshape(-1)",
     "flip": "glim.index_select(v, axis, ids)", "one_hot": "np.eye(n)[ids]", "grad": "tape.grad(loss, [w])",
@@ -145,7 +145,8 @@ for _name in ("add", "sub", "mul", "truediv"):
 
 def _of_numpy(name):
     def first(self, *args, **options):
-        from . import _numpy_functions  # noqa: F401  takes the place of this function; importing glim imports no NumPy
+        from . import _numpy_dispatch, _numpy_einsum, _numpy_ufuncs  # importing glim imports no NumPy
+        _glim.Var.__array_function__, _glim.Var.__array_ufunc__ = _numpy_dispatch.array_function, _numpy_ufuncs.array_ufunc
         return getattr(self, name)(*args, **options)
     return first
 
