@@ -116,7 +116,8 @@ class Attention(nn.Module):
     lambda s, x: (x + s.bias).masked_fill(s.m, -math.inf).softmax(-1),
     lambda s, x: torch.where(s.m, x.new_tensor(-3.0), x + s.bias).softmax(-1),
     lambda s, x: torch.where(s.m | s.m.flip(0), x.new_tensor(-1e32), x + s.bias).softmax(-1),
-], ids=["two fills", "hidden, then filled", "bias, then fill", "fill, then bias", "ALiBi, then -1e9", "ALiBi, then -inf", "where", "all hidden"])
+    lambda s, x: torch.einsum("hg,bhqk->bgqk", s.w[0, :, :3, 0], x.softmax(-1)),
+], ids=["two fills", "hidden, then filled", "bias, then fill", "fill, then bias", "ALiBi, then -1e9", "ALiBi, then -inf", "where", "all hidden", "heads that are mixed"])
 def test_masks_keep_their_order(probs):
     same(Attention(probs))
 
@@ -286,6 +287,20 @@ def test_writes_under_no_grad():
             y.mul_(3)
         return y * w
     same(Of(own))
+
+
+class Frozen(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.p = nn.Parameter(normal(4))
+
+    def forward(self, x):
+        self.p.requires_grad_(False)
+        return self.p * x
+
+
+def test_a_mode_that_forward_changes():
+    refused("forward writes p", Frozen(), (X,))
 
 
 class Counts(nn.Module):

@@ -116,7 +116,7 @@ def _context(softmax):
             elif reader.args[0] is node and name in PASS_ON | {"mul", "div"}:
                 todo.append((reader, at))
             elif name in SHAPES:
-                todo.append((reader, reader.target(at, *reader.args[1:])))
+                todo.append((reader, reader.target(at.contiguous(), *reader.args[1:])))
     return ends[0] if len(ends) == 1 else (None, None)
 
 

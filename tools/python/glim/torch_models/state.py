@@ -40,15 +40,15 @@ def copied(module):
 
 
 def tensors_of(module):
-    """{name: (the tensor, its version)} of parameters and buffers, which show whether forward writes them."""
-    return {name: (x, x._version) for name, x in [*module.named_parameters(), *module.named_buffers()]}
+    """{name: (the tensor, its version, its mode)} of parameters and buffers, which show whether forward changes them."""
+    return {name: (x, x._version, x.requires_grad) for name, x in [*module.named_parameters(), *module.named_buffers()]}
 
 
 def written(module, before):
     """Names of the parameters and buffers that changed since tensors_of(module) gave `before`."""
     after = tensors_of(module)
     return [name for name in {**before, **after} if
-            name not in after or name not in before or before[name][0] is not after[name][0] or before[name][1] != after[name][1]]
+            name not in after or name not in before or before[name][0] is not after[name][0] or before[name][1:] != after[name][1:]]
 
 
 class Fingerprint:
