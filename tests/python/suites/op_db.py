@@ -12,15 +12,17 @@ GRIDS = {"kinks": (0.0, 0.0, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0, -3.0, 6.0, 60.0, -6
          "hidden": (-math.inf, -math.inf, -math.inf, 0.0, 1.0)}
 MOST = {torch.float64: 12, torch.float32: 4}  # samples of an operator: an import takes up to a second
 MOST_ON_A_GRID = 2
+HIDDEN = ("softmax", "logsumexp", "attention", "max", "min", "where", "masked")
+OF_PYTORCH = {"nn.functional.hardsigmoid": "PyTorch's gradient in float64 has the 1/6 of float32"}
 OPERATORS = {op.name + ("." + op.variant_test_name if op.variant_test_name else ""): op for op in op_db}
 
 
 def names():
-    return sorted(name for name, op in OPERATORS.items() if torch.float64 in op.dtypes)
+    return sorted(name for name, op in OPERATORS.items() if torch.float64 in op.dtypes and name not in OF_PYTORCH)
 
 
 def left_out():
-    return {"not of float64": len(OPERATORS) - len(names())}
+    return {"not of float64": len(OPERATORS) - len(names()) - len(OF_PYTORCH), **dict.fromkeys(OF_PYTORCH.values(), 1)}
 
 
 def given(op, sample, grid=None):
@@ -56,4 +58,5 @@ def cases(name):
         torch.manual_seed(0)
         for k, sample in enumerate(evenly(op.sample_inputs("cpu", torch.float64, requires_grad=True), MOST_ON_A_GRID)):
             for title, grid in GRIDS.items():
-                yield f"{name} {title} {k} {sample.summary()[:120]}", compare, given, op, sample, grid
+                if title != "hidden" or any(word in name for word in HIDDEN):
+                    yield f"{name} {title} {k} {sample.summary()[:120]}", compare, given, op, sample, grid

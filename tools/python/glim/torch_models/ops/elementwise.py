@@ -31,7 +31,8 @@ def formula(name, value, *slopes):
         return compute(x)
 
     def binary(a, b, /):
-        a, b = promoted(*(x if isinstance(x, (glim.Var, torch.Tensor)) else torch.tensor(x) for x in (a, b)))
+        a, b = promoted(*(x if isinstance(x, (glim.Var, torch.Tensor)) else torch.tensor(x, dtype=torch.float64)
+                          for x in (a, b)))
         shape = np.broadcast_shapes(a.shape, b.shape)
         return compute(glim.broadcast_to(a, shape), glim.broadcast_to(b, shape))
     return unary if len(slopes) == 1 else binary
@@ -99,6 +100,7 @@ OPS["remainder.Tensor"] = OPS["remainder.Scalar"] = OPS["remainder"] = formula(
 OPS["fmod.Tensor"] = OPS["fmod.Scalar"] = OPS["fmod"] = formula(
     "fmod", torch.fmod, lambda a, b: glim.Var(np.ones_like(a.numpy())), lambda a, b: -floored(a, b, "trunc"))
 OPS["atan2"] = formula("atan2", torch.atan2, lambda a, b: b * inverse_square(a, b), lambda a, b: -a * inverse_square(a, b))
+OPS["hypot"] = formula("hypot", torch.hypot, lambda a, b: a / glim.sqrt(a * a + b * b), lambda a, b: b / glim.sqrt(a * a + b * b))
 OPS["xlogy.Tensor"] = OPS["xlogy.Scalar_Self"] = OPS["xlogy.Scalar_Other"] = formula(
     "xlogy", torch.xlogy, lambda x, y: glim.log(chosen((x.numpy() == 0) & (y.numpy() <= 0), 1.0, y)), lambda x, y: x / y)
 
@@ -189,6 +191,19 @@ OPS.update(
     acosh=formula("acosh", torch.acosh, lambda x: 1 / glim.sqrt(x * x - 1)),
     atanh=formula("atanh", torch.atanh, lambda x: 1 / (1 - x * x)),
     erfc=formula("erfc", torch.erfc, lambda x: -2 / math.sqrt(math.pi) * glim.exp(-x * x)))
+
+
+def _logit_slope(x):
+    v = x.numpy()
+    return chosen((v < 0) | (v > 1), np.nan, 1 / (x * (1 - x)))
+
+
+logit_of_all = formula("logit", torch.logit, _logit_slope)
+
+
+@op("logit")
+def logit(x, /, eps):
+    return logit_of_all(x if eps is None else glim.clamp(x, eps, 1 - eps))
 
 
 @op("gelu")

@@ -7,7 +7,7 @@ import torch
 from glim import _numpy_functions
 
 from .dtypes import array, to, vars_of, with_axis
-from .elementwise import chosen, formula
+from .elementwise import formula
 from .rules import OPS, op
 
 
@@ -116,13 +116,7 @@ def _of_probabilities(x, target, weight, reduction, label_smoothing):
 
 _entropy = formula("binary_cross_entropy", lambda x, y: torch.nn.functional.binary_cross_entropy(x, y, reduction="none"),
                    lambda x, y: (x - y) / glim.clamp((1 - x) * x, 1e-12, math.inf),
-                   lambda x, y: _logarithm(1 - x) - _logarithm(x))
-
-
-def _logarithm(x):
-    """ln x, and −100 below it."""
-    low = x.numpy() < math.exp(-100)
-    return chosen(low, -100.0, glim.log(chosen(low, 1.0, x)))
+                   lambda x, y: glim.log(1 - x) - glim.log(x))
 
 
 @op("binary_cross_entropy")
