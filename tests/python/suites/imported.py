@@ -96,6 +96,8 @@ def total(values, factors):
 
 
 def leaf_values(tree):
+    """Tensors and numbers of a result, which may have names."""
+    tree = list(tree.values()) if isinstance(tree, dict) else tree
     return [x for x in pytree.tree_leaves(tree) if isinstance(x, (glim.Var, torch.Tensor, int, float, bool, complex))]
 
 

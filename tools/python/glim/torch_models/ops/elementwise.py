@@ -46,13 +46,13 @@ def chosen(condition, a, b):
 
 # ---- arithmetic ----
 
-@op("add.Tensor", "add.Scalar")
+@op("add.Tensor", "add.Scalar", "add")
 def add(a, b, /, *, alpha=1):
     a, b = operands(a, b)
     return a + b if alpha == 1 else a + b * alpha
 
 
-@op("sub.Tensor", "sub.Scalar")
+@op("sub.Tensor", "sub.Scalar", "sub")
 def sub(a, b, /, *, alpha=1):
     a, b = operands(a, b)
     return a - b if alpha == 1 else a - b * alpha
@@ -63,7 +63,7 @@ def rsub(a, b, /, *, alpha=1):
     return sub(b, a, alpha=alpha)
 
 
-@op("mul.Tensor", "mul.Scalar")
+@op("mul.Tensor", "mul.Scalar", "mul")
 def mul(a, b, /):
     if isinstance(b, (int, float)) and b == 1:  # PyTorch writes 1 · bias + 1 · (x W)
         return a
@@ -71,7 +71,7 @@ def mul(a, b, /):
     return a * b
 
 
-@op("div.Tensor", "div.Scalar")
+@op("div.Tensor", "div.Scalar", "div")
 def div(a, b, /):
     a, b = operands(a, b)
     return a / b
@@ -128,10 +128,22 @@ def minimum(a, b, /):
     return glim.minimum(*promoted(a, b))
 
 
-@op("where.self", "where.ScalarOther", "where.ScalarSelf")
+@op("where.self", "where.ScalarOther", "where.ScalarSelf", "where")
 def where(condition, a, b, /):
     a, b = operands(a, b)
     return chosen(array(condition, bool), a, b)
+
+
+@op("fmax")
+def fmax(a, b, /):
+    """The first of two equal operands, and of a number and NaN the number."""
+    a, b = promoted(a, b)
+    return chosen((a.numpy() >= b.numpy()) | np.isnan(b.numpy()), a, b)
+
+
+@op("fmin")
+def fmin(a, b, /):
+    return -fmax(*(-x for x in promoted(a, b)))
 
 
 @op("clamp")
@@ -190,7 +202,17 @@ OPS.update(
     asinh=formula("asinh", torch.asinh, lambda x: 1 / glim.sqrt(1 + x * x)),
     acosh=formula("acosh", torch.acosh, lambda x: 1 / glim.sqrt(x * x - 1)),
     atanh=formula("atanh", torch.atanh, lambda x: 1 / (1 - x * x)),
+    special_entr=formula("special_entr", torch.special.entr, lambda x: -1 - glim.log(x)),
     erfc=formula("erfc", torch.erfc, lambda x: -2 / math.sqrt(math.pi) * glim.exp(-x * x)))
+
+
+def _sinc_slope(x):
+    zero = x.numpy() == 0
+    x = chosen(zero, 1.0, x)
+    return chosen(zero, 0.0, (glim.cos(x * math.pi) - glim.sin(x * math.pi) / (x * math.pi)) / x)
+
+
+OPS["sinc"] = formula("sinc", torch.sinc, _sinc_slope)
 
 
 def _logit_slope(x):

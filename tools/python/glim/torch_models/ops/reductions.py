@@ -26,7 +26,14 @@ def along(f):
 OPS["sum"] = OPS["sum.dim_IntList"] = reduction(glim.sum)
 OPS["mean"] = OPS["mean.dim"] = reduction(glim.mean)
 OPS["cumsum"], OPS["cumprod"] = along(glim.cumsum), along(glim.cumprod)
-OPS["logcumsumexp"] = with_axis(lambda x, /, dim: glim.logcumsumexp(x, dim))
+
+
+@op("logcumsumexp")
+@with_axis
+def logcumsumexp(x, /, dim):
+    if (x.numpy() == -math.inf).any():
+        raise glim.ValueError("from_torch: logcumsumexp of -inf, whose gradient is NaN in PyTorch")
+    return glim.logcumsumexp(x, dim)
 
 
 def extreme(f):
@@ -139,3 +146,8 @@ def vector_norm(x, /, ord, dim=None, keepdim=False, *, dtype=None):
     total = glim.sum(chosen(zero, 0.0 if ord > 0 else math.inf, chosen(zero, 1.0, size) ** ord), axes, keepdim)
     zero = total.numpy() == 0
     return chosen(zero, 0.0, chosen(zero, 1.0, total) ** (1 / ord))
+
+
+@op("_cdist_forward")
+def distances(a, b, /, p):
+    return vector_norm(glim.unsqueeze(a, -2) - glim.unsqueeze(b, -3), p, -1)
