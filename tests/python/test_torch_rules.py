@@ -118,7 +118,7 @@ RIGHT = {
     "norms of zero": (lambda x: sum(torch.linalg.vector_norm(x, p, -1) for p in (0, 0.5, 1, 1.5, 2, 3, INF)) + x.std(1) + torch.dist(
         x[0], x[0]) + F.normalize(x)[:, 0], ZEROS),
     "an angle of nothing": (lambda x: torch.atan2(x, x.flip(1)), ZEROS),
-    "powers of zero": (lambda x: x ** torch.tensor([0.0, 1.0, 2.0]) + torch.pow(x, x.detach() + 1) + torch.pow(1.0, x) + torch.xlogy(x, x + 1), ZEROS),
+    "powers of zero": (lambda x: x ** 0 + x ** 1 + x ** torch.tensor([0.0, 1.0, 2.0]) + torch.pow(x, x.detach() + 1) + torch.pow(1.0, x) + torch.xlogy(x, x + 1), ZEROS),
     "a branch of NaN": (lambda x: torch.where(x > 0, x, (x * 0).sqrt().detach()), ZEROS),
     "binary cross entropy of 1": (lambda x: F.binary_cross_entropy(x.sigmoid(), torch.ones_like(x)) + F.binary_cross_entropy(
         (x > 0) * x.sigmoid(), x.sigmoid()), KINKS),

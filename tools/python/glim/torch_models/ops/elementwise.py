@@ -80,21 +80,9 @@ def div(a, b, /):
 @op("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar")
 def power(a, b, /):
     a, b = operands(a, b)
-    if isinstance(b, glim.Var) and isinstance(a, glim.Var):
-        return tensor_power(a, b)
-    return a ** b if not isinstance(b, (int, float)) or b else a * 0 + 1
+    return a ** b
 
 
-def _base_slope(x, y):
-    return chosen(y.numpy() == 0, 0.0, y * x ** (y - 1))
-
-
-def _exponent_slope(x, y):
-    end = (x.numpy() == 0) & (y.numpy() >= 0)
-    return chosen(end, 0.0, x ** y * glim.log(chosen(end, 1.0, x)))
-
-
-tensor_power = formula("power", torch.pow, _base_slope, _exponent_slope)
 OPS["remainder.Tensor"] = OPS["remainder.Scalar"] = OPS["remainder"] = formula(
     "remainder", torch.remainder, lambda a, b: glim.Var(np.ones_like(a.numpy())), lambda a, b: -floored(a, b, "floor"))
 OPS["fmod.Tensor"] = OPS["fmod.Scalar"] = OPS["fmod"] = formula(
@@ -226,80 +214,6 @@ logit_of_all = formula("logit", torch.logit, _logit_slope)
 @op("logit")
 def logit(x, /, eps):
     return logit_of_all(x if eps is None else glim.clamp(x, eps, 1 - eps))
-
-
-@op("gelu")
-def gelu(x, /, *, approximate):
-    return glim.gelu(x, "erf" if approximate == "none" else "tanh")
-
-
-@op("elu")
-def elu(x, /, alpha=1, scale=1, input_scale=1):
-    v = x.numpy()
-    inside = x if input_scale == 1 else x * input_scale
-    y = glim.elu(inside, alpha) if input_scale == 1 else chosen(v > 0, x, glim.elu(inside, alpha))
-    return y if scale == 1 else y * scale
-
-
-@op("celu")
-def celu(x, /, alpha=1):
-    return elu(x, alpha, 1, 1 / alpha)
-
-
-@op("leaky_relu")
-def leaky_relu(x, /, negative_slope):
-    return glim.leaky_relu(x, negative_slope)
-
-
-@op("softplus")
-def softplus(x, /, beta, threshold):
-    large = x.numpy() * beta > threshold
-    return glim.where(large, x, glim.softplus(x, beta)) if large.any() else glim.softplus(x, beta)
-
-
-@op("log_sigmoid_forward")
-def log_sigmoid(x, /):
-    return [-glim.softplus(-x)]
-
-
-@op("hardtanh")
-def hardtanh(x, /, min_val, max_val):
-    v = x.numpy()
-    return chosen((v <= min_val) | (v >= max_val), np.clip(v, min_val, max_val), x)
-
-
-@op("hardsigmoid")
-def hardsigmoid(x, /):
-    v = x.numpy()
-    return chosen((v <= -3) | (v >= 3), np.clip(v + 3, 0, 6) / 6, (x + 3) / 6)
-
-
-@op("hardswish")
-def hardswish(x, /):
-    v = x.numpy()
-    return chosen(v >= 3, x, chosen(v <= -3, 0.0, x * (x + 3) / 6))
-
-
-@op("hardshrink")
-def hardshrink(x, /, lambd):
-    return chosen(np.abs(x.numpy()) <= lambd, 0.0, x)
-
-
-@op("softshrink")
-def softshrink(x, /, lambd):
-    v = x.numpy()
-    return chosen(v > lambd, x - lambd, chosen(v < -lambd, x + lambd, x * 0))
-
-
-@op("threshold")
-def threshold(x, /, threshold, value):
-    return chosen(x.numpy() <= threshold, float(value), x)
-
-
-@op("_prelu_kernel")
-def prelu(x, weight, /):
-    x, weight = promoted(x, weight)
-    return chosen(x.numpy() > 0, x, weight * x)
 
 
 # ---- copies ----

@@ -96,11 +96,13 @@ OPS["topk"] = lambda x, /, k, dim, largest, sorted: chosen_along(torch.topk)(x, 
 @op("prod", "prod.dim_int")
 def prod(x, /, dim=None, keepdim=False, *, dtype=None):
     x = to(x, dtype or x.dtype)
-    x, axis = (x.reshape((-1,)), 0) if dim is None or not x.ndim else (x, dim % x.ndim)
-    if not x.shape[axis]:
-        return glim.sum(x, [axis], keepdim) + 1
-    y = _numpy_functions.prod(x, axis, keepdims=keepdim)
-    return y.reshape(()) if dim is None or not y.ndim else y
+    if dim is None or not x.ndim:
+        return product(x.reshape((-1,)), 0, False)
+    return product(x, dim % x.ndim, keepdim)
+
+
+def product(x, axis, keepdim):
+    return _numpy_functions.prod(x, axis, keepdims=keepdim) if x.shape[axis] else glim.sum(x, [axis], keepdim) + 1
 
 
 def root(x):
