@@ -7,7 +7,7 @@ import torch
 from glim import _numpy_functions
 
 from .dtypes import axes_of, tensor, to, with_axis
-from .elementwise import chosen
+from .elementwise import chosen, formula
 from .indices import gather
 from .rules import OPS, op
 
@@ -105,10 +105,8 @@ def product(x, axis, keepdim):
     return _numpy_functions.prod(x, axis, keepdims=keepdim) if x.shape[axis] else glim.sum(x, [axis], keepdim) + 1
 
 
-def root(x):
-    """√x whose gradient at 0 is 0, as in PyTorch's norms and deviations."""
-    zero = x.numpy() == 0
-    return chosen(zero, 0.0, glim.sqrt(chosen(zero, 1.0, x)))
+# √x of PyTorch's norms and deviations: its gradient at 0 is 0, and its second derivative NaN.
+root = formula("root", torch.sqrt, lambda x: chosen(x.numpy() == 0, 0.0, 0.5 / glim.sqrt(x)))
 
 
 @op("var", "var.dim", "var.correction")
