@@ -5,7 +5,7 @@ rule is computed by PyTorch where no argument needs a gradient or the result has
 floating), decomposed by PyTorch into ops that have rules, or refused. An op that has its own formula of a derivative in
 PyTorch has a rule if the derivative of its decomposition is another one at a kink or at the end of its domain.
 """
-from . import attention, elementwise, indices, layers, reductions, shapes, windows  # noqa: F401  their rules
+from . import activations, attention, elementwise, indices, layers, reductions, shapes, windows  # noqa: F401  their rules
 from .attention import HIDES, SCALE, kept_and_added, scaled
 from .dtypes import array, name_of, operands, to, vars_of
 from .layers import matmul, softmax, undefined

@@ -31,7 +31,8 @@ def formula(name, value, *slopes):
         return compute(x)
 
     def binary(a, b, /):
-        a, b = promoted(*(x if isinstance(x, (glim.Var, torch.Tensor)) else torch.tensor(x) for x in (a, b)))
+        a, b = promoted(*(x if isinstance(x, (glim.Var, torch.Tensor)) else torch.tensor(x, dtype=torch.float64)
+                          for x in (a, b)))
         shape = np.broadcast_shapes(a.shape, b.shape)
         return compute(glim.broadcast_to(a, shape), glim.broadcast_to(b, shape))
     return unary if len(slopes) == 1 else binary
@@ -45,13 +46,13 @@ def chosen(condition, a, b):
 
 # ---- arithmetic ----
 
-@op("add.Tensor", "add.Scalar")
+@op("add.Tensor", "add.Scalar", "add")
 def add(a, b, /, *, alpha=1):
     a, b = operands(a, b)
     return a + b if alpha == 1 else a + b * alpha
 
 
-@op("sub.Tensor", "sub.Scalar")
+@op("sub.Tensor", "sub.Scalar", "sub")
 def sub(a, b, /, *, alpha=1):
     a, b = operands(a, b)
     return a - b if alpha == 1 else a - b * alpha
@@ -62,7 +63,7 @@ def rsub(a, b, /, *, alpha=1):
     return sub(b, a, alpha=alpha)
 
 
-@op("mul.Tensor", "mul.Scalar")
+@op("mul.Tensor", "mul.Scalar", "mul")
 def mul(a, b, /):
     if isinstance(b, (int, float)) and b == 1:  # PyTorch writes 1 · bias + 1 · (x W)
         return a
@@ -70,7 +71,7 @@ def mul(a, b, /):
     return a * b
 
 
-@op("div.Tensor", "div.Scalar")
+@op("div.Tensor", "div.Scalar", "div")
 def div(a, b, /):
     a, b = operands(a, b)
     return a / b
@@ -79,26 +80,15 @@ def div(a, b, /):
 @op("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar")
 def power(a, b, /):
     a, b = operands(a, b)
-    if isinstance(b, glim.Var) and isinstance(a, glim.Var):
-        return tensor_power(a, b)
-    return a ** b if not isinstance(b, (int, float)) or b else a * 0 + 1
+    return a ** b
 
 
-def _base_slope(x, y):
-    return chosen(y.numpy() == 0, 0.0, y * x ** (y - 1))
-
-
-def _exponent_slope(x, y):
-    end = (x.numpy() == 0) & (y.numpy() >= 0)
-    return chosen(end, 0.0, x ** y * glim.log(chosen(end, 1.0, x)))
-
-
-tensor_power = formula("power", torch.pow, _base_slope, _exponent_slope)
 OPS["remainder.Tensor"] = OPS["remainder.Scalar"] = OPS["remainder"] = formula(
     "remainder", torch.remainder, lambda a, b: glim.Var(np.ones_like(a.numpy())), lambda a, b: -floored(a, b, "floor"))
 OPS["fmod.Tensor"] = OPS["fmod.Scalar"] = OPS["fmod"] = formula(
     "fmod", torch.fmod, lambda a, b: glim.Var(np.ones_like(a.numpy())), lambda a, b: -floored(a, b, "trunc"))
 OPS["atan2"] = formula("atan2", torch.atan2, lambda a, b: b * inverse_square(a, b), lambda a, b: -a * inverse_square(a, b))
+OPS["hypot"] = formula("hypot", torch.hypot, lambda a, b: a / glim.sqrt(a * a + b * b), lambda a, b: b / glim.sqrt(a * a + b * b))
 OPS["xlogy.Tensor"] = OPS["xlogy.Scalar_Self"] = OPS["xlogy.Scalar_Other"] = formula(
     "xlogy", torch.xlogy, lambda x, y: glim.log(chosen((x.numpy() == 0) & (y.numpy() <= 0), 1.0, y)), lambda x, y: x / y)
 
@@ -126,10 +116,22 @@ def minimum(a, b, /):
     return glim.minimum(*promoted(a, b))
 
 
-@op("where.self", "where.ScalarOther", "where.ScalarSelf")
+@op("where.self", "where.ScalarOther", "where.ScalarSelf", "where")
 def where(condition, a, b, /):
     a, b = operands(a, b)
     return chosen(array(condition, bool), a, b)
+
+
+@op("fmax")
+def fmax(a, b, /):
+    """The first of two equal operands, and of a number and NaN the number."""
+    a, b = promoted(a, b)
+    return chosen((a.numpy() >= b.numpy()) | np.isnan(b.numpy()), a, b)
+
+
+@op("fmin")
+def fmin(a, b, /):
+    return -fmax(*(-x for x in promoted(a, b)))
 
 
 @op("clamp")
@@ -188,81 +190,30 @@ OPS.update(
     asinh=formula("asinh", torch.asinh, lambda x: 1 / glim.sqrt(1 + x * x)),
     acosh=formula("acosh", torch.acosh, lambda x: 1 / glim.sqrt(x * x - 1)),
     atanh=formula("atanh", torch.atanh, lambda x: 1 / (1 - x * x)),
+    special_entr=formula("special_entr", torch.special.entr, lambda x: -1 - glim.log(x)),
     erfc=formula("erfc", torch.erfc, lambda x: -2 / math.sqrt(math.pi) * glim.exp(-x * x)))
 
 
-@op("gelu")
-def gelu(x, /, *, approximate):
-    return glim.gelu(x, "erf" if approximate == "none" else "tanh")
+def _sinc_slope(x):
+    zero = x.numpy() == 0
+    x = chosen(zero, 1.0, x)
+    return chosen(zero, 0.0, (glim.cos(x * math.pi) - glim.sin(x * math.pi) / (x * math.pi)) / x)
 
 
-@op("elu")
-def elu(x, /, alpha=1, scale=1, input_scale=1):
+OPS["sinc"] = formula("sinc", torch.sinc, _sinc_slope)
+
+
+def _logit_slope(x):
     v = x.numpy()
-    inside = x if input_scale == 1 else x * input_scale
-    y = glim.elu(inside, alpha) if input_scale == 1 else chosen(v > 0, x, glim.elu(inside, alpha))
-    return y if scale == 1 else y * scale
+    return chosen((v < 0) | (v > 1), np.nan, 1 / (x * (1 - x)))
 
 
-@op("celu")
-def celu(x, /, alpha=1):
-    return elu(x, alpha, 1, 1 / alpha)
+logit_of_all = formula("logit", torch.logit, _logit_slope)
 
 
-@op("leaky_relu")
-def leaky_relu(x, /, negative_slope):
-    return glim.leaky_relu(x, negative_slope)
-
-
-@op("softplus")
-def softplus(x, /, beta, threshold):
-    large = x.numpy() * beta > threshold
-    return glim.where(large, x, glim.softplus(x, beta)) if large.any() else glim.softplus(x, beta)
-
-
-@op("log_sigmoid_forward")
-def log_sigmoid(x, /):
-    return [-glim.softplus(-x)]
-
-
-@op("hardtanh")
-def hardtanh(x, /, min_val, max_val):
-    v = x.numpy()
-    return chosen((v <= min_val) | (v >= max_val), np.clip(v, min_val, max_val), x)
-
-
-@op("hardsigmoid")
-def hardsigmoid(x, /):
-    v = x.numpy()
-    return chosen((v <= -3) | (v >= 3), np.clip(v + 3, 0, 6) / 6, (x + 3) / 6)
-
-
-@op("hardswish")
-def hardswish(x, /):
-    v = x.numpy()
-    return chosen(v >= 3, x, chosen(v <= -3, 0.0, x * (x + 3) / 6))
-
-
-@op("hardshrink")
-def hardshrink(x, /, lambd):
-    return chosen(np.abs(x.numpy()) <= lambd, 0.0, x)
-
-
-@op("softshrink")
-def softshrink(x, /, lambd):
-    v = x.numpy()
-    return chosen(v > lambd, x - lambd, chosen(v < -lambd, x + lambd, x * 0))
-
-
-@op("threshold")
-def threshold(x, /, threshold, value):
-    return chosen(x.numpy() <= threshold, float(value), x)
-
-
-@op("_prelu_kernel")
-def prelu(x, weight, /):
-    x, weight = promoted(x, weight)
-    return chosen(x.numpy() > 0, x, weight * x)
+@op("logit")
+def logit(x, /, eps):
+    return logit_of_all(x if eps is None else glim.clamp(x, eps, 1 - eps))
 
 
 # ---- copies ----

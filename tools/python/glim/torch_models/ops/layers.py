@@ -1,4 +1,5 @@
 """Products, softmax, norms and losses."""
+import functools
 import math
 
 import glim
@@ -7,7 +8,7 @@ import torch
 from glim import _numpy_functions
 
 from .dtypes import array, to, vars_of, with_axis
-from .elementwise import chosen, formula
+from .elementwise import formula
 from .rules import OPS, op
 
 
@@ -30,6 +31,13 @@ def linear(x, weight, bias, /):
     return glim.linear(*vars_of(x, weight, bias))
 
 
+@op("_trilinear")
+def trilinear(a, b, c, /, expand1, expand2, expand3, sumdim):
+    """Σ over sumdim of a product of three, each with axes of length 1 at expand."""
+    a, b, c = (functools.reduce(glim.unsqueeze, sorted(axes), x) for x, axes in zip(vars_of(a, b, c), (expand1, expand2, expand3)))
+    return glim.sum(a * b * c, list(sumdim))
+
+
 # ---- softmax ----
 
 def undefined(x, dim):
@@ -48,6 +56,7 @@ def _softmax(f):
 
 
 softmax = OPS["softmax.int"] = OPS["_softmax"] = _softmax(glim.softmax)
+OPS["_safe_softmax"] = with_axis(lambda x, /, dim, dtype=None: glim.softmax(to(x, dtype or x.dtype), dim))  # 0 for rows of −∞
 OPS["log_softmax.int"] = OPS["_log_softmax"] = _softmax(glim.log_softmax)
 
 
@@ -57,6 +66,14 @@ OPS["log_softmax.int"] = OPS["_log_softmax"] = _softmax(glim.log_softmax)
 def layer_norm(x, shape, weight, bias, /, eps):
     x, weight, bias = vars_of(x, weight, bias)
     return glim.layer_norm(x, list(shape), weight, bias, eps)
+
+
+@op("native_layer_norm")
+def native_layer_norm(x, shape, weight, bias, /, eps):
+    """Mean and 1/deviation, results 1 and 2, have no gradient in PyTorch."""
+    axes = tuple(range(x.ndim - len(shape), x.ndim))
+    mean, variance = glim.mean(x, axes, True), glim.var(x, axes, 0, True)
+    return [layer_norm(x, shape, weight, bias, eps), glim.Var(mean.numpy()), glim.Var(1 / np.sqrt(variance.numpy() + eps))]
 
 
 @op("rms_norm")
@@ -114,15 +131,10 @@ def _of_probabilities(x, target, weight, reduction, label_smoothing):
     return reduced(loss, reduction)
 
 
+# The derivative by x is bounded by 1/1e-12, a number of float32 in PyTorch.
 _entropy = formula("binary_cross_entropy", lambda x, y: torch.nn.functional.binary_cross_entropy(x, y, reduction="none"),
-                   lambda x, y: (x - y) / glim.clamp((1 - x) * x, 1e-12, math.inf),
-                   lambda x, y: _logarithm(1 - x) - _logarithm(x))
-
-
-def _logarithm(x):
-    """ln x, and −100 below it."""
-    low = x.numpy() < math.exp(-100)
-    return chosen(low, -100.0, glim.log(chosen(low, 1.0, x)))
+                   lambda x, y: (x - y) / glim.clamp((1 - x) * x, float(np.float32(1e-12)), math.inf),
+                   lambda x, y: glim.log(1 - x) - glim.log(x))
 
 
 @op("binary_cross_entropy")

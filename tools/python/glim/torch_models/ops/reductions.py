@@ -7,7 +7,7 @@ import torch
 from glim import _numpy_functions
 
 from .dtypes import axes_of, tensor, to, with_axis
-from .elementwise import chosen
+from .elementwise import chosen, formula
 from .indices import gather
 from .rules import OPS, op
 
@@ -26,7 +26,14 @@ def along(f):
 OPS["sum"] = OPS["sum.dim_IntList"] = reduction(glim.sum)
 OPS["mean"] = OPS["mean.dim"] = reduction(glim.mean)
 OPS["cumsum"], OPS["cumprod"] = along(glim.cumsum), along(glim.cumprod)
-OPS["logcumsumexp"] = with_axis(lambda x, /, dim: glim.logcumsumexp(x, dim))
+
+
+@op("logcumsumexp")
+@with_axis
+def logcumsumexp(x, /, dim):
+    if (x.numpy() == -math.inf).any():
+        raise glim.ValueError("from_torch: logcumsumexp of -inf, whose gradient is NaN in PyTorch")
+    return glim.logcumsumexp(x, dim)
 
 
 def extreme(f):
@@ -89,17 +96,17 @@ OPS["topk"] = lambda x, /, k, dim, largest, sorted: chosen_along(torch.topk)(x, 
 @op("prod", "prod.dim_int")
 def prod(x, /, dim=None, keepdim=False, *, dtype=None):
     x = to(x, dtype or x.dtype)
-    x, axis = (x.reshape((-1,)), 0) if dim is None or not x.ndim else (x, dim % x.ndim)
-    if not x.shape[axis]:
-        return glim.sum(x, [axis], keepdim) + 1
-    y = _numpy_functions.prod(x, axis, keepdims=keepdim)
-    return y.reshape(()) if dim is None or not y.ndim else y
+    if dim is None or not x.ndim:
+        return product(x.reshape((-1,)), 0, False)
+    return product(x, dim % x.ndim, keepdim)
 
 
-def root(x):
-    """√x whose gradient at 0 is 0, as in PyTorch's norms and deviations."""
-    zero = x.numpy() == 0
-    return chosen(zero, 0.0, glim.sqrt(chosen(zero, 1.0, x)))
+def product(x, axis, keepdim):
+    return _numpy_functions.prod(x, axis, keepdims=keepdim) if x.shape[axis] else glim.sum(x, [axis], keepdim) + 1
+
+
+# √x of PyTorch's norms and deviations: its gradient at 0 is 0, and its second derivative NaN.
+root = formula("root", torch.sqrt, lambda x: chosen(x.numpy() == 0, 0.0, 0.5 / glim.sqrt(x)))
 
 
 @op("var", "var.dim", "var.correction")
@@ -139,3 +146,8 @@ def vector_norm(x, /, ord, dim=None, keepdim=False, *, dtype=None):
     total = glim.sum(chosen(zero, 0.0 if ord > 0 else math.inf, chosen(zero, 1.0, size) ** ord), axes, keepdim)
     zero = total.numpy() == 0
     return chosen(zero, 0.0, chosen(zero, 1.0, total) ** (1 / ord))
+
+
+@op("_cdist_forward")
+def distances(a, b, /, p):
+    return vector_norm(glim.unsqueeze(a, -2) - glim.unsqueeze(b, -3), p, -1)

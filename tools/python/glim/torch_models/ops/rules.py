@@ -15,15 +15,17 @@ import torch
 
 OPS = {}
 
-# Arguments that change where a result is stored, but no value and no gradient; and a momentum of statistics that stand still.
+# Arguments that change no value and no gradient: where a result is stored, how it is computed, and a momentum of statistics that
+# do not change.
 WITHOUT_INFLUENCE = {"memory_format", "layout", "device", "pin_memory", "non_blocking", "cudnn_enable", "implicit", "sparse",
-                     "sparse_grad", "momentum"}
+                     "sparse_grad", "momentum", "unroll_dim",
+                     "compute_mode"}
 NEUTRAL = {"half_to_float": False, "rounding_mode": None}  # of arguments that have no default
 
 # Ops of floating numbers whose result has no gradient: PyTorch computes them from the values.
 VALUES_ALONE = {
     "sign", "sgn", "floor", "ceil", "round", "trunc", "detach", "zeros_like", "ones_like", "full_like", "empty_like", "new_zeros",
-    "new_ones", "new_full", "new_empty", "new_empty_strided", "empty_strided", "floor_divide", "sym_size", "heaviside", "nextafter",
+    "new_ones", "new_full", "new_empty", "new_empty_strided", "empty_strided", "floor_divide", "sym_size", "heaviside",
     "_assert_tensor_metadata"}
 
 

@@ -96,6 +96,11 @@ def take(x, index, /):
     return by_positions(torch.take)(x, index)
 
 
+@op("masked_select")
+def masked_select(x, mask, /):
+    return by_positions(torch.masked_select)(x, mask)
+
+
 OPS["transpose.int"] = lambda x, /, dim0, dim1: glim.transpose(x, dim0, dim1) if x.ndim else x
 OPS["permute"] = lambda x, /, dims: glim.permute(x, list(dims))
 OPS["unsqueeze"] = lambda x, /, dim: glim.unsqueeze(x, dim)

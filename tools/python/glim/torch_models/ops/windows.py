@@ -2,7 +2,6 @@
 import math
 
 import glim
-import numpy as np
 import torch
 
 from .dtypes import tensor, vars_of
