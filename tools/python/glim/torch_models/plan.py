@@ -145,8 +145,8 @@ def _unmasked(softmax, constants):
 def _masked(x, masks):
     """x with its masks, the innermost first, and what of it is kept, or None. masks: the outermost first.
 
-    A fill takes the place of what is within it, and what is added later is added to the fill. A row of which nothing is
-    kept stays as it is: uniform, or NaN if all of it is −∞, as in PyTorch.
+    A fill takes the place of what is within it, and what is added later is added to the fill. If nothing of a row is kept,
+    all scores stay as they are: that row is uniform, or NaN if all of it is −∞, as in PyTorch.
     """
     added, filled = np.zeros((1,), x.dtype), np.zeros((1,), bool)
     for mask, *fill in reversed(masks):
@@ -156,7 +156,7 @@ def _masked(x, masks):
         else:
             added = added + mask
     keep = added > ops.HIDES
-    keep = keep | ~keep.any(-1, keepdims=True)
+    keep = keep if keep.any(-1).all() else np.ones_like(keep)
     added = added.astype(x.dtype)
     bias = np.where(keep & ~filled, added, 0)
     x = x + glim.Var(bias) if bias.any() else x
