@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""recipes.py GLIM ROOT: each command of the recipes' heads is read by --show-config, and takes one step on data made here."""
+"""recipes.py GLIM ROOT: the commands of the recipes' heads run on data made here. Each `glim train` is also read by
+--show-config, and takes one step."""
 import gzip
 import os
 import pathlib
@@ -12,6 +13,7 @@ import tempfile
 
 GLIM, ROOT = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 RECIPES = sorted((ROOT / "tools/train/recipes").glob("*.toml"))
+FILES = ("--images", "--labels", "--text")
 passed = failed = 0
 
 
@@ -27,15 +29,15 @@ def write(option, name):
     elif option.endswith("labelled"):
         path.write_text("".join(f"{line}\t{i % 2}\n" for i, line in enumerate(lines)))
     elif option == "--text":
-        path.write_text("\n".join(lines * 5) + "\n")
+        path.write_text("ROMEO:\n" + "\n".join(lines * 5) + "\n")
     else:
         path.write_text("\n".join(lines) + "\n")
 
 
 def commands(recipe):
-    """The words of each `glim train` of its head, with lines that end in a backslash joined."""
+    """The words of each command of its head, with lines that end in a backslash joined."""
     head = "".join(line[1:].strip() + "\n" for line in recipe.read_text().splitlines() if line.startswith("#"))
-    return [shlex.split(line) for line in re.sub(r"\\\n", " ", head).splitlines() if line.startswith("glim train ")]
+    return [shlex.split(line) for line in re.sub(r"\\\n", " ", head).splitlines() if line.startswith("glim ")]
 
 
 def run(recipe, words):
@@ -61,9 +63,11 @@ with tempfile.TemporaryDirectory() as folder:
         for words in of_recipe:
             words = words[1:]
             for option, name in zip(words, words[1:]):
-                if option.startswith("--") and option not in ("--config", "--out", "--kind", "--teacher", "--scheduled-sampling"):
+                if option in FILES or option.endswith(("source", "target", "labelled")):
                     write(option, name)
-            if run(recipe, [*words, "--show-config"]):
+            if words[0] != "train":
+                run(recipe, words)
+            elif run(recipe, [*words, "--show-config"]):
                 run(recipe, [*words, "--max-steps", "1", "--overwrite"])
 print(f"{passed} passed, {failed} failed")
 sys.exit(failed > 0 or passed < 2 * len(RECIPES))
