@@ -260,7 +260,7 @@ TEST_CASE("a change that changes nothing is refused") {
   says(message([](Changes& c) { c.scale_gradient = {kSelf + ".scores=1e-50"}; }),
        "1e-50 is 0 in float32");
   says(message([](Changes& c) { c.scale = 1e300; }), "--scale: '1e+300': 1e+300 is inf in float32");
-  for (double large : {1e38, -3e38})  // whose product with the scores is infinite
+  for (double large : {2e38, -3e38})  // whose product with √Dk is infinite
     says(message([&](Changes& c) { c.scale = large; }), "makes scores infinite in float32");
   CHECK(message([](Changes& c) { c.scale_gradient = {kSelf + ".scores=1e-30"}; }).empty());
 }
