@@ -94,7 +94,8 @@ prints() {  # NAME PATTERN WORDS...: glim WORDS ends well and prints a line with
 }
 prints "ten digits" '^all +[0-9]+ .* pass' gradcheck --only gelu --precise
 prints "ops in float32" '^all +[0-9]+ .* pass' gradcheck --only gelu --float32
-prints "where the time goes" 'matmul|linear' train "${small[@]}" --max-steps 4 --profile 2 --out profiled
+prints "where the time goes" '^profile of 2 steps' train "${small[@]}" --max-steps 5 --profile 2 --out profiled
+prints "a profile that does not come" 'note: --profile 2 wrote nothing' train "${small[@]}" --max-steps 4 --profile 2 --out short_profile
 for option in '--beta1 0.5' '--beta2 0.9' '--optimizer sgd --momentum 0.5'; do
   prints "a training with $option" 'weights after 2 updates' train "${small[@]}" --max-steps 2 $option --out other --overwrite
   hashes+="$(grep -o 'updates: .*' log) "
