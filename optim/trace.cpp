@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "autograd/ops.hpp"
 #include "autograd/products.hpp"
@@ -21,17 +22,6 @@ StateDict copies_of(const StateDict& state) {
   return copies;
 }
 
-Var weighted_loss(const TraceRecipe& recipe, const std::vector<Index>& batch, const Var& weights) {
-  const Var losses = recipe.losses(batch);
-  if (losses.rank() != 1 || losses.size(0) != static_cast<Index>(batch.size()))
-    throw ShapeError("trace",
-                     "the losses of " + std::to_string(batch.size()) +
-                         " examples must be one number each, of shape (" +
-                         std::to_string(batch.size()) + ",)",
-                     {{"losses", losses.value()}});
-  return sum(weights * losses);
-}
-
 Tensor weights_of(const std::vector<Index>& batch, const std::vector<double>& weights,
                   DType dtype) {
   std::vector<double> list;
@@ -44,6 +34,12 @@ std::vector<Var> leaves_of(const NamedParameters& parameters) {
   for (const auto& [name, p] : parameters) leaves.push_back(p);
   return leaves;
 }
+
+// The nodes that a gradient reached.
+struct Reached final : Observer {
+  void arrived(int node, const Var&) override { nodes.insert(node); }
+  std::set<int> nodes;
+};
 
 double norm_of(const NamedParameters& parameters, const StateDict& lambda) {
   double total = 0;
@@ -122,26 +118,68 @@ double TrainingTrace::rate_of(Index t) const {
   return recipe_.rate ? recipe_.rate(t + 1) : first_rate_;
 }
 
+Var TrainingTrace::unchanged(const char* f_name, const std::function<Var()>& f) const {
+  std::vector<std::uint64_t> before;
+  for (const auto& [name, p] : parameters_) before.push_back(p.value().storage().version());
+  Var result = f();
+  for (std::size_t k = 0; k < before.size(); ++k)
+    if (parameters_[k].second.value().storage().version() != before[k])
+      throw StateError("trace",
+                       std::string(f_name) + " changed " + parameters_[k].first +
+                           ": it may read the parameters, and the updates alone change them");
+  return result;
+}
+
+Var TrainingTrace::weighted_loss(const std::vector<Index>& batch, const Var& weights) const {
+  const Var losses = unchanged("losses", [&] { return recipe_.losses(batch); });
+  if (losses.rank() != 1 || losses.size(0) != static_cast<Index>(batch.size()))
+    throw ShapeError("trace",
+                     "the losses of " + std::to_string(batch.size()) +
+                         " examples must be one number each, of shape (" +
+                         std::to_string(batch.size()) + ",)",
+                     {{"losses", losses.value()}});
+  return sum(weights * losses);
+}
+
 void TrainingTrace::update(Index t, const std::vector<double>& weights) {
   const std::vector<Index>& batch = recipe_.batches[static_cast<std::size_t>(t)];
+  bool any = false;
   {
     Tape tape;
-    const Var loss = weighted_loss(recipe_, batch, weights_of(batch, weights, dtype_));
+    const Var loss = weighted_loss(batch, weights_of(batch, weights, dtype_));
     optimizer_.zero_grad();  // the losses may have run a backward of their own
-    tape.backward(loss);
+    Reached reached;
+    tape.observe(reached);
+    // Not backward, which would add to the gradients of other models, too.
+    const std::vector<Var> gradients = tape.grad(loss, leaves_of(parameters_));
+    for (std::size_t k = 0; k < gradients.size(); ++k)
+      if (const Var& p = parameters_[k].second; reached.nodes.contains(tape.node_of(p))) {
+        p.set_grad(gradients[k].value().clone());
+        any = true;
+      }
   }
-  bool any = false;
-  for (const auto& [name, p] : parameters_) any = any || p.grad().defined();
   if (!any) throw StateError("trace", "the losses depend on no parameter of the optimizer");
   begin_step(t);
   optimizer_.step();
   optimizer_.zero_grad();
 }
 
-double TrainingTrace::begin_step(Index t) {
+void TrainingTrace::begin_step(Index t) {
   clips() ? clip_gradient_norm(parameters_, recipe_.max_norm) : gradient_norm(parameters_);
   optimizer_.set_rate(rate_of(t));
-  return optimizer_.rate();
+}
+
+StateDict TrainingTrace::direction() {
+  const State before = now();
+  optimizer_.set_rate(1);
+  optimizer_.step();
+  StateDict moved;
+  for (const auto& [name, p] : parameters_) {
+    moved[name] = p.value() - before.parameters.at(name);
+    p.value().copy_(before.parameters.at(name));
+  }
+  optimizer_.load_state_dict(before.optimizer);
+  return moved;
 }
 
 Tensor TrainingTrace::retrained(const std::vector<double>& weights, const Query& query) {
@@ -155,13 +193,14 @@ Tensor TrainingTrace::retrained(const std::vector<double>& weights, const Query&
 }
 
 Tensor TrainingTrace::value(const Query& query) {
+  const ToTheEnd end{*this};
   go_to(kept_.back());
   return present(query);
 }
 
-Tensor TrainingTrace::present(const Query& query) {
+Tensor TrainingTrace::present(const Query& query) const {
   Tape tape;  // which a query may look at
-  return query().value().clone();
+  return unchanged("the query", query).value().clone();
 }
 
 void TrainingTrace::visit(const std::function<void(Index, double)>& f) {
@@ -176,10 +215,11 @@ void TrainingTrace::visit(const std::function<void(Index, double)>& f) {
 std::vector<Influence> TrainingTrace::influence(const Query& query) {
   const std::vector<double> all(static_cast<std::size_t>(recipe_.examples), 1.0);
   std::vector<Backward> queries;
+  const ToTheEnd end{*this};
   {
     go_to(kept_.back());
     Tape tape;
-    const Var q = query();
+    const Var q = unchanged("the query", query);
     if (!q.requires_grad())
       throw StateError("trace", "the query depends on no parameter", {{"query", q.value()}});
     if (!all_finite(q.value()))
@@ -197,7 +237,6 @@ std::vector<Influence> TrainingTrace::influence(const Query& query) {
       b.sums.norms.back() = norm_of(parameters_, b.lambda);
     });
   }
-  const ToTheEnd end{*this};
   for (std::size_t k = kept_.size() - 1; k-- > 0;) {
     const Index first = static_cast<Index>(k) * every_, last = std::min(first + every_, updates());
     go_to(kept_[k]);
@@ -210,7 +249,7 @@ std::vector<Influence> TrainingTrace::influence(const Query& query) {
     require_same(states.back(), kept_[k + 1], first, last);
     for (Index t = last; t-- > first;) {
       go_to(states[static_cast<std::size_t>(t - first)]);
-      back(t, states[static_cast<std::size_t>(t - first + 1)], queries);
+      back(t, queries);
     }
   }
   std::vector<Influence> result;
@@ -232,14 +271,14 @@ void TrainingTrace::require_same(const State& again, const State& kept, Index fi
                                     "(train or eval) and Glim's random numbers alone");
 }
 
-void TrainingTrace::back(Index t, const State& after, std::vector<Backward>& queries) {
+void TrainingTrace::back(Index t, std::vector<Backward>& queries) {
   const auto step = static_cast<std::size_t>(t);
   const std::vector<Index>& batch = recipe_.batches[step];
   Tape tape;
   const Var weights = Var::leaf(ones({static_cast<Index>(batch.size())}, dtype_), "weights");
   std::vector<Var> xs = leaves_of(parameters_);
   const std::vector<Var> gradients =
-      tape.grad(weighted_loss(recipe_, batch, weights), xs, {}, {.create_graph = true});
+      tape.grad(weighted_loss(batch, weights), xs, {}, {.create_graph = true});
   xs.push_back(weights);
   std::vector<Tensor> g(gradients.size());
   for (std::size_t k = 0; k < gradients.size(); ++k)
@@ -247,12 +286,10 @@ void TrainingTrace::back(Index t, const State& after, std::vector<Backward>& que
       g[k] = gradients[k].value();
       parameters_[k].second.set_grad(g[k].clone());
     }
-  const double rate = begin_step(t);
+  begin_step(t);
+  std::vector<StateDict> after;  // λ_{t+1} of each query
   for (Backward& q : queries) {
-    double by_rate = 0;
-    for (const auto& [name, p] : parameters_)
-      by_rate += dot(q.lambda.at(name), after.parameters.at(name) - p.value());
-    q.sums.rates[step] = by_rate / rate;
+    after.push_back(q.lambda);
     q.lambda = optimizer_.adjoint(q.lambda);
     std::vector<Tensor> dgs(g.size());
     for (std::size_t k = 0; k < g.size(); ++k)
@@ -271,6 +308,9 @@ void TrainingTrace::back(Index t, const State& after, std::vector<Backward>& que
       q.sums.examples[static_cast<std::size_t>(batch[b])] += q.sums.by_update[step][b];
     q.sums.norms[step] = norm_of(parameters_, q.lambda);
   }
+  for (const auto& [name, moved] : direction())
+    for (std::size_t k = 0; k < queries.size(); ++k)
+      queries[k].sums.rates[step] += dot(after[k].at(name), moved);
   optimizer_.zero_grad();
 }
 

@@ -9,7 +9,7 @@
 //   (λ_t, dg) = U_tᵀ λ_{t+1}                  Optimizer::adjoint, clip_adjoint
 //   ∂q/∂w_i += dg · ∂ℓ_i/∂θ                   i in batch t
 //   λ_t     += (∂²L_t/∂θ²) dg                 both by one backward pass over g_t (autograd/products.hpp)
-//   ∂q/∂η_t  = λ_{t+1} · (θ_{t+1} - θ_t)/η_t  every U is linear in its rate
+//   ∂q/∂η_t  = λ_{t+1} · (U_t at a rate of 1 - θ_t)   every U is linear in its rate, which may be 0
 //
 // -Σ_{i in S} ∂q/∂w_i predicts how q changes when the examples S are left out: weight 0, the same batches.
 //
@@ -18,8 +18,9 @@
 // Maclaurin, Duvenaud & Adams 2015, arXiv 1502.03492; Ilyas & Engstrom 2025, arXiv 2504.16430.
 //
 // Parameters and optimizer are those of the end of the training after every call. Dropout draws the numbers of its update
-// again. Errors: StateError where an update computed again has other bits; ValueError for batches, weights and queries
-// that are none; errors of `losses` pass through.
+// again. Gradients of leaves that are no parameters of the optimizer stay as they are. Errors: StateError where an update
+// computed again has other bits, and for losses and queries that change a parameter; ValueError for batches, weights and
+// queries that are none; errors of `losses` pass through.
 #pragma once
 
 #include <functional>
@@ -75,14 +76,20 @@ class TrainingTrace {
     StateDict parameters, optimizer;
     std::uint64_t seed = 0, stream = 0;  // of generator()
   };
-  static Tensor present(const Query& query);  // at the present parameters
+  Tensor present(const Query& query) const;  // at the present parameters
+  // f(); StateError if it changed a parameter.
+  Var unchanged(const char* f_name, const std::function<Var()>& f) const;
+  // weights · losses of these examples.
+  Var weighted_loss(const std::vector<Index>& batch, const Var& weights) const;
   State now() const;
   void go_to(const State& state);
   struct ToTheEnd;  // goes to the end of the training when a block ends
   void require_same(const State& again, const State& kept, Index first, Index last) const;
   double rate_of(Index t) const;
   bool clips() const { return recipe_.max_norm < std::numeric_limits<double>::infinity(); }
-  double begin_step(Index t);  // clips the gradients, and sets the rate, which it returns
+  void begin_step(Index t);  // clips the gradients, and sets the rate
+  // The parameters' change for each unit of the rate, in the step that step() would take.
+  StateDict direction();
   // Update t of the training, from the present state.
   void update(Index t, const std::vector<double>& weights);
   // From after update t, in whose state it is, to before it.
@@ -90,7 +97,7 @@ class TrainingTrace {
     StateDict lambda;
     Influence sums;
   };
-  void back(Index t, const State& after, std::vector<Backward>& queries);
+  void back(Index t, std::vector<Backward>& queries);
 
   Optimizer& optimizer_;
   TraceRecipe recipe_;

@@ -37,8 +37,9 @@ class Check {
     const Index outputs = std::ssize(origin_.y);
     for (std::size_t k = 0; k < subject_.values.size(); ++k)
       if (full() && subject_.checked(k) && subject_.values[k].numel() * outputs > Index{1} << 24)
-        throw ValueError("gradcheck", "the Jacobian of " + options_.name + " by " +
-                                          subject_.names[k] + " is too large: use Projection");
+        throw ValueError("gradcheck",
+                         "the Jacobian of " + options_.name + " by " + subject_.names[k] +
+                             " is too large: check random projections of it, mode=\"projected\"");
     found_.report.problem = find_problem();
     if (!found_.report.problem.empty()) return std::move(found_);
     origin_.u = analytic_.u;

@@ -19,8 +19,9 @@ InputFile::InputFile(const std::string& path)
     fail(S_ISDIR(s.st_mode) ? "is a directory" : "is not a regular file");
   size_ = static_cast<std::uint64_t>(s.st_size);
   char byte;
-  if (size_ == 0 && ::pread(fd_.get(), &byte, 1, 0) > 0)
-    fail("does not say how long it is, as files of /proc: copy it, and name the copy");
+  const ssize_t first = size_ == 0 ? ::pread(fd_.get(), &byte, 1, 0) : 0;
+  if (first < 0) fail(std::string("cannot be read: ") + std::strerror(errno));  // /proc/self/mem
+  if (first > 0) fail("does not say how long it is, as files of /proc: copy it, and name the copy");
 }
 
 void InputFile::fail(const std::string& problem) const { throw FileError(path_, problem); }

@@ -123,6 +123,10 @@ class HeaderReader {
   HeaderReader(const InputFile& file, std::string text) : file_(file), size_(text.size()) {
     // The parser would take a zero for the end.
     if (text.find('\0') != text.npos) invalid("it has a zero byte");
+    // The format has no space and no byte-order mark there, which the parser would pass over.
+    const auto brace = text.find('{');
+    if (brace != 0 && brace != text.npos && text.find_first_not_of(" \t\r\n\xEF\xBB\xBF") == brace)
+      invalid("its first byte is not '{'");
     text_ = std::istringstream(std::move(text));
   }
 

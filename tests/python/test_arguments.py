@@ -218,6 +218,7 @@ def test_a_var_is_a_key():
     (lambda: glim.cross_entropy(np.ones((2, 3)), np.array([0, 9])), IndexError, "cross_entropy: target 9 at position 1"),
     (lambda: glim.label_smoothing_loss(np.ones((2, 3)), np.array([0, -1]), 0.1, 0), IndexError, "target -1 at position 1"),
     (lambda: glim.Embedding(3, 2)(np.array([9])), IndexError, "embedding: id 9"),
+    (lambda: glim.gradcheck(lambda x: x, lambda dy, x: dy, np.ones(5000)), ValueError, r'too large: .* mode="projected"'),
     (lambda: glim.SGD(glim.Var.leaf(np.ones(3))), TypeError, r"a Var alone.*\[w\]"),
     (lambda: glim.Adam([glim.Var.leaf(np.ones(3)), 1.0]), TypeError, r"parameters\[1\] is a float"),
     (lambda: glim.Adam([glim.Var(np.ones(3))]), TypeError, r"parameters\[0\] is a Var that is no leaf"),
@@ -227,6 +228,24 @@ def test_messages(call, error, words):
     with pytest.raises(error, match=words) as raised:
         call()
     assert "::" not in str(raised.value) and "{." not in str(raised.value)
+
+
+V = glim.Var(np.arange(6.0).reshape(2, 3))
+
+
+@pytest.mark.parametrize("call", [
+    lambda b: glim.sum(V, b), lambda b: V.sum(axis=b), lambda b: glim.mean(V, [b]), lambda b: glim.max(V, b), lambda b: np.sum(V, b),
+    lambda b: glim.softmax(V, b), lambda b: glim.stack([V, V], b), lambda b: glim.cumsum(V, b), lambda b: glim.unsqueeze(V, b),
+    lambda b: glim.select(V, b, 0), lambda b: glim.narrow(V, 0, 0, b), lambda b: V.permute(b, 0), lambda b: V.reshape(b, 6),
+    lambda b: glim.zeros((b, 2)), lambda b: glim.Linear(b, 2), lambda b: glim.LayerNorm(b), lambda b: glim.tril(V, b)])
+def test_a_bool_is_no_axis_and_no_extent(call):
+    call(1)
+    for x in True, np.True_:
+        with pytest.raises(TypeError):
+            call(x)
+    with pytest.raises(TypeError, match="an axis is a bool, expected an int; keepdims=True"):
+        glim.sum(V, True)
+    assert glim.sum(V, 1, True).shape == (2, 1)
 
 
 def test_messages_speak_python():

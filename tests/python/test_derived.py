@@ -119,13 +119,59 @@ def test_a_derived_program(name):
 def test_it_is_written(tmp_path):
     d = glim.derive(softmax, X, out=tmp_path / "page") if hasattr(glim.Tape, "inspect") else glim.derive(softmax, X)
     d.save(tmp_path / "softmax.py")
-    with pytest.raises(FileExistsError):
+    with pytest.raises(glim.FileError, match="exists already: overwrite=True"):
         d.save(tmp_path / "softmax.py")
     space = {}
     exec((tmp_path / "softmax.py").read_text(encoding="utf-8"), space)
     np.testing.assert_array_equal(space["backward"](X, X), d.backward(X, X))
     assert not hasattr(glim.Tape, "inspect") or (tmp_path / "page/inspect.html").exists()
     assert "test_derived.py" in str(d)
+
+
+def test_a_saved_program_is_whole_or_the_old_one(tmp_path, monkeypatch):
+    d, file, link = glim.derive(softmax, X), tmp_path / "softmax.py", tmp_path / "link.py"
+    file.write_text("old")
+    link.symlink_to(file)
+    with pytest.raises(glim.FileError, match="link.py: is a symbolic link"):
+        d.save(link, overwrite=True)
+    held = open(file)  # a reader of the old file, which is replaced and not truncated
+    d.save(file, overwrite=True)
+    assert held.read() == "old" and file.read_text(encoding="utf-8") == d.program
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link.py", "softmax.py"]
+
+
+@pytest.mark.parametrize("names", ["x dx dx_", "dx x", "y y_", "y dy_", "dy_ y", "h dh dh_ dh__", "constant_1 x", "inf nan",
+                                   "exp dexp", "forward backward dy", "d dd ddd"])
+def test_names_of_arguments_are_free(names):
+    space = {"np": np}
+    exec(f"def f({', '.join(names.split())}):\n  return np.exp({' * '.join(names.split())}) + np.arange(4.0)", space)
+    d = glim.derive(space["f"], *[X + k for k in range(len(names.split()))])
+    assert d.report
+
+
+def test_arguments_beside_those_with_names():
+    assert glim.derive(lambda x1, *rest: x1 * rest[0] * rest[1], X, X + 1, X + 2).report
+
+
+def test_constants_are_written_exactly():
+    factors, chosen = np.random.default_rng(1).normal(size=X.shape) * 1e-12, np.array([True, False, True, False])
+    assert X.shape[-1] == 4
+
+    def f(x, rows):
+        y = np.where(chosen, x * factors, -np.inf) + np.array([np.inf, 1, 2, 3])[1:2] + np.concatenate([x, np.zeros((0, 4))])
+        return np.exp(y) + x[np.zeros(0, int)].sum()
+    expected = f(X, 0)
+    with np.printoptions(precision=2, suppress=True, threshold=3, linewidth=20, sign="+", nanstr="NAN", infstr="INF",
+                         formatter={"float": lambda v: f"<{v:g}>"}):
+        d = glim.derive(f, X, 0)
+    np.testing.assert_array_equal(d.forward(X, 0), expected)
+    assert d.report.verdicts["differences"] == "passed" and max(map(len, d.program.split("def ")[0].splitlines())) < 130
+
+
+def test_arrays_without_elements_are_refused():
+    with pytest.raises(glim.ValueError, match="no floating argument has an element"):
+        glim.derive(np.exp, np.zeros((0, 3)))
+    assert glim.derive(lambda x, b: np.exp(x).sum(0) + b, np.zeros((0, 4)), X[0]).report
 
 
 def filled(x):

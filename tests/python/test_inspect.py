@@ -183,3 +183,42 @@ def test_scopes_tokens_and_changes(tmp_path):
         model(x)
         with pytest.raises(glim.StateError, match="before the first op"):
             tape.change(scale=1.0)
+
+
+@pytest.mark.parametrize("read", ["nothing", "backward", "step", "derive", "inspect"])
+def test_changes_that_nothing_uses_are_errors_at_the_end_of_the_tape(read, tmp_path):
+    def run(**changes):
+        model, x = Attend(), glim.Var.leaf(np.ones((1, 5, 8), np.float32), "x")
+        with glim.Tape(replay=True) as tape:
+            tape.change(**changes)
+            with glim.scope("h.0.attn"):
+                y = (model(x) ** 2).sum()
+            {"nothing": lambda: None, "backward": lambda: tape.backward(y), "step": lambda: tape.step(y, "next"),
+             "derive": lambda: tape.derive(), "inspect": lambda: tape.inspect(y, tmp_path, overwrite=True)}[read]()
+            if not changes:
+                raise KeyError
+    for changes, words in [({"remove_head": ["h.0.attnn:0"]}, "remove_head: no attention is named 'h.0.attnn'"),
+                           ({"mask": ["x:0,0"]}, "mask: no attention is named 'x'"),
+                           ({"scale": 2.0}, "scale: this model has no attention"),
+                           ({"remove_head": ["h.0.attn"]}, "remove_head: 'h.0.attn' names no head"),
+                           ({"unmask": ["h.0.attn:-1,0"]}, "unmask: .* is not of the form MODULE:QUERY,KEY"),
+                           ({"freeze": ["scores:1"]}, "freeze: .*a whole node is frozen; zero takes a part"),
+                           ({"scale_gradient": ["scores"]}, "scale_gradient: 'scores' is not of the form NODE=NUMBER"),
+                           ({"zero": ["nope"]}, "zero: .*no node is called nope" if read == "inspect" else
+                            "zero, freeze and scale_gradient change the gradients that tape.inspect shows")]:
+        with pytest.raises(glim.ValueError, match=words) as raised:
+            run(**changes)
+        assert "--" not in str(raised.value)
+    with pytest.raises(KeyError):  # an error within is not hidden, and the tape ends
+        run()
+    with glim.Tape():
+        pass
+
+
+@pytest.mark.parametrize("verb", ["step", "derive", "inspect"])
+def test_changes_of_an_imported_model(verb, tmp_path):
+    torch = pytest.importorskip("torch")
+    model = glim.from_torch(torch.nn.Linear(3, 1).double(), torch.ones(1, 3).double())
+    options = {"out": tmp_path} if verb == "inspect" else {}
+    with pytest.raises(glim.ValueError, match="remove_head: no attention is named 'h.0.attnn'"):
+        getattr(model, verb)((np.ones((1, 3)),), lambda y: y.sum(), remove_head=["h.0.attnn:0"], **options)

@@ -66,6 +66,68 @@ def test_removal_and_trust():
     assert trained.trust(lambda: 0 * glim.sum(losses(model, [0]))).startswith("Nothing to trust")
 
 
+def test_removals_that_are_far_from_the_derivative_are_not_trusted():
+    rows = np.random.default_rng(0)
+    batches = [rows.choice(12, 3, replace=False).tolist() for _ in range(60)]
+    model = network()
+    trained = glim.trace(model, losses, range(12), batches, glim.Adam(model, lr=0.01, eps=1e-3))
+    sentence = trained.trust(lambda: glim.sum(losses(model, [0])))
+    assert 0.2 < trained.far < 0.5 and trained.sign == 1 and trained.growth < 2 and trained.smooth < 1e-6
+    assert sentence.startswith("To be used with care: 4 of 4 removals")
+
+
+def test_a_rate_of_zero_has_a_derivative():
+    rates = [0, 1e-300, 0.02, 0, 1e-12, 0.01, 0.02, 0.0]
+
+    def after(rates, query=None):
+        model = network()
+        trained = glim.trace(model, losses, range(12), BATCHES, glim.AdamW(model, eps=1e-3, weight_decay=0.1),
+                             rate=lambda t: rates[t - 1], max_norm=0.5)
+        found = glim.sum(losses(model, [0, 5]))
+        if query:
+            trained.influence(lambda: glim.sum(losses(model, [0, 5])))
+        return trained, found.item()
+    trained, q = after(rates, True)
+    for k in range(8):
+        h = 1e-6
+        more = [after([r + i * h * (j == k) for j, r in enumerate(rates)])[1] for i in (1, 2)]
+        assert trained.rate[k] == pytest.approx((4 * more[0] - more[1] - 3 * q) / (2 * h), rel=1e-4)
+
+
+def test_functions_that_change_the_model_are_refused():
+    model = network()
+    optimizer = glim.Adam(model, lr=0.02)
+
+    def step():
+        with glim.Tape() as tape:
+            tape.backward(glim.sum(losses(model, [0])))
+        optimizer.step()
+
+    def after(f):
+        return lambda *args: (step(), f(*args))[1]
+    with pytest.raises(glim.StateError, match="losses changed 0.weight"):
+        glim.trace(model, after(losses), range(12), BATCHES, optimizer)
+    trained = glim.trace(model, losses, range(12), BATCHES, optimizer)
+    state = model.parameter_vector().numpy().copy()
+    query = after(lambda: glim.sum(losses(model, [0])))
+    for call in trained.influence, trained.trust, trained.agreement, lambda q: trained.remove([1], q):
+        with pytest.raises(glim.StateError, match="the query changed 0.weight"):
+            call(query)
+        assert (model.parameter_vector().numpy() == state).all()
+
+
+def test_gradients_of_another_model_stay():
+    model, teacher = network(), network("ReLU")
+    for p in teacher.parameters():
+        p.grad = np.ones(p.shape)
+
+    def taught(model, examples):
+        return (glim.squeeze(model(X[examples]) - teacher(X[examples]), 1)) ** 2
+    trained = glim.trace(model, taught, range(12), BATCHES, glim.SGD(model, lr=0.1))
+    trained.trust(lambda: glim.sum(taught(model, [0])))
+    assert all((p.grad.numpy() == 1).all() for p in teacher.parameters())
+
+
 def test_a_growth_that_is_not_to_be_trusted_is_said_first():
     model = network()
     trained = glim.trace(model, losses, range(12), BATCHES * 10, glim.SGD(model, lr=0.5))
@@ -106,6 +168,43 @@ def test_what_is_refused():
     norm.to("float64")
     with pytest.raises(glim.StateError, match="no parameter"):
         glim.trace(norm, losses, range(12), BATCHES, glim.Adam(norm))
+
+
+def test_arguments_of_another_type_are_named():
+    model, trained = traced()
+    optimizer = glim.Adam(model)
+    query = lambda: glim.sum(losses(model, [0]))
+
+    def of(losses=losses, data=range(12), batches=BATCHES, optimizer=optimizer, **options):
+        glim.trace(model, losses, data, batches, optimizer, **options)
+    for call, words in [
+            (lambda: of(losses=None), "losses is a NoneType, expected a function"),
+            (lambda: of(data=5), "data is a int, expected a list"),
+            (lambda: of(batches=None), "batches is a NoneType, expected a list"),
+            (lambda: of(batches=[3]), "batch 0 is a int, expected a list"),
+            (lambda: of(optimizer=model), "optimizer is a Sequential, expected glim.SGD"),
+            (lambda: of(rate=0.1), "rate is a float, expected a function"),
+            (lambda: of(rate=lambda t: None), r"rate\(1\) returned a NoneType, expected a number"),
+            (lambda: of(max_norm="a"), "max_norm is a str, expected a number"),
+            (lambda: trained.influence(5), "the query is a int, expected a function"),
+            (lambda: trained.retrained(None, query), "weights is a NoneType, expected a list"),
+            (lambda: trained.retrained("abc", query), "weights is a list of one number"),
+            (lambda: trained.retrained([1] * 12, 3), "the query is a int"),
+            (lambda: trained.remove(3, query), "the subset is a int, expected a list"),
+            (lambda: trained.agreement(query, share="a"), "share is a str, expected a number"),
+            (lambda: trained.agreement(query, times=2.5), "times is 2.5, expected a whole number"),
+            (lambda: trained.agreement(query, seed=-1), "seed is -1, expected a whole number"),
+            (lambda: trained.agreement(query, words=3, query_words=4), "words is a int, expected a list"),
+            (lambda: trained.trust(3), "the query is a int")]:
+        with pytest.raises(TypeError, match=words):
+            call()
+    for call, words in [
+            (lambda: of(losses=lambda m, e: None), "losses returned None. Is a return missing"),
+            (lambda: trained.influence(lambda: None), "the query returned None. Is a return missing"),
+            (lambda: trained.agreement(query, words=[[3]] * 12, query_words=[["a"]]), "words is 12 lists of words"),
+            (lambda: trained.trust(query, 2.5), "removed is 2.5, expected a whole number of examples")]:
+        with pytest.raises(glim.ValueError, match=words):
+            call()
 
 
 def test_an_error_of_losses_leaves_the_trained_model():

@@ -9,7 +9,7 @@ pages.py ROOT --links   looks at the links alone, in an installed tree
 - A name after a path, as in `nn/module.hpp`: `Param`, is in that file.
 - `FILE:LINE` | `TEXT` in a table: that line of that file has this text. pages.py ROOT --mend corrects the line.
 - A verb of `glim VERB` exists, and so does each option after it, by tools/cli/options.md; an `--option` alone is one of
-  some verb or script.
+  some verb or script. Each option of a verb is typed by a page's block, a recipe or a test.
 - A command has a fenced block, where commands.py finds it. One that is run by hand has the date of its last run below.
 - Numbers of a paragraph before `<!-- as printed above -->` are in a block of the page.
 - A section with a measured number names the command, script or recipe that measures it, or says `<!-- by: ... -->`.
@@ -174,6 +174,22 @@ def wrong_in_source(root, source):
                 yield f"{path} does not exist"
 
 
+def untyped(root, pages, options):
+    """Options of verbs that no block of a page, no recipe and no test types."""
+    typed = set(OF_ALL)
+    for text in [p.read_text() for p in pages]:
+        for kind, words, code in CODE.findall(text):
+            if kind in ("console", "sh") and not {"slow", "setup"} & set(words.split()):
+                typed.update(OPTION.findall(code))
+        typed.update(OPTION.findall(" ".join(re.findall(r"<!-- (?:table|made by): (.*?)-->", text))))
+    for recipe in (root / "tools/train/recipes").glob("*.toml"):
+        typed.update(re.findall(r"(?:^|--)([a-z][\w-]*)", recipe.read_text(), re.M))
+    for test in (root / "tests").rglob("*"):
+        if test.suffix in (".sh", ".py", ".txt", ".cpp", ".hpp") and test.is_file():
+            typed.update(OPTION.findall(test.read_text(errors="ignore")))
+    return sorted(set().union(*(names for verb, names in options.items() if verb)) - typed)
+
+
 def main(root, *pages):
     root = pathlib.Path(root)
     if pages == ("--links",):
@@ -197,6 +213,8 @@ def main(root, *pages):
     options = option_names(root)
     bad = [f"{p.relative_to(root)}: {e}" for p in found for e in wrong_in_page(root, p, options)]
     bad += [f"{p.relative_to(root)}: {e}" for p in sources for e in wrong_in_source(root, p)]
+    if not pages:
+        bad += [f"no page, recipe or test types --{name}" for name in untyped(root, found, options)]
     print("\n".join(bad) or f"{len(found)} pages and the comments of {len(sources)} sources name what is there")
     return bool(bad) or not found
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <exception>
 #include <fcntl.h>
+#include <filesystem>
 #include <new>
 #include <string>
 #include <string_view>
@@ -132,6 +133,8 @@ int glim::run_program(int argc, char** argv) {
     return fail(e.one_line());
   } catch (const std::bad_alloc&) {
     return fail("out of memory");
+  } catch (const std::filesystem::filesystem_error& e) {
+    return fail(e.path1().string() + ": " + e.code().message());
   } catch (const std::exception& e) {
     return fail(e.what());
   }

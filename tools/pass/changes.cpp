@@ -6,6 +6,7 @@
 
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/common/number.hpp"
 
@@ -58,7 +59,12 @@ NodeChange parsed(const std::string& option, const std::string& text) {
 MaskChange parsed_mask(const char* option, const std::string& text, bool keep) {
   const auto colon = std::min(text.rfind(':'), text.size());
   std::string cells = text.substr(colon);
-  if (colon == 0 || std::ranges::count(cells, ',') != 1)
+  const auto comma = cells.find(',');
+  auto is_position = [](std::string_view x) {
+    return x == "*" || number_in<Index>(x).value_or(-1) >= 0;
+  };
+  if (colon == 0 || comma == cells.npos || !is_position(cells.substr(1, comma - 1)) ||
+      !is_position(cells.substr(comma + 1)))
     throw ValueError(
         option, "'" + text + "' is not of the form MODULE:QUERY,KEY, with numbers from 0 on or *");
   std::ranges::replace(cells, '*', ':');
@@ -113,10 +119,13 @@ Var ChangedForward::on_value(std::string_view path, Var v) {
   const std::string_view name = path.substr(dot == path.npos ? 0 : dot + 1);
   if (name == "query") dk_ = v.size(-1);
   if (name == "scores" && scale_ && dk_ > 0) {
-    const double factor = *scale_ * std::sqrt(static_cast<double>(dk_));  // it was 1/√Dk
+    const bool finite = all_finite(v.value());
     of_option("--scale", fmt::format("{}", *scale_), "",
-              [&] { require_factor(factor, v.dtype()); });
-    v = v * factor;
+              [&] { require_factor(*scale_, v.dtype()); });
+    v = v * (*scale_ * std::sqrt(static_cast<double>(dk_)));  // it was 1/√Dk
+    if (finite && !all_finite(v.value()))
+      throw ValueError("--scale",
+                       fmt::format("{} makes scores infinite in {}", *scale_, name_of(v.dtype())));
   }
   if (name == "scores") scores_ = v.shape();
   if (name == "keep")
@@ -161,7 +170,7 @@ void ChangedForward::require_used() const {
 
 // ---- backward ----
 
-void run_changed(Pass& pass, const Changes& changes) {
+std::vector<NodeChange> gradient_changes(const Changes& changes) {
   std::vector<NodeChange> all;
   for (const std::string& text : changes.zero) all.push_back(parsed("--zero", text));
   for (const std::string& text : changes.freeze) {
@@ -179,6 +188,11 @@ void run_changed(Pass& pass, const Changes& changes) {
     all.push_back(parsed("--scale-gradient", text.substr(0, equals)));
     all.back().factor = factor;
   }
+  return all;
+}
+
+void run_changed(Pass& pass, const Changes& changes) {
+  const std::vector<NodeChange> all = gradient_changes(changes);
   std::vector<std::vector<int>> nodes;  // of each change
   for (const NodeChange& c : all) {
     nodes.push_back(of_option(c.option, c.text, "", [&] { return nodes_named(pass, c.pattern); }));

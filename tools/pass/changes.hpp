@@ -45,9 +45,8 @@ struct Changes {
     return scale || label_smoothing || dropout || !remove_heads.empty() || !remove.empty() ||
            !mask.empty() || !unmask.empty();
   }
-  bool any() const {
-    return forward() || !zero.empty() || !freeze.empty() || !scale_gradient.empty();
-  }
+  bool backward() const { return !zero.empty() || !freeze.empty() || !scale_gradient.empty(); }
+  bool any() const { return forward() || backward(); }
 };
 
 // One change, as given, and what it names: nodes, modules, or parts of a layer.
@@ -83,6 +82,8 @@ class ChangedForward : public Observer {
   Shape scores_;                                 // the same
 };
 
+// The changes of gradients; ValueError for a text of another form.
+std::vector<NodeChange> gradient_changes(const Changes& changes);
 // Sets the changes of gradients on a pass at its beginning, then runs it to its end.
 void run_changed(Pass& pass, const Changes& changes);
 

@@ -298,15 +298,12 @@ namespace nanobind::detail {
 
 bool type_caster<glim::python::DimsArg>::from_python(handle src, std::uint32_t flags,
                                                      cleanup_list* cleanup) noexcept {
-  value.list = {};
-  if (src.is_none()) return true;  // where an argument may be None: no axes
+  value = {.list = {}, .is_bool = PyBool_Check(src.ptr()) != 0};
+  if (src.is_none() || value.is_bool) return true;  // None where an argument may be None: no axes
   // A Var as a sequence would record each of its elements.
   if (isinstance<glim::Var>(src)) return false;
-  if (PyIndex_Check(src.ptr())) {
-    const Py_ssize_t one = PyNumber_AsSsize_t(src.ptr(), PyExc_OverflowError);
-    if (!PyErr_Occurred()) return value.list.push_back(one), true;
-    PyErr_Clear();
-  }
+  make_caster<glim::Index> one;
+  if (one.from_python(src, flags, cleanup)) return value.list.push_back(one.value), true;
   make_caster<std::vector<glim::Index>> sequence;
   if (!sequence.from_python(src, flags, cleanup)) return false;
   if (sequence.value.size() > static_cast<std::size_t>(glim::kMaxRank)) return false;

@@ -54,6 +54,33 @@ void bind_study(nb::module_& m);
 
 namespace nanobind::detail {
 
+// A bool is no axis and no extent: glim.sum(v, True) would sum along axis 1.
+template <>
+struct type_caster<glim::Index> {
+  NB_TYPE_CASTER(glim::Index, const_name("int"))
+  bool from_python(handle src, std::uint32_t, cleanup_list*) noexcept {
+    if (PyBool_Check(src.ptr()) || !PyIndex_Check(src.ptr())) return false;
+    value = PyNumber_AsSsize_t(src.ptr(), PyExc_OverflowError);
+    const bool fits = !PyErr_Occurred();
+    PyErr_Clear();
+    return fits;
+  }
+  static handle from_cpp(glim::Index x, rv_policy, cleanup_list*) noexcept {
+    return PyLong_FromSsize_t(x);
+  }
+};
+template <>
+struct type_caster<int> {
+  NB_TYPE_CASTER(int, const_name("int"))
+  bool from_python(handle src, std::uint32_t flags, cleanup_list* cleanup) noexcept {
+    make_caster<glim::Index> wide;
+    if (!wide.from_python(src, flags, cleanup) || !std::in_range<int>(wide.value)) return false;
+    value = static_cast<int>(wide.value);
+    return true;
+  }
+  static handle from_cpp(int x, rv_policy, cleanup_list*) noexcept { return PyLong_FromLong(x); }
+};
+
 template <>
 struct type_caster<double> {
   NB_TYPE_CASTER(double, const_name("float"))

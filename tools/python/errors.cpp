@@ -1,5 +1,7 @@
 // Errors as exceptions of Python: each one is a glim.Error, and of the type that a user of Python expects.
+#include <cctype>
 #include <exception>
+#include <filesystem>
 #include <string>
 #include <typeinfo>
 
@@ -28,11 +30,29 @@ void add(nb::module_& m, const char* name, PyObject* beside, const char* doc) {
   m.attr(name) = nb::handle(exception_of<E>());
 }
 
+// --remove-head is remove_head in Python.
+std::string with_python_names(std::string text) {
+  for (std::size_t k = 0; (k = text.find("--", k)) != text.npos;) {
+    const bool option = (k == 0 || !std::isalnum(static_cast<unsigned char>(text[k - 1]))) &&
+                        k + 2 < text.size() &&
+                        std::islower(static_cast<unsigned char>(text[k + 2]));
+    if (!option) {
+      k += 2;
+      continue;
+    }
+    text.erase(k, 2);
+    for (; k < text.size() && (std::isalnum(static_cast<unsigned char>(text[k])) || text[k] == '-');
+         ++k)
+      if (text[k] == '-') text[k] = '_';
+  }
+  return text;
+}
+
 template <class... E>
 void raise_as(const Error& error) {
   PyObject* type = error_class;
   ((dynamic_cast<const E*>(&error) ? void(type = exception_of<E>()) : void()), ...);
-  std::string text = error.what();
+  std::string text = with_python_names(error.what());
   if (dynamic_cast<const DTypeError*>(&error) && text.find(") float32") != std::string::npos &&
       text.find(") float64") != std::string::npos)
     text +=
@@ -70,6 +90,8 @@ void bind_errors(nb::module_& m) {
     } catch (const Error& error) {
       raise_as<ShapeError, DTypeError, IndexError, ValueError, FileError, MemoryError,
                NonFiniteError, StateError>(error);
+    } catch (const std::filesystem::filesystem_error& e) {
+      raise_as<FileError>(FileError(e.path1().string(), e.code().message()));
     } catch (const std::bad_cast&) {
       PyErr_SetString(PyExc_TypeError,
                       "an argument has a type that the function does not take; help() lists them");

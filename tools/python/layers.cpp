@@ -282,10 +282,11 @@ void bind_layers(nb::module_& m) {
 }
 
 nb::object wrapped(Module& child, nb::handle parent) {
-  nb::object found;
+  nb::object found = nb::find(child);
+  if (found.is_valid()) return found;
   auto is = [&]<class M>(M*) {
     if (auto* as = found.is_valid() ? nullptr : dynamic_cast<M*>(&child))
-      found = nb::cast(as, nb::rv_policy::reference_internal, parent);
+      found = nb::cast(as, nb::rv_policy::reference);
   };
   [&]<class... M>(M*... none) {
     (is(none), ...);
@@ -295,6 +296,8 @@ nb::object wrapped(Module& child, nb::handle parent) {
     static_cast<SelfAttention*>(nullptr), static_cast<ScoredAttention*>(nullptr),
     static_cast<Recurrent*>(nullptr), static_cast<Conv1d*>(nullptr), static_cast<Conv2d*>(nullptr),
     static_cast<Bert*>(nullptr), static_cast<Layer*>(nullptr), static_cast<Module*>(nullptr));
+  // Not keep_alive, which Python's garbage collector does not see: the parent may keep this child in an attribute.
+  found.attr("__dict__")["_parent"] = parent;
   return found;
 }
 

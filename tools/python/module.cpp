@@ -1,6 +1,7 @@
 // _glim: the core of Glim as a module of Python. The package `glim` beside it is what users import.
 #include <pthread.h>
 
+#include "tensor/io/atomic_file.hpp"
 #include "tools/python/modules.hpp"
 
 NB_MODULE(_glim, m) {
@@ -20,6 +21,9 @@ NB_MODULE(_glim, m) {
   bind_own_ops(m);
   bind_trace(m);
   bind_gradcheck(m);
+  m.def("_write_file", [](const std::string& path, const std::string& text) {
+    glim::write_file_atomically(path, text);
+  });
 #if GLIM_PIPELINE
   bind_pipeline(m);
 #endif

@@ -69,13 +69,22 @@ class PyTape {
     calls_ = calls;
     open_.push_back(this);
   }
-  void exit() {
+  // `failed`: by an exception, so that changes that were not used say nothing.
+  void exit(bool failed) {
     static_cast<void>(tape());
     if (running_) throw StateError("tape", "ends within its own backward");
     if (calls != calls_)
       throw StateError("tape", "ends within a forward, a hook or a region that began after it");
-    std::erase(open_, this);
-    end();
+    struct End {
+      PyTape& tape;
+      ~End() {
+        std::erase(open_, &tape);
+        tape.end();
+      }
+    } end{*this};
+#if GLIM_PAGES
+    if (!failed) require_changes_used();
+#endif
   }
   Tape& tape() const {
     if (!tape_) throw StateError("tape", "is not open: call it within `with glim.Tape() as tape:`");
@@ -146,12 +155,24 @@ class PyTape {
   // Changes of the pass, which begins after it; then those that the backward has yet to make.
   void change(const Changes& changes) {
     if (!tape().nodes().empty()) throw StateError("tape", "changes are set before the first op");
-    seen().changes = changes;
+    static_cast<void>(gradient_changes(changes));
     seen().changed.emplace(changes);
+    seen().changes = changes;
+    seen().inspected = false;
   }
-  const Changes& changes() const {
-    if (seen().changed) seen().changed->require_used();
+  const Changes& inspected_changes() {
+    seen().inspected = true;
+    require_changes_used();
     return seen().changes;
+  }
+  void require_changes_used() const {
+    if (!seen().changed) return;
+    seen().changed->require_used();
+    if (!seen().inspected && seen().changes.backward())
+      throw ValueError("tape.change",
+                       "zero, freeze and scale_gradient change the gradients that tape.inspect "
+                       "shows, and it was not called: tape.hook changes those of backward, and "
+                       "`set` those of tape.step");
   }
 #endif
 
@@ -171,6 +192,7 @@ class PyTape {
 #if GLIM_PAGES
     Changes changes;
     std::optional<ChangedForward> changed;
+    bool inspected = false;
 #endif
   };
   Seen& seen() const {
@@ -311,7 +333,7 @@ void bind_pass(nb::class_<PyTape>& tape) {
         const Var& of = y("y");
         t.run([&](Tape& open) {
           Pass pass(open, of, up, model ? Roles(*model) : Roles(modules_of(open)));
-          run_changed(pass, t.changes());
+          run_changed(pass, t.inspected_changes());
           ExampleText text;
           text.title = title;
           text.source = tokens.first, text.target_in = tokens.second;
@@ -335,9 +357,11 @@ void bind_pass(nb::class_<PyTape>& tape) {
         t.change(from_keywords_of<Changes>("tape.change", given,
                                            {"label_smoothing", "dropout", "remove"}));
       },
-      "Changes the pass that inspect shows, as the options of `glim inspect` of these names do, "
-      "before "
-      "the first op: remove_head, mask, unmask, scale, zero, freeze, scale_gradient.");
+      "Changes the pass, as the options of `glim inspect` of these names do, before the first op: "
+      "remove_head, mask, unmask and scale the forward, zero, freeze and scale_gradient the "
+      "gradients that inspect shows.\n\n"
+      "ValueError for a text of another form; at the end of the tape for a change that nothing "
+      "used.");
   tape.def(
       "step",
       [](PyTape& t, const Arg& y, const std::string& commands, const Arg& dy) {
@@ -420,7 +444,7 @@ void bind_tape(nb::module_& m) {
              nb::cast<PyTape&>(self).enter();
              return nb::borrow(self);
            })
-      .def("__exit__", [](PyTape& t, nb::args) { t.exit(); })
+      .def("__exit__", [](PyTape& t, nb::args raised) { t.exit(!raised[0].is_none()); })
       .def(
           "backward",
           [](PyTape& t, const Arg& y, const Arg& dy, bool retain, bool create_graph) {

@@ -22,33 +22,68 @@ class PyTrace {
     return f();
   }
   PyTrace(nb::object optimizer, nb::callable losses, Index examples,
-          std::vector<std::vector<Index>> batches, const std::optional<nb::callable>& rate,
-          std::optional<double> max_norm) {
-    TraceRecipe recipe{.losses =
-                           [f = kept(losses)](const std::vector<Index>& rows) {
-                             return call_back([&] {
-                               return var_of(call_python([&] { return (*f)(rows); }), "losses");
-                             });
-                           },
-                       .examples = examples,
-                       .batches = std::move(batches)};
+          std::vector<std::vector<Index>> batches, nb::object rate, std::optional<double> max_norm)
+      : optimizer_(std::move(optimizer)), losses_(std::move(losses)), rate_(std::move(rate)) {
+    TraceRecipe recipe{
+        .losses =
+            [this](const std::vector<Index>& rows) {
+              return call_back(
+                  [&] { return returned("losses", call_python([&] { return losses_(rows); })); });
+            },
+        .examples = examples,
+        .batches = std::move(batches)};
     if (max_norm) recipe.max_norm = *max_norm;
-    if (rate)
-      recipe.rate = [f = kept(*rate)](Index update) {
-        return call_back([&] { return nb::cast<double>((*f)(update)); });
+    if (!rate_.is_none())
+      recipe.rate = [this](Index update) {
+        return call_back([&] {
+          const nb::object found = rate_(update);
+          double number = 0;
+          if (!number_of(found, number))
+            throw nb::type_error(("trace: rate(" + std::to_string(update) + ") returned a " +
+                                  type_of(found) + ", expected a number")
+                                     .c_str());
+          return number;
+        });
       };
-    auto& of = nb::cast<Optimizer&>(optimizer);
-    run([&] { trace_ = std::make_unique<TrainingTrace>(of, std::move(recipe)); });
+    auto& to_step = nb::cast<Optimizer&>(optimizer_);
+    run([&] { trace_ = std::make_unique<TrainingTrace>(to_step, std::move(recipe)); });
   }
   TrainingTrace& trace() { return *trace_; }
 
+  // The result of a function of the user.
+  static Var returned(const char* f, const nb::object& result) {
+    if (result.is_none())
+      throw ValueError("trace", std::string(f) + " returned None. Is a return missing?");
+    return var_of(result, f);
+  }
+
+  // Python's garbage collector sees what the trace keeps. Losses often reach the trace itself.
+  static int traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (!nb::inst_ready(self)) return 0;
+    auto* t = nb::inst_ptr<PyTrace>(self);
+    for (nb::handle held :
+         {nb::handle(t->optimizer_), nb::handle(t->losses_), nb::handle(t->rate_)})
+      Py_VISIT(held.ptr());
+    return 0;
+  }
+  static int clear(PyObject* self) {
+    if (!nb::inst_ready(self)) return 0;
+    auto* t = nb::inst_ptr<PyTrace>(self);
+    t->trace_.reset();
+    for (nb::object* held : {&t->optimizer_, &t->losses_, &t->rate_}) held->reset();
+    return 0;
+  }
+
  private:
+  nb::object optimizer_, losses_, rate_;
   std::unique_ptr<TrainingTrace> trace_;
 };
 
 TrainingTrace::Query query_of(nb::callable query) {
   return [f = kept(query)] {
-    return call_back([&] { return var_of(call_python([&] { return (*f)(); }), "query"); });
+    return call_back(
+        [&] { return PyTrace::returned("the query", call_python([&] { return (*f)(); })); });
   };
 }
 
@@ -59,11 +94,14 @@ nb::object array_of(const std::vector<double>& x) {
 }  // namespace
 
 void bind_trace(nb::module_& m) {
-  nb::class_<PyTrace>(m, "_Trace")
-      .def(nb::init<nb::object, nb::callable, Index, std::vector<std::vector<Index>>,
-                    std::optional<nb::callable>, std::optional<double>>(),
-           nb::keep_alive<1, 2>(), "optimizer"_a, "losses"_a, "examples"_a, "batches"_a,
-           "rate"_a.none(), "max_norm"_a.none())
+  static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&PyTrace::traverse)},
+                                {Py_tp_clear, reinterpret_cast<void*>(&PyTrace::clear)},
+                                {0, nullptr}};
+  nb::class_<PyTrace>(m, "_Trace", nb::type_slots(slots))
+      .def(nb::init<nb::object, nb::callable, Index, std::vector<std::vector<Index>>, nb::object,
+                    std::optional<double>>(),
+           "optimizer"_a, "losses"_a, "examples"_a, "batches"_a, "rate"_a.none(),
+           "max_norm"_a.none())
       .def("influence",
            [](PyTrace& t, nb::callable query) {
              const TrainingTrace::Query of = query_of(query);

@@ -67,7 +67,12 @@ class Arg {
 // A shape or axes: a number or a sequence of numbers.
 struct DimsArg {
   Dims list;
-  const Dims& dims() const { return list; }
+  bool is_bool = false;
+  const Dims& dims() const {
+    if (is_bool)
+      throw nb::type_error("an axis is a bool, expected an int; keepdims=True keeps the axes");
+    return list;
+  }
 };
 // None or an AttentionMask.
 struct MaskArg {

@@ -22,7 +22,8 @@ class Profile final : public TrainObserver {
   Profile(Index updates, std::function<void(const Profile&)> done)
       : wanted_(updates), done_(std::move(done)) {}
 
-  std::string table() const;  // of all steps, in milliseconds per step
+  bool complete() const { return updates_ >= wanted_; }  // `done` was called
+  std::string table() const;                             // of all steps, in milliseconds per step
   // The last step, in the Trace Event Format (JSON). FileError.
   void write_trace(const std::string& path) const;
 

@@ -234,6 +234,9 @@ TEST_CASE("hostile files are refused, each with its reason", "[safetensors]") {
         "header is not valid JSON: number overflow parsing '1e999'");
   CHECK(problem_of(file_bytes(std::string("{}\0{}", 5), 0)) ==
         "header is not valid JSON: it has a zero byte");
+  for (const char* before : {"\xEF\xBB\xBF", " ", "\n"})
+    CHECK(problem_of(file_bytes(before + std::string("{}"), 0)) ==
+          "header is not valid JSON: its first byte is not '{'");
   // A text that is no JSON is told before an entry that is wrong.
   CHECK(contains(problem_of(file_bytes("{\"w\":1,}", 0)), "header is not valid JSON: "));
   for (std::string bad : {"[1,]",

@@ -80,6 +80,10 @@ done
 printf 'layers = "2"\n' >quoted.toml
 refuse "a number in quotation marks" 'quoted\.toml:1: layers: leave out the quotation marks' limited train --config quoted.toml --out fresh
 refuse "a file of /proc as configuration" '/proc/self/status: does not say how long it is' limited train --config /proc/self/status --out fresh
+refuse "a file of /proc that cannot be read" '/proc/self/mem: cannot be read: ' limited train --config /proc/self/mem --out fresh
+ln -s loop loop
+refuse "a link to itself as checkpoint" '^glim: error: loop: Too many levels of symbolic links$' limited average loop --out fresh
+refuse "a link to itself as course" '^glim: error: loop: Too many levels of symbolic links$' limited course check --folder loop
 # A number counts as float32 has it.
 refuse "an epsilon of 0" 'epsilon: 1e-50 is 0 in float32; --precision float64' limited train --task copy --epsilon 1e-50 --out fresh
 refuse "a rate of 0" 'rate: 1e-60 is 0 in float32' limited train --task copy --rate 1e-60 --out fresh

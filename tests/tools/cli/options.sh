@@ -87,6 +87,34 @@ report "a warm-up that was given stays, with a warning" "$(grep -q 'note: --warm
 "$glim" train "${small[@]}" --schedule cosine --max-steps 3 --warmup 50 --out cosine >log 2>&1
 report "so does that of a cosine" "$(grep -q 'note: --warmup 50 is no shorter' log || show log)"
 
+# --- options that pages name in words, and that no page types ---
+prints() {  # NAME PATTERN WORDS...: glim WORDS ends well and prints a line with PATTERN
+  "$glim" "${@:3}" >log 2>&1 </dev/null
+  report "$1" "$([ $? = 0 ] && grep -Eq -- "$2" log || show log)"
+}
+prints "ten digits" '^all +[0-9]+ .* pass' gradcheck --only gelu --precise
+prints "ops in float32" '^all +[0-9]+ .* pass' gradcheck --only gelu --float32
+prints "where the time goes" '^profile of 2 steps' train "${small[@]}" --max-steps 5 --profile 2 --out profiled
+prints "a profile that does not come" 'note: --profile 2 wrote nothing' train "${small[@]}" --max-steps 4 --profile 2 --out short_profile
+for option in '--beta1 0.5' '--beta2 0.9' '--optimizer sgd --momentum 0.5'; do
+  prints "a training with $option" 'weights after 2 updates' train "${small[@]}" --max-steps 2 $option --out other --overwrite
+  hashes+="$(grep -o 'updates: .*' log) "
+done
+report "each another training" "$([ "$(wc -w <<<"$(tr ' ' '\n' <<<"$hashes" | grep -v updates | sort -u)")" = 3 ] || echo "$hashes")"
+for i in {1..8}; do printf 'one two three\ntwo four five\n'; done >lines
+printf '%s\n' one two three four five >words
+printf '%s\n' one two three four five six >more_words
+prints "two vocabularies" 'weights after 2 updates' train --source lines --target lines --tokenizer word --vocabulary-file words \
+  --target-vocabulary-file more_words "${small[@]:4}" --max-steps 2 --out two
+prints "tokens as they are" 'BLEU.*case:lc.*tok:none' evaluate --model two --source lines --target lines --tokenize none --lowercase \
+  --beam 2 --length-penalty 1.4
+if [ $pages = 1 ]; then
+  prints "a frozen node" 'inspect.html' inspect --model two --sentence 'one two' --freeze '*.probs' --out page
+  prints "single maps" 'multihead_attn' inspect --model two --sentence 'one two' --list-pictures
+  prints "maps for slides" 'svg' inspect --model two --sentence 'one two' --slides --svg decoder.layers.0.multihead_attn/head0 --out page --overwrite
+  report "a map for a slide" "$(ls page/*.svg >/dev/null 2>&1 || ls page)"
+fi
+
 # --- what shells offer ---
 complete_bash() {  # WORDS...: the last is being typed
   bash --norc -c 'source all.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _glim; printf "%s\n" "${COMPREPLY[@]}"' \

@@ -251,14 +251,17 @@ TEST_CASE("a change that changes nothing is refused") {
         std::string::npos);
   says(message([](Changes& c) { c.mask = {kCross + ":99,0"}; }),
        "--mask: '" + kCross + ":99,0': " + kCross + " 99 is outside an axis of ");
-  says(message([](Changes& c) { c.mask = {kCross + ":0,x"}; }), "'x' is neither a number nor");
+  for (const char* cells : {":0,x", ":-1,0", ":0,-1", ":,0", ":0,", ":1:2,0,0", ":0,0,0", ":0,1:2"})
+    says(message([&](Changes& c) { c.mask = {kCross + cells}; }), "MODULE:QUERY,KEY, with numbers");
   says(message([](Changes& c) { c.unmask = {"nothing:0,0"}; }), "no attention is named 'nothing'");
   for (const char* text : {"loss", "loss=", "loss=nan", "loss=1e400", "=1"})
     says(message([&](Changes& c) { c.scale_gradient = {text}; }), "--scale-gradient");
   // Factors are checked in float32, the model's dtype.
   says(message([](Changes& c) { c.scale_gradient = {kSelf + ".scores=1e-50"}; }),
        "1e-50 is 0 in float32");
-  says(message([](Changes& c) { c.scale = 1e39; }), "--scale: '1e+39': ");
+  says(message([](Changes& c) { c.scale = 1e300; }), "--scale: '1e+300': 1e+300 is inf in float32");
+  for (double large : {2e38, -3e38})  // whose product with √Dk is infinite
+    says(message([&](Changes& c) { c.scale = large; }), "makes scores infinite in float32");
   CHECK(message([](Changes& c) { c.scale_gradient = {kSelf + ".scores=1e-30"}; }).empty());
 }
 

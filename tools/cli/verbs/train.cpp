@@ -338,6 +338,11 @@ void run_train(Command& command, TrainArguments& a) {
         typed_option("out", o.out));
     throw Exit(130);
   }
+  if (profile && !profile->complete())
+    say(
+        fmt::format("note: --profile {} wrote nothing: it leaves out the first 3 updates, and the "
+                    "run ended before that many more",
+                    a.profile));
   if (quiet()) return;
   const TrainState& state = trainer->state();
   if (o.patience > 0 && state.bad_validations >= o.patience)

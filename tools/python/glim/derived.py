@@ -1,9 +1,11 @@
 """The backward pass of a function of NumPy, as a program: derive."""
 import inspect
 import re
+import textwrap
 
 from . import _glim
 from .gradcheck import gradcheck
+from .program import write_file
 
 
 class Derived:
@@ -26,9 +28,8 @@ class Derived:
         printer.text(self.lines)
 
     def save(self, file, overwrite=False):
-        """Writes the program."""
-        with open(file, "w" if overwrite else "x", encoding="utf-8") as out:
-            out.write(self.program)
+        """Writes the program, whole or not at all. FileError for a symbolic link, whose target would be replaced."""
+        write_file(file, self.program, overwrite)
 
 
 def derive(f, *arrays, out=None, overwrite=False):
@@ -49,6 +50,8 @@ def derive(f, *arrays, out=None, overwrite=False):
     wanted = [k for k, a in enumerate(given) if isinstance(a, np.ndarray) and a.dtype == np.float64]
     if not wanted:
         raise _glim.DTypeError("derive: no argument is a floating array: pass x.astype(np.float64)")
+    if not any(given[k].size for k in wanted):
+        raise _glim.ValueError("derive: no floating argument has an element, so there is nothing to differentiate")
     leaves = [_glim.Var.leaf(a.copy(), names[k]) if k in wanted else a for k, a in enumerate(given)]
     with _glim.Tape(replay=True) as tape, _glim.explicit():
         y = f(*leaves)
@@ -113,16 +116,31 @@ def _names(f, count):
     except (TypeError, ValueError):
         names = []
     names = (names + [f"x{k}" for k in range(len(names), count)])[:count]
-    return [name + "_" if name in ("y", "dy", "np") or name.startswith("d") and name[1:] in names else name for name in names]
+    taken = {"y", "dy", "np", "inf", "nan", *("d" + name for name in names)}  # by the program
+    unique = []
+    for name in names:
+        while name in taken or "d" + name in unique or re.fullmatch(r"constant_\d+", name):
+            name += "_"
+        unique.append(name)
+        taken |= {name, "d" + name}
+    return unique
+
+
+def _array(value):
+    """An array as text that NumPy reads, whatever the print options are."""
+    numbers = "\n    ".join(textwrap.wrap(", ".join(map(repr, value.ravel().tolist())), 96, break_on_hyphens=False))
+    dtype = "" if value.size else f", {value.dtype.name!r}"  # [] is of float64
+    return f"np.array([{numbers}]{dtype}).reshape({value.shape})"
 
 
 def _source(f, names, wanted, forward, again, backward, helpers, constants):
-    import numpy as np
     taken = ", ".join(names)
-    text = f'"""The function {_called(f)} and its gradients, as they were computed for arrays of these shapes."""\nimport numpy as np\n'
+    head = f'"""The function {_called(f)} and its gradients, as they were computed for arrays of these shapes."""\nimport numpy as np\n'
+    text = ""
     for name, value in constants.items():
-        text += f"\n{name} = np.array({np.array2string(value, threshold=value.size + 1, separator=', ', floatmode='unique')})" \
-            .replace("nan", "np.nan").replace("inf", "np.inf") + f".reshape({value.shape})\n"
+        text += f"\n{name} = {_array(value)}\n"
     text += f"{helpers}\n\ndef forward({taken}):\n{forward}    return y\n\n\ndef backward(dy, {taken}):\n{again}{backward}"
     gradients = [f"d{names[k]}" if re.search(rf"^    d{names[k]} = ", backward, re.M) else f"np.zeros_like({names[k]})" for k in wanted]
-    return text + "    return " + (gradients[0] if len(gradients) == 1 else ", ".join(gradients)) + "\n"
+    if re.search(r"(?<![\w.])(inf|nan)\b", text):
+        head += "from numpy import inf, nan\n"
+    return head + text + "    return " + (gradients[0] if len(gradients) == 1 else ", ".join(gradients)) + "\n"

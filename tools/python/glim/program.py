@@ -86,6 +86,16 @@ def run(words, show=True, stdin=None):
     return kept[0].getvalue()
 
 
+def write_file(file, text, overwrite):
+    """Writes a text, whole or not at all."""
+    path = os.fspath(file)
+    if os.path.islink(path):
+        raise _glim.FileError(f"{path}: is a symbolic link: name the file that it leads to")
+    if not overwrite and os.path.exists(path):
+        raise _glim.FileError(f"{path}: exists already: overwrite=True replaces it")
+    _glim._write_file(path, text)
+
+
 def _pass_on(stream, to, kept):
     for line in io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline=""):
         kept.write(line)

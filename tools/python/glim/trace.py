@@ -1,4 +1,5 @@
 """A training that can be differentiated: which example moved a query, through every update."""
+import numbers
 import warnings
 
 from . import _glim
@@ -6,6 +7,10 @@ from . import _glim
 # Growths of ‖∂q/∂θ‖ from the end of a training to its beginning. The study `influence` has 1.2 at a rate of 3e-3, with ρ of
 # 0.94, and up to 6 at 1e-2, with ρ of 0.5. At 3e-2 it is 1e4 and more, and ρ is chance.
 TRUSTED, USELESS = 2, 10
+# The largest median of |measured - predicted| / |predicted| of removals. Trainings of a small network in 40 settings (two
+# activations, five rates, 8 and 60 updates) have ρ of 0.87 and more below it, and of 0.7 to 1 between it and 0.5.
+CLOSE = 0.2
+QUERY = "it takes no arguments and gives a Var"
 
 
 class Trace:
@@ -25,8 +30,15 @@ class Trace:
     """
 
     def __init__(self, model, losses, data, batches, optimizer, rate=None, max_norm=None):
-        self.data = list(data)
-        self.batches = [_numbers(f"batch {k}", batch) for k, batch in enumerate(batches)]
+        if not isinstance(optimizer, _glim.Optimizer):
+            raise TypeError(f"trace: optimizer is a {type(optimizer).__name__}, expected glim.SGD, glim.Adam or glim.AdamW")
+        _require_function("losses", losses, "losses(model, examples) gives a Var (n,)")
+        if rate is not None:
+            _require_function("rate", rate, "rate(update) gives a number; a constant rate is the optimizer's lr")
+        if max_norm is not None and not isinstance(max_norm, numbers.Real):
+            raise TypeError(f"trace: max_norm is a {type(max_norm).__name__}, expected a number")
+        self.data = _list("data", data)
+        self.batches = [_numbers(f"batch {k}", batch) for k, batch in enumerate(_list("batches", batches))]
         buffers = _buffers(model)
         self._run = _glim._Trace(optimizer, lambda rows: losses(model, [self.data[i] for i in rows]), len(self.data),
                                  self.batches, rate, max_norm)
@@ -42,6 +54,7 @@ class Trace:
 
     def influence(self, query):
         import numpy as np
+        _require_function("the query", query, QUERY)
         found = self._run.influence(query)
         examples, updates, rates, initial, norms = map(list, zip(*found))
         growth = [n[0] / n[-1] if n[-1] else 0.0 for n in norms]
@@ -55,6 +68,10 @@ class Trace:
 
     def retrained(self, weights, query):
         """The query at the end of a training with these weights of the examples."""
+        _require_function("the query", query, QUERY)
+        weights = _list("weights", weights)
+        if not all(isinstance(w, numbers.Real) for w in weights):
+            raise TypeError("trace: weights is a list of one number for each example")
         return self._run.retrained([float(w) for w in weights], query)
 
     def remove(self, subset, query):
@@ -71,13 +88,20 @@ class Trace:
         example and each query, are for BM25.
         """
         import numpy as np
+        _require_function("the query", query, QUERY)
+        if not isinstance(share, numbers.Real):
+            raise TypeError(f"agreement: share is a {type(share).__name__}, expected a number between 0 and 1")
+        for name, value in (("times", times), ("seed", seed)):
+            if not isinstance(value, numbers.Integral) or value < 0:
+                raise TypeError(f"agreement: {name} is {value!r}, expected a whole number")
         if times < 2:
             raise _glim.ValueError("agreement: two trainings are the fewest that can be ranked")
         if (words is None) != (query_words is None):
             raise _glim.ValueError("agreement: BM25 needs words and query_words")
         if words is not None:
             for name, lists, count in (("words", words, len(self.data)), ("query_words", query_words, self._run.value(query).size)):
-                if len(lists) != count or any(isinstance(x, str) for x in lists):
+                lists = _list(name, lists)
+                if len(lists) != count or not all(isinstance(x, (list, tuple)) and all(isinstance(w, str) for w in x) for x in lists):
                     raise _glim.ValueError(f"agreement: {name} is {count} lists of words")
         left_out, measured = self._run.removals(query, share, times, seed)
         scores = {"exact": np.atleast_2d(self.influence(query)).tolist(), "dot product": self._run.scores(query, "dot product"),
@@ -92,10 +116,11 @@ class Trace:
         |predicted|. smooth is how far trainings with a weight of 1 ± 0.001 of the first are from the derivative.
         """
         import numpy as np
+        _require_function("the query", query, QUERY)
+        if not isinstance(removed, numbers.Integral) or removed < 1:
+            raise _glim.ValueError(f"trust: removed is {removed!r}, expected a whole number of examples, from 1 on")
         if self._run.value(query).size != 1:
             raise _glim.ValueError("trust: the query has several elements: give one of them")
-        if removed < 1:
-            raise _glim.ValueError("trust: at least one example is removed")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             influence = self.influence(query)
@@ -114,7 +139,7 @@ class Trace:
                     f"{self.far:.0%} (median); a weight of 1 ± 0.001 differs by {self.smooth:.0e}")
         if not self.growth <= USELESS or self.sign < 0.75:
             return f"Not to be trusted: {measured}; {_grown(self.growth)}."
-        if self.growth > TRUSTED or self.sign < 1 or self.far > 0.5 or self.smooth > 0.01:
+        if self.growth > TRUSTED or self.sign < 1 or self.far > CLOSE or self.smooth > 0.01:
             return f"To be used with care: {_grown(self.growth) + '; ' if self.growth > TRUSTED else ''}{measured}."
         return f"To be trusted: {measured}."
 
@@ -124,9 +149,20 @@ def _grown(growth):
             "takes its own way (a smaller rate or a larger ε helps)")
 
 
+def _require_function(name, f, form):
+    if not callable(f):
+        raise TypeError(f"trace: {name} is a {type(f).__name__}, expected a function: {form}")
+
+
+def _list(name, values):
+    if not hasattr(values, "__iter__"):
+        raise TypeError(f"trace: {name} is a {type(values).__name__}, expected a list")
+    return list(values)
+
+
 def _numbers(name, given):
     import numpy as np
-    given = np.asarray(list(given))
+    given = np.asarray(_list(name, given))
     if given.ndim != 1 or given.size and given.dtype.kind not in "iu":
         raise _glim.ValueError(f"trace: {name} has to be a list of the numbers of its examples")
     return given.tolist()

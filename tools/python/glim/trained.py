@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from . import _glim
-from .program import run, words_of
+from .program import run, words_of, write_file
 
 
 def load(path):
@@ -89,8 +89,7 @@ def _own_study(claim, measure, criteria, *, plots={}, seeds=3, seed=1, name="stu
     if out is not None:
         os.makedirs(out, exist_ok=True)
         for file, content in [(name + ".json", numbers), *((picture + ".svg", svg) for picture, svg in pictures)]:
-            with open(os.path.join(out, file), "w", encoding="utf-8") as stream:
-                stream.write(content)
+            write_file(os.path.join(out, file), content, overwrite=True)
     return json.loads(numbers)
 
 
