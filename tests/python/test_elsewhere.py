@@ -137,3 +137,12 @@ def test_torch():
     linear = torch.nn.Linear(4, 5)
     assert glim.gradcheck(linear, x).verdicts["elsewhere"] == "passed"
     assert glim.gradcheck(torch.nn.LSTM(4, 3), torch.randn(2, 5, 4))
+
+
+def test_tolerances_are_those_of_every_check():
+    def approximate(dy, x):
+        return dy * np.exp(x) * (1 + 1e-3 * np.sin(7 * x))
+
+    assert glim.gradcheck(np.exp, approximate, X, rtol=1e-2), glim.gradcheck(np.exp, approximate, X, rtol=1e-2)
+    assert glim.gradcheck(np.exp, approximate, X, atol=0.05)
+    assert not glim.gradcheck(np.exp, approximate, X)

@@ -124,7 +124,16 @@ Tensors random_dy(const Tensors& y, std::uint64_t seed, std::uint64_t stream) {
   return all;
 }
 
-Tensors Probe::random_dy(std::uint64_t stream) const { return foreign::random_dy(y, seed, stream); }
+Tensors Probe::random_dy(std::uint64_t stream) const {
+  return foreign::random_dy(y, options.seed, stream);
+}
+
+GradcheckOptions Probe::along_one() const {
+  GradcheckOptions one = options;
+  one.mode = GradcheckOptions::Mode::Projection;
+  one.explain = GradcheckOptions::Explain::Nothing;
+  return one;
+}
 
 FunctionCheck check_linear(Probe& p) {
   const char* name = "linear";
@@ -160,6 +169,7 @@ FunctionCheck check_linear(Probe& p) {
   }
   if (rounded == 0) return passed(name);
   p.near = std::max(p.near, 64 * rounded);
+  if (64 * rounded > 1e-6) p.step = 0x1p-7;
   return {
       name, CheckVerdict::Passed,
       "backward rounds to about " + number_text(std::round(-std::log10(rounded)), 2) + " digits"};

@@ -9,14 +9,17 @@ namespace glim::foreign {
 struct Probe {
   Calls& calls;
   Tensors x;
-  std::uint64_t seed;
+  GradcheckOptions options;  // as given: a tolerance of 0 is the default
   double near;  // relative: gradients that are closer are equal, as far as backward rounds
+  double step = 0x1p-17;  // of a difference along a line; larger if f or backward rounds
   Tensors y{}, dy{}, dx{};
   bool rounds = false;                        // f rounds to few digits
   std::vector<std::string> shape_mistakes{};  // by input, of its gradient
 
   Tensors gradient(const Tensors& upstream) { return calls.gradient(x, upstream); }
   Tensors random_dy(std::uint64_t stream) const;
+  // The options of a check along one direction, unexplained, with the tolerances and the seed of this one.
+  GradcheckOptions along_one() const;
 };
 // Like y; undefined for an output of int64 or bool.
 Tensors random_dy(const Tensors& y, std::uint64_t seed, std::uint64_t stream);

@@ -11,6 +11,6 @@ GradcheckReport differences(const Function& f, const std::vector<GradcheckInput>
 
 // Along two random directions: one number in 100,000 is right by chance.
 bool right_along_two(const Function& f, const std::vector<GradcheckInput>& inputs,
-                     std::uint64_t seed);
+                     GradcheckOptions options);
 
 }  // namespace glim::foreign

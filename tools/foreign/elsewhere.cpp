@@ -55,15 +55,15 @@ Found compare_at(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy,
   Tensors v;
   double length = 0;
   for (std::size_t k = 0; k < x.size(); ++k) {
-    v.push_back(c.wanted[k] ? detail::random_like(x[k], {p.seed, (7ull << 32) + k}) : Tensor());
+    v.push_back(c.wanted[k] ? detail::random_like(x[k], {p.options.seed, (7ull << 32) + k})
+                            : Tensor());
     if (c.wanted[k]) length = std::hypot(length, norm(v[k]));
   }
   for (Tensor& one : v)
     if (one.defined()) one = std::min(1.0, 4 / length) * one;
-  const bool coarse = p.near > 1e-6;
   double numeric = 0;
   try {
-    numeric = slope(c, x, dy, v, coarse ? 0x1p-7 : 0x1p-17);
+    numeric = slope(c, x, dy, v, p.step);
   } catch (const std::exception&) {
     return {Found::Refused};
   }
@@ -80,15 +80,15 @@ Found compare_at(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy,
     return {Found::Unknown, kRaises};
   }
   const double most = std::max(std::abs(analytic), std::abs(numeric));
-  if (std::abs(analytic - numeric) <= (coarse ? 1e-2 : 1e-6) * most) return {Found::Right};
+  const double enough = p.options.rtol > 0  ? p.options.rtol
+                        : p.options.precise ? 1e-10
+                        : p.step > 0x1p-17  ? 1e-2
+                                            : 1e-6;
+  if (std::abs(analytic - numeric) <= enough * most) return {Found::Right};
   std::vector<GradcheckInput> inputs = c.wanted_inputs();
   for (std::size_t k = 0; k < x.size(); ++k) inputs[k].value = x[k];
-  GradcheckOptions options;
-  options.mode = GradcheckOptions::Mode::Projection;
-  options.explain = GradcheckOptions::Explain::Nothing;
-  options.seed = p.seed;
   try {
-    const GradcheckReport report = differences(c.as_function(), inputs, options);
+    const GradcheckReport report = differences(c.as_function(), inputs, p.along_one());
     // Where f rounds, another place may hide a change of f, and a stale gradient is far off.
     for (const GradcheckEntry& e : report.inputs)
       if (e.failed > 0 &&
@@ -304,7 +304,7 @@ Found at_size(Probe& p, const Growth& growth, Tensors& x) {
     return {Found::Refused};
   }
   p.gradient(p.dy);  // a program that could not take the last size has begun anew
-  Found found = compare_at(p, there, x, random_dy(y, p.seed, 5));
+  Found found = compare_at(p, there, x, random_dy(y, p.options.seed, 5));
   if (found.kind == Found::Unknown && found.why == kRaises) found.kind = Found::Doubtful;
   const bool is_wrong = found.kind == Found::Wrong || found.kind == Found::Doubtful;
   return is_wrong && !reads_all(p, there, x) ? Found{Found::Refused} : found;
@@ -317,7 +317,8 @@ bool right_in_another_process(Probe& p, const Tensors& x) {
   try {
     p.calls.function().restart();
     Calls there = p.calls.with_inputs(x);
-    return compare_at(p, there, x, random_dy(there.value(x), p.seed, 5)).kind == Found::Right;
+    return compare_at(p, there, x, random_dy(there.value(x), p.options.seed, 5)).kind ==
+           Found::Right;
   } catch (const std::exception&) {
     return false;
   }

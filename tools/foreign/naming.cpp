@@ -63,7 +63,8 @@ bool right(const Wrong& w, const Tensors& at,
   try {
     // One call tells most guesses apart, where differences take hundreds.
     if (&at == &w.p.x && !close({gradient(at, w.p.dy)[w.k]}, {w.truth}, 1e-3)) return false;
-    return right_along_two({w.p.calls.as_function().value, std::move(gradient)}, inputs, w.p.seed);
+    return right_along_two({w.p.calls.as_function().value, std::move(gradient)}, inputs,
+                           w.p.along_one());
   } catch (const std::exception&) {  // backward does not take it
     return false;
   }
@@ -267,7 +268,7 @@ std::string name_of_output(Probe& p, std::size_t o, const GradcheckOptions& opti
                      return p.calls.gradient(x, all);
                    }};
   Calls calls(f, p.calls.wanted_inputs());
-  Probe alone{calls, p.x, p.seed, p.near, {p.y[o]}, {p.dy[o]}};
+  Probe alone{calls, p.x, p.options, p.near, {p.y[o]}, {p.dy[o]}};
   alone.dx = alone.gradient(alone.dy);
   const GradcheckReport report = differences(f, calls.wanted_inputs(), options);
   const std::string name = report.failed() ? name_mistake(alone, report) : "";
