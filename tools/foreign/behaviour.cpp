@@ -135,6 +135,10 @@ GradcheckOptions Probe::along_one() const {
   return one;
 }
 
+std::string digits_of(double rounded) {
+  return "backward rounds to about " + number_text(std::round(-std::log10(rounded)), 2) + " digits";
+}
+
 FunctionCheck check_linear(Probe& p) {
   const char* name = "linear";
   const Tensors &u = p.dy, v = p.random_dy(1), &gu = p.dx, gv = p.gradient(v);
@@ -168,11 +172,10 @@ FunctionCheck check_linear(Probe& p) {
     rounded = std::max(rounded, rounding);
   }
   if (rounded == 0) return passed(name);
+  p.rounded = rounded;
   p.near = std::max(p.near, 64 * rounded);
   if (64 * rounded > 1e-6) p.step = 0x1p-7;
-  return {
-      name, CheckVerdict::Passed,
-      "backward rounds to about " + number_text(std::round(-std::log10(rounded)), 2) + " digits"};
+  return {name, CheckVerdict::Passed, digits_of(rounded)};
 }
 
 FunctionCheck check_repeatable(Probe& p) {
