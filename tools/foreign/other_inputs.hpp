@@ -14,7 +14,7 @@ struct Found {
   // alone.
   enum { Right, Wrong, Doubtful, Unknown, Refused } kind = Unknown;
   std::string why{};       // one line: "the gradient of x is wrong"
-  bool of_values = false;  // wrong numbers, in a gradient of the right shape
+  bool of_values = false;  // wrong finite numbers, in a gradient of the right shape
 };
 
 // Where the direction does not agree, the checker decides, input by input. `given` receives the gradient.

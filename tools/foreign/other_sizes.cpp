@@ -183,8 +183,9 @@ Index elements_of(const Probe& p, const Growth& growth) {
   return all;
 }
 
-// Extents for which a function often has a case of its own: 1, equal ones, and those above 8, whose loops are unrolled. A
-// group of axes that changes alone may make f broadcast, so that its gradients have other shapes.
+// Extents for which a function often has a case of its own: 1, equal ones, and those above 8, whose loops are unrolled.
+// With an extent of 1 f may broadcast, or have no derivative: a gradient of another shape, or one that is not finite, tells
+// nothing.
 Found special_sizes(Probe& p, const Extents& extents) {
   const Index least = extents.begin()->first, most = extents.rbegin()->first;
   const auto each = [&](FunctionRef<Index(Index extent)> to) {
@@ -218,7 +219,7 @@ Found special_sizes(Probe& p, const Extents& extents) {
         if (elements_of(p, growth) > 8 * kMostDoubled) continue;
         Tensors x;
         const Found found = at_size(p, growth, x);
-        if (found.kind == Found::Wrong && (found.of_values || g == 0))
+        if (found.kind == Found::Wrong && found.of_values)
           return doubtful(p, x, "right for the given sizes, wrong for other ones", found.why);
         taken = taken || found.kind == Found::Right;
       }
