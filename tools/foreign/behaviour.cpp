@@ -132,6 +132,10 @@ GradcheckOptions Probe::along_one() const {
   GradcheckOptions one = options;
   one.mode = GradcheckOptions::Mode::Projection;
   one.explain = GradcheckOptions::Explain::Nothing;
+  double most = 0;  // an error of atol in a gradient of this size
+  for (const Tensor& g : dx)
+    if (g.defined()) most = std::max(most, largest(g));
+  if (most > 0 && options.atol > 1e-5 * most) one.rtol = std::max(one.rtol, options.atol / most);
   return one;
 }
 

@@ -20,7 +20,8 @@ struct Probe {
 
   Tensors gradient(const Tensors& upstream) { return calls.gradient(x, upstream); }
   Tensors random_dy(std::uint64_t stream) const;
-  // The options of a check along one direction, unexplained, with the tolerances and the seed of this one.
+  // The options of a check along one direction, unexplained, with the seed and the tolerances of this one. atol is an error
+  // of the gradients here, and the same share of others.
   GradcheckOptions along_one() const;
 };
 // Like y; undefined for an output of int64 or bool.

@@ -109,6 +109,7 @@ GradcheckReport differences(const Function& f, const std::vector<GradcheckInput>
 
 bool right_along_two(const Function& f, const std::vector<GradcheckInput>& inputs,
                      GradcheckOptions options) {
+  options.precise = false;
   return differences(f, inputs, options) && (++options.seed, differences(f, inputs, options));
 }
 
