@@ -40,6 +40,8 @@ def adapt(function, args, second_order=False):
         return tuple(d for d, i in zip(dx, where) if i in floating)
 
     def f(*arrays):
+        if any(n < m for a, b in zip(arrays, inputs) for n, m in zip(a.shape, b.shape)):
+            raise IndexError("JAX clamps an index that is out of range, so no size is made smaller")
         with _enable_x64(True):
             return tuple(np.array(y) for y in value(*map(jax.numpy.asarray, arrays)))
 
