@@ -289,13 +289,14 @@ Found other_sizes(Probe& p) {
     Extents taken;
     all = together(p, extents, taken);
     if (all.kind == Found::Wrong || all.kind == Found::Doubtful) return all;
-    if (!taken.empty())
+    if (!taken.empty() && p.calls.function().refuses_misfits)
       if (const Found special = special_sizes(p, taken); special.kind != Found::Right)
         return special;
   }
   if (!p.calls.function().refuses_misfits) {
     if (std::ranges::any_of(axes.every, [](const auto& of) { return of.second.size() > 1; }))
       p.untried.push_back("equal extents apart");
+    p.untried.push_back("extents of 1, equal ones and those above 8");
     return all;
   }
   std::string listed;

@@ -109,7 +109,9 @@ TEST_CASE("a size that is a number leaves the gradient in doubt") {
          }},
         {{"x", random({4, 3}, 1)}});
   };
-  CHECK(mean_of(0).check("elsewhere").detail == "right for other values, and for x (5, 4)");
+  CHECK(mean_of(0).check("elsewhere").detail ==
+        "right for other values, and for x (5, 4); not tried: extents of 1, equal ones and those "
+        "above 8");
   const FunctionReport r = mean_of(3);
   CHECK_FALSE(r);
   CHECK(r.check("elsewhere").verdict == V::Undecided);
@@ -129,7 +131,8 @@ TEST_CASE("a size that is a number leaves the gradient in doubt") {
                      {{"x", random({6}, 1)}, {"w", random({3}, 2)}});
   INFO(pairs.text());
   CHECK(pairs.check("elsewhere").detail ==
-        "right for other values, and for x (12,), w (6,); not tried: extents of 1, equal extents");
+        "right for other values, and for x (12,), w (6,); not tried: extents of 1, equal ones and "
+        "those above 8");
 }
 
 TEST_CASE("a function that is not defined elsewhere is not blamed") {
