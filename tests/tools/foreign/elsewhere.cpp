@@ -310,8 +310,6 @@ TEST_CASE("tolerances reach the other inputs, too") {
   CHECK(r);
   CHECK(r.check("elsewhere").verdict == V::Passed);
   CHECK_FALSE(cube_to(0.1, loose));
-  loose.rtol = 0, loose.atol = 0.05;
-  CHECK(cube_to(1e-3, loose));
   GradcheckOptions tight;
   tight.rtol = 1e-9, tight.atol = 1e-9;
   CHECK_FALSE(cube_to(1e-7, tight));
