@@ -12,7 +12,7 @@ namespace glim::detail {
 namespace {
 
 // Where a Jacobian is not larger, a failure is worth computing all of it.
-constexpr Index kWholeJacobian = Index{1} << 14;
+constexpr Index kWholeJacobian = Index{1} << 16;
 
 // The op of a node as a function of its operands. Operands that have a gradient are checked.
 Subject op_of(const Node& node, const Replay& replay) {

@@ -56,6 +56,27 @@ std::string exchanged(const Jacobians& j) {
   return "";
 }
 
+// The elements along an axis paired by halves (i and i + n/2) instead of in turn (2i and 2i + 1), or the other way round.
+std::string other_pairs(const Jacobians& j) {
+  const Shape& s = j.pair.shape;
+  for (int axis = 0; j.output == s && axis < s.rank(); ++axis) {
+    const Index half = s[axis] / 2;
+    if (half < 2 || s[axis] % 2 != 0) continue;
+    for (const bool halves : {true, false}) {
+      const auto moved = [&](Index i) {
+        const Index c = coordinate(s, axis, i);
+        const Index to = halves ? c % 2 * half + c / 2 : c % half * 2 + c / half;
+        return i + (to - c) * stride_of(s, axis);
+      };
+      if (j.a_is([&](Index i, Index k) { return j.n(moved(i), moved(k)); }))
+        return std::string("pairs along axis ") + std::to_string(axis) +
+               (halves ? " are taken in turn instead of by halves (a rotary embedding)"
+                       : " are taken by halves instead of in turn (a rotary embedding)");
+    }
+  }
+  return "";
+}
+
 // A = N ∓ I, as of x + f(x).
 std::string residual(const Jacobians& j) {
   for (const double c : {-1.0, 1.0})
@@ -199,7 +220,7 @@ Mistake likely_mistake(const JacobianPairs& all, std::size_t k, double relative)
     if (&other != &pair && other.shape == pair.shape &&
         j.a_is([&](Index i, Index c) { return other.numeric[i * columns + c]; }))
       return named("the gradient of another input, " + other.name);
-  for (auto explain : {exchanged, shifted, residual})
+  for (auto explain : {exchanged, shifted, residual, other_pairs})
     if (std::string text = explain(j); !text.empty()) return named(text);
   if (std::string text = passed_on(j, true); !text.empty()) return named(text);
   if (opposite_mask(j)) return named("the mask the wrong way round");

@@ -186,3 +186,40 @@ def test_a_norm_in_float32_of_a_model_in_float64():
             x = self.b(h).float()
             return (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)).to(h.dtype)
     assert glim.diagnose(Norm().double(), torch.randn(4, 8, dtype=torch.float64))
+
+
+class ConstantOfNaN(Base):
+    def changed(self):
+        self.register_buffer("scale", torch.tensor([1.0] * 7 + [float("nan")]))
+
+    def middle(self, h):
+        return torch.tanh(self.b(h)) * self.scale
+
+
+class ConstantThatOverflows(Base):
+    def middle(self, h):
+        with torch.no_grad():
+            scale = torch.ones(8) / torch.zeros(8)
+        return torch.tanh(self.b(h)) * scale
+
+
+class NotTaken(Base):
+    def middle(self, h):
+        return torch.linalg.svdvals(torch.log(self.b(h) - 100))[:, None].expand(-1, 8)
+
+
+@pytest.mark.parametrize("model, text", [
+    (ConstantOfNaN, "scale has 1 NaN of 8"), (ConstantThatOverflows, "8 infinite of 8"), (NotTaken, "NaN of")])
+def test_the_first_value_that_is_not_finite(model, text):
+    found = glim.diagnose(model(), (torch.randn(4, 8),))
+    first = next(f for f in found.findings if f.kind == "value")
+    assert text in first.text and "test_diagnose.py" in first.place, found
+
+
+def test_a_mask_of_infinities_is_no_fault():
+    class Masked(Base):
+        def middle(self, h):
+            s = (h @ h.T).masked_fill(torch.ones(4, 4).triu(1).bool(), float("-inf"))
+            return torch.softmax(s, -1) @ self.b(h)
+
+    assert not [f for f in glim.diagnose(Masked(), (torch.randn(4, 8),)).findings if f.kind == "value"]

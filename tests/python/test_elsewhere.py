@@ -137,3 +137,75 @@ def test_torch():
     linear = torch.nn.Linear(4, 5)
     assert glim.gradcheck(linear, x).verdicts["elsewhere"] == "passed"
     assert glim.gradcheck(torch.nn.LSTM(4, 3), torch.randn(2, 5, 4))
+
+
+def test_tolerances_are_those_of_every_check():
+    def approximate(dy, x):
+        return dy * np.exp(x) * (1 + 1e-3 * np.sin(7 * x))
+
+    assert glim.gradcheck(np.exp, approximate, X, rtol=1e-2), glim.gradcheck(np.exp, approximate, X, rtol=1e-2)
+    assert glim.gradcheck(np.exp, approximate, X, atol=0.05)
+    assert not glim.gradcheck(np.exp, approximate, X)
+
+
+def test_a_backward_in_half_precision_is_named_as_rounding():
+    half = np.float16
+    with np.errstate(over="ignore"):
+        report = glim.gradcheck(np.tanh, lambda dy, x: (dy.astype(half) * (1 - np.tanh(x).astype(half) ** 2)).astype(float), X)
+    assert not report and report.mistake.startswith("rounding: backward rounds to about 3 digits"), report
+
+
+def test_pairs_of_a_rotary_embedding():
+    angle = np.arange(3)[:, None] * 0.5 ** np.arange(4)
+
+    def by_halves(x, sign=1):
+        (a, b), c, s = np.split(x, 2, 1), np.cos(angle), sign * np.sin(angle)
+        return np.concatenate([a * c - b * s, b * c + a * s], 1)
+
+    def in_turn(dy):
+        order = np.r_[0:8:2, 1:8:2]
+        dx = np.empty_like(dy)
+        dx[:, order] = by_halves(dy[:, order], -1)
+        return dx
+
+    x = np.random.default_rng(2).standard_normal((3, 8))
+    assert glim.gradcheck(lambda x: by_halves(x[:3]), lambda dy, x: by_halves(dy, -1), x)
+    assert "pairs along axis 1 are taken in turn instead of by halves" in glim.gradcheck(by_halves, lambda dy, x: in_turn(dy), x).mistake
+
+
+def test_keyword_arguments_and_options_that_are_none():
+    def scaled(x, by, *, shift=0.0):
+        return by * x * x + shift
+
+    def backward(dy, x, by, shift=0.0):
+        return 2 * dy * by * x, (dy * x * x).sum()
+
+    assert glim.gradcheck(scaled, backward, X, by=np.array(2.0), shift=1.0)
+    with pytest.raises(TypeError, match="modee: neither an option of gradcheck nor taken by the function"):
+        glim.gradcheck(scaled, backward, X, np.array(2.0), modee="full")
+    with pytest.raises(TypeError, match="second_order is for functions of a framework"):
+        glim.gradcheck(np.exp, lambda dy, x: dy * np.exp(x), X, second_order=True)
+    assert "input 0 dy" in str(glim.gradcheck(glim.tanh, X, second_order=True))
+
+
+def test_torch_functions_of_equal_sizes_and_their_context():
+    torch = pytest.importorskip("torch")
+
+    class Mean(torch.autograd.Function):
+        @staticmethod
+        def forward(context, first, second):
+            context.save_for_backward(first, second)
+            return first.mean(0) * second
+
+        @staticmethod
+        def backward(context, dy):
+            first, second = context.saved_tensors
+            return (dy * second).expand(first.shape) / first.shape[context.axis], dy * first.mean(0)
+
+    x, w = torch.randn(4, 4, dtype=torch.float64), torch.randn(4, dtype=torch.float64)
+    for axis in (0, 1):
+        report = glim.gradcheck(type("Mean", (Mean,), {"forward": staticmethod(lambda context, first, second: (
+            setattr(context, "axis", axis), Mean.forward(context, first, second))[1])}), x, w)
+        assert bool(report) == (axis == 0) and "first (4, 4)" in str(report), report
+    threads = torch.get_num_threads()
+    assert glim.gradcheck(torch.tanh, x, second_order=True) and torch.get_num_threads() == threads

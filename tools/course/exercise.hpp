@@ -18,7 +18,7 @@ enum class Language { NumPy, Cpp };
 
 struct Size {
   std::string letter;
-  Index recorded, checked, large;  // `recorded` sizes differ, so that each is one letter
+  Index recorded, checked, large;  // `recorded` and `checked` sizes differ, so that each is one letter
 };
 
 enum class Kind { Real, Class, Keep };  // Class: int64, below the last size of the function
@@ -69,9 +69,9 @@ std::string_view course_file(std::string_view name);
 enum class Sizes { Recorded, Checked, Large };
 using Extents = std::map<std::string, Index>;  // by letter
 Extents extents_of(const ExerciseFunction& f, Sizes sizes);
-// With a larger extent for a letter, and for those that are made of it: K is half of D where there is a K. The same where
+// With another extent for a letter, and for those that are made of it: K is half of D where there is a K. The same where
 // the letter is such a one.
-Extents with_larger(Extents extents, const std::string& letter);
+Extents resized(Extents extents, const std::string& letter, Index extent);
 Recording make_recording(const ExerciseFunction& f, const Extents& extents, std::uint64_t seed);
 // The inputs in order, with real numbers of the given size.
 std::vector<GradcheckInput> drawn_inputs(const ExerciseFunction& f, const Extents& extents,

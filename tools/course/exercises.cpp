@@ -47,10 +47,10 @@ Tensor smoothed(const Tensor& target, Index rows, Index classes) {
 }
 
 const std::vector<Size> kAttentionSizes{
-    {"B", 5, 2, 4}, {"T", 3, 3, 24}, {"S", 7, 5, 24}, {"D", 11, 4, 24}, {"E", 13, 6, 24}};
+    {"B", 5, 2, 4}, {"T", 3, 3, 24}, {"S", 7, 5, 24}, {"D", 11, 4, 24}, {"E", 13, 7, 24}};
 const std::vector<Size> kRows{{"R", 7, 4, 60}, {"V", 11, 6, 60}};
 const std::vector<Size> kResidualSizes{
-    {"B", 5, 2, 4}, {"T", 3, 3, 16}, {"F", 13, 6, 48}, {"D", 7, 4, 24}};
+    {"B", 5, 2, 4}, {"T", 3, 3, 16}, {"F", 13, 7, 48}, {"D", 7, 4, 24}};
 const std::vector<Input> kResidualInputs{{"x", {"B", "T", "D"}},
                                          {"weight1", {"F", "D"}},
                                          {"weight2", {"D", "F"}},
@@ -101,7 +101,7 @@ std::map<std::string, std::vector<ExerciseFunction>> functions() {
                    }}};
   all["heads"] = {
       {"multihead_attention",
-       {{"B", 5, 2, 2}, {"T", 3, 4, 16}, {"D", 22, 6, 32}, {"K", 11, 3, 16}, {"3 * D", 66, 18, 96}},
+       {{"B", 5, 3, 2}, {"T", 3, 5, 16}, {"D", 22, 8, 32}, {"K", 11, 4, 16}, {"3 * D", 66, 24, 96}},
        {{"x", {"B", "T", "D"}},
         {"in_proj_weight", {"3 * D", "D"}},
         {"out_proj_weight", {"D", "D"}}},
@@ -218,11 +218,11 @@ Extents extents_of(const ExerciseFunction& f, Sizes sizes) {
   return of;
 }
 
-Extents with_larger(Extents extents, const std::string& letter) {
+Extents resized(Extents extents, const std::string& letter, Index extent) {
   if (letter == "K" || letter == kThreeD) return extents;
-  extents[letter] += 1;
+  extents[letter] = extent;
   if (letter != "D") return extents;
-  if (extents.contains("K")) extents["D"] = 2 * ++extents["K"];
+  if (extents.contains("K")) extents["D"] = 2 * (extents["K"] = (extent + 1) / 2);
   if (extents.contains(kThreeD)) extents[kThreeD] = 3 * extents["D"];
   return extents;
 }

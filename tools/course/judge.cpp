@@ -27,6 +27,7 @@ using Json = nlohmann::ordered_json;
 
 // The runners have shorter limits of their own, in processor time, and say where a function hangs.
 constexpr double kSecondsToReply = 30, kSecondsToTrain = 120, kSecondsToName = 10;
+constexpr Index kEqual = 4, kMore = 9;             // all sizes are 4; a size grows by 9
 constexpr double kSlow = 10, kSlowSeconds = 2e-3;  // times the solution, and that much longer
 
 // The receipt of a model that copies every sentence (copy_task.py).
@@ -231,21 +232,29 @@ Compared compared_at(const ExerciseFunction& f, const Function& student,
   return c;
 }
 
-// Other places in the process that has been checked: other values, another extent for each letter, and large values.
-// Returns the mistake, or an empty text.
+// Other places in the process that has been checked: other values, other extents for each letter (one more, 1 and a large
+// one), the same for all, and large values. Returns the mistake, or an empty text.
 std::string wrong_elsewhere(const ExerciseFunction& f, const Runner& runner,
                             const Function& student, std::uint64_t seed) {
   struct Place {
     std::string where;
     std::vector<GradcheckInput> inputs;
-    bool of_size = false;
+    std::string size{};  // for another size: "right for B = 2"
   };
   const Extents checked = extents_of(f, Sizes::Checked);
   std::vector<Place> places{{"other values", drawn_inputs(f, checked, seed + 1)}};
+  Extents equal = checked;
+  for (const Size& s : f.sizes) equal = resized(equal, s.letter, kEqual);
   for (const Size& s : f.sizes)
-    if (const Extents one = with_larger(checked, s.letter); one != checked)
-      places.push_back({fmt::format("{} = {}", s.letter, one.at(s.letter)),
-                        drawn_inputs(f, one, seed + 2), true});
+    for (const Index extent : {s.checked + 1, Index{1}, s.checked + kMore})
+      if (const Extents one = resized(checked, s.letter, extent); one != checked)
+        places.push_back(
+            {fmt::format("{} = {}", s.letter, one.at(s.letter)), drawn_inputs(f, one, seed + 2),
+             fmt::format("{}right for {} = {}",
+                         extent == s.checked + 1 ? "a size is written as a number: " : "", s.letter,
+                         s.checked)});
+  places.push_back({fmt::format("sizes that are all {}", kEqual), drawn_inputs(f, equal, seed + 2),
+                    "right for sizes that differ"});
   if (f.large_values > 0)
     places.push_back({fmt::format("values around {}, of which exp alone is infinite",
                                   number_text(f.large_values)),
@@ -270,9 +279,8 @@ std::string wrong_elsewhere(const ExerciseFunction& f, const Runner& runner,
           "it keeps something of an earlier call: right for {} in a process of its own, and wrong "
           "after another call; {}",
           place.where, is);
-    if (place.of_size)
-      return fmt::format("a size is written as a number: right for {} = {}, wrong for {}; {}",
-                         place.where[0], checked.at(place.where.substr(0, 1)), place.where, is);
+    if (!place.size.empty())
+      return fmt::format("{}, wrong for {}; {}", place.size, place.where, is);
     return fmt::format("right for the first values, wrong for {}; {}", place.where, is);
   }
   return "";
@@ -283,7 +291,6 @@ Verdict check_function_of(const Exercise& e, const ExerciseFunction& f, const Ru
   const auto inputs = drawn_inputs(f, extents_of(f, Sizes::Checked), seed);
   foreign::Program program = runner.program(f.name, kSecondsToReply);
   Function student = program.function(inputs);
-  student.refuses_misfits = false;  // an exercise has a second size of its own
   if (!runner.compiled())
     student.rewritten = [&](const Tensors& x, const Tensors& dy) {
       return program.gradient(x, dy, "rewritten");

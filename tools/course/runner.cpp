@@ -316,7 +316,7 @@ int main(int, char** arguments) {
   std::string request;
   for (int c; (c = std::fgetc(requests)) != EOF;) {
     if (c != '\n') {
-      request += static_cast<char>(c);
+      if (c != ' ') request += static_cast<char>(c);
       continue;
     }
     try {

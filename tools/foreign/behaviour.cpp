@@ -124,7 +124,24 @@ Tensors random_dy(const Tensors& y, std::uint64_t seed, std::uint64_t stream) {
   return all;
 }
 
-Tensors Probe::random_dy(std::uint64_t stream) const { return foreign::random_dy(y, seed, stream); }
+Tensors Probe::random_dy(std::uint64_t stream) const {
+  return foreign::random_dy(y, options.seed, stream);
+}
+
+GradcheckOptions Probe::along_one() const {
+  GradcheckOptions one = options;
+  one.mode = GradcheckOptions::Mode::Projection;
+  one.explain = GradcheckOptions::Explain::Nothing;
+  double most = 0;  // an error of atol in a gradient of this size
+  for (const Tensor& g : dx)
+    if (g.defined()) most = std::max(most, largest(g));
+  if (most > 0 && options.atol > 1e-5 * most) one.rtol = std::max(one.rtol, options.atol / most);
+  return one;
+}
+
+std::string digits_of(double rounded) {
+  return "backward rounds to about " + number_text(std::round(-std::log10(rounded)), 2) + " digits";
+}
 
 FunctionCheck check_linear(Probe& p) {
   const char* name = "linear";
@@ -159,10 +176,10 @@ FunctionCheck check_linear(Probe& p) {
     rounded = std::max(rounded, rounding);
   }
   if (rounded == 0) return passed(name);
+  p.rounded = rounded;
   p.near = std::max(p.near, 64 * rounded);
-  return {
-      name, CheckVerdict::Passed,
-      "backward rounds to about " + number_text(std::round(-std::log10(rounded)), 2) + " digits"};
+  if (64 * rounded > 1e-6) p.step = 0x1p-7;
+  return {name, CheckVerdict::Passed, digits_of(rounded)};
 }
 
 FunctionCheck check_repeatable(Probe& p) {

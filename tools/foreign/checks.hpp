@@ -9,14 +9,20 @@ namespace glim::foreign {
 struct Probe {
   Calls& calls;
   Tensors x;
-  std::uint64_t seed;
+  GradcheckOptions options;  // as given: a tolerance of 0 is the default
   double near;  // relative: gradients that are closer are equal, as far as backward rounds
+  double step = 0x1p-17;  // of a difference along a line; larger if f or backward rounds
+  double rounded = 0;     // relative: the rounding that `linear` has found in backward
   Tensors y{}, dy{}, dx{};
   bool rounds = false;                        // f rounds to few digits
   std::vector<std::string> shape_mistakes{};  // by input, of its gradient
+  std::vector<std::string> untried{};         // inputs that f does not take: "negative values"
 
   Tensors gradient(const Tensors& upstream) { return calls.gradient(x, upstream); }
   Tensors random_dy(std::uint64_t stream) const;
+  // The options of a check along one direction, unexplained, with the seed and the tolerances of this one. atol is an error
+  // of the gradients here, and the same share of others.
+  GradcheckOptions along_one() const;
 };
 // Like y; undefined for an output of int64 or bool.
 Tensors random_dy(const Tensors& y, std::uint64_t seed, std::uint64_t stream);
@@ -31,8 +37,9 @@ FunctionCheck check_batch(Probe& p);
 FunctionCheck check_broadcast(Probe& p, const GradcheckReport& differences);
 FunctionCheck check_elsewhere(Probe& p);
 
-// A name for the mistake that `wrong` has found, or an empty text (naming.cpp).
-std::string name_mistake(Probe& p, const GradcheckReport& wrong);
+// A name for the mistake that `wrong` has found, or an empty text (naming.cpp). The names within `wrong` that rounding
+// explains are replaced.
+std::string name_mistake(Probe& p, GradcheckReport& wrong);
 
 // ---- what they are made of ----
 
@@ -42,7 +49,8 @@ bool same(const Tensors& a, const Tensors& b);                            // eve
 // NaN is close to NaN at the same place, and an infinity to itself.
 bool alike(const Tensor& a, const Tensor& b, double near);
 bool close(const Tensors& a, const Tensors& b, double near);
-bool vanishes(const Tensors& a);  // every element is 0
+std::string digits_of(double rounded);  // "backward rounds to about 3 digits"
+bool vanishes(const Tensors& a);        // every element is 0
 double largest(const Tensor& x);
 // x with each element scaled by a small factor of its own: an affine change would leave a norm as it is.
 Tensor beside(const Tensor& x);

@@ -36,10 +36,17 @@ double seconds_of(const timeval& t) {
 
 bool try_again() { return errno == EAGAIN || errno == EINTR; }
 
-// The last line that is not empty.
-std::string last_line(std::string text) {
-  text.erase(text.find_last_not_of(" \r\n") + 1);
-  return text.substr(text.rfind('\n') + 1);
+// The last lines that are not empty, without the spaces around them.
+std::vector<std::string> last_lines(std::string text, std::size_t most) {
+  constexpr const char* kSpaces = " \t\r\n";
+  std::vector<std::string> lines;
+  while (lines.size() < most && text.find_last_not_of(kSpaces) != text.npos) {
+    text.erase(text.find_last_not_of(kSpaces) + 1);
+    const std::size_t begin = text.rfind('\n') + 1;
+    lines.insert(lines.begin(), text.substr(text.find_first_not_of(kSpaces, begin)));
+    text.erase(begin);
+  }
+  return lines;
 }
 
 }  // namespace
@@ -117,9 +124,13 @@ void Child::fail_ended() {
     problem += "ended with status " + std::to_string(cause.status);
   }
   read_errors();
-  cause.says = last_line(errors_);
+  const std::vector<std::string> lines = last_lines(errors_, 3);
   cause.seconds = seconds_;
-  cause.problem = problem + (cause.says.empty() ? "" : ", and says: " + cause.says);
+  cause.problem = problem;
+  for (const std::string& line : lines) {
+    cause.problem += (cause.says.empty() ? ", and says: " : " | ") + line;
+    cause.says = line;
+  }
   throw ProgramError(cause);
 }
 

@@ -9,8 +9,8 @@ namespace glim::foreign {
 GradcheckReport differences(const Function& f, const std::vector<GradcheckInput>& inputs,
                             const GradcheckOptions& options);
 
-// Along two random directions: one number in 100,000 is right by chance.
+// Along two random directions, to ordinary digits: one number in 100,000 is right by chance.
 bool right_along_two(const Function& f, const std::vector<GradcheckInput>& inputs,
-                     std::uint64_t seed);
+                     GradcheckOptions options);
 
 }  // namespace glim::foreign

@@ -74,7 +74,7 @@ std::string mend(Probe& p, const FormError& wrong) {
     };
     const Restored want(c.wanted, only_k);
     try {
-      if (right_along_two(c.as_function(), c.wanted_inputs(), p.seed)) return r.mistake;
+      if (right_along_two(c.as_function(), c.wanted_inputs(), p.along_one())) return r.mistake;
     } catch (const Error&) {  // the change does not suit every dy
     } catch (const FormError&) {
     }
@@ -111,7 +111,7 @@ void evaluate(Probe& p) {
     p.y = p.calls.value(p.x);
     if (!has_dtype(p.y, DType::Float32) || has_dtype(p.x, DType::Float32)) break;
   }
-  if (has_dtype(p.x, DType::Float32)) p.near = 1e-3;
+  if (has_dtype(p.x, DType::Float32)) p.near = std::max(p.near, 1e-3), p.step = 0x1p-7;
   if (!has_dtype(p.y, DType::Float32) && !has_dtype(p.y, DType::Float64))
     throw ValueError("gradcheck", "the function has no output of a floating dtype");
   for (std::size_t o = 0; o < p.y.size(); ++o)

@@ -55,7 +55,7 @@ FunctionReport check_function(const Function& function, const std::vector<Gradch
   Calls calls(function, inputs);
   if (std::find(calls.wanted.begin(), calls.wanted.end(), true) == calls.wanted.end())
     throw ValueError("gradcheck", o.name + " has no input of a floating dtype to check");
-  Probe p{calls, {}, o.seed, 1e-9};
+  Probe p{calls, {}, o, std::max(1e-9, o.rtol)};
   FunctionReport r;
   r.function = o.name;
   r.differences.options = o;

@@ -63,7 +63,8 @@ bool right(const Wrong& w, const Tensors& at,
   try {
     // One call tells most guesses apart, where differences take hundreds.
     if (&at == &w.p.x && !close({gradient(at, w.p.dy)[w.k]}, {w.truth}, 1e-3)) return false;
-    return right_along_two({w.p.calls.as_function().value, std::move(gradient)}, inputs, w.p.seed);
+    return right_along_two({w.p.calls.as_function().value, std::move(gradient)}, inputs,
+                           w.p.along_one());
   } catch (const std::exception&) {  // backward does not take it
     return false;
   }
@@ -267,16 +268,31 @@ std::string name_of_output(Probe& p, std::size_t o, const GradcheckOptions& opti
                      return p.calls.gradient(x, all);
                    }};
   Calls calls(f, p.calls.wanted_inputs());
-  Probe alone{calls, p.x, p.seed, p.near, {p.y[o]}, {p.dy[o]}};
+  Probe alone{calls, p.x, p.options, p.near, p.step, p.rounded, {p.y[o]}, {p.dy[o]}};
   alone.dx = alone.gradient(alone.dy);
-  const GradcheckReport report = differences(f, calls.wanted_inputs(), options);
+  GradcheckReport report = differences(f, calls.wanted_inputs(), options);
   const std::string name = report.failed() ? name_mistake(alone, report) : "";
   return name.empty() ? "" : name + ", of output " + std::to_string(o);
 }
 
+// A backward that rounds is not linear in dy to the tolerance of the derivatives. If `linear` has found it linear but for
+// rounding, that is no mistake in dy. Where the gradient is right to as many digits, rounding is the mistake.
+void name_rounding(Probe& p, GradcheckReport& wrong) {
+  for (GradcheckEntry& e : wrong.inputs) {
+    if (e.failed == 0) continue;
+    if (e.mistake.name.starts_with("dy ")) e.mistake = {};
+    if (numel_of(e.shape) <= kMostElements &&
+        alike(p.dx[e.input], true_gradient(p, e.input), 8 * p.rounded))
+      e.mistake = {"rounding: " + digits_of(p.rounded) +
+                       ", and is right to these (half precision?): a larger rtol allows them",
+                   e.failed};
+  }
+}
+
 }  // namespace
 
-std::string name_mistake(Probe& p, const GradcheckReport& wrong) {
+std::string name_mistake(Probe& p, GradcheckReport& wrong) {
+  if (p.rounded > 0) name_rounding(p, wrong);
   for (std::size_t o = 0; p.y.size() > 1 && o < p.y.size(); ++o)
     if (p.dy[o].defined())
       if (const std::string name = name_of_output(p, o, wrong.options); !name.empty()) return name;

@@ -141,7 +141,7 @@ static std::string json_of(const Tensors& list, const std::vector<std::string>& 
   std::string text;
   for (std::size_t k = 0; k < names.size(); ++k)
     if (list[k].defined())
-      text += (text.empty() ? "" : ",") + Json(names[k]).dump() + ":" + json_of(list[k]);
+      text += (text.empty() ? "" : ", ") + Json(names[k]).dump() + ": " + json_of(list[k]);
   return "{" + text + "}";
 }
 
@@ -151,7 +151,7 @@ Program::Program(std::string command, double seconds_to_reply, bool says_ready)
 void Program::start() {
   child_ = std::make_unique<Child>(command_);
   if (says_ready_) try {
-      child_->ask(R"({"call":"ready"})", seconds_);
+      child_->ask(R"({"call": "ready"})", seconds_);
     } catch (ProgramError& e) {
       e.cause.kind = ProgramError::Kind::NotStarted;
       throw;
@@ -163,7 +163,7 @@ void Program::ask(const std::string& call, const std::string& arguments, const F
   try {
     if (!child_) start();
     const std::string line =
-        child_->ask("{\"call\":" + Json(call).dump() + arguments + "}", seconds_);
+        child_->ask("{\"call\": " + Json(call).dump() + arguments + "}", seconds_);
     std::set<std::string> names;
     const auto once = [&](int, Json::parse_event_t event, const Json& name) {
       if (event == Json::parse_event_t::key && !names.insert(name.get<std::string>()).second)
@@ -206,8 +206,8 @@ Function Program::function(const std::vector<GradcheckInput>& inputs) {
 
 std::string Program::arguments(const Tensors& x, const Tensors& dy) const {
   const std::vector<std::string> y{"y"};
-  return (x.empty() ? "" : ",\"inputs\":" + json_of(x, inputs_)) +
-         (dy.empty() ? "" : ",\"dy\":" + json_of(dy, outputs_.empty() ? y : outputs_));
+  return (x.empty() ? "" : ", \"inputs\": " + json_of(x, inputs_)) +
+         (dy.empty() ? "" : ", \"dy\": " + json_of(dy, outputs_.empty() ? y : outputs_));
 }
 
 Json Program::reply(const std::string& call, const Tensors& x, const Tensors& dy) {

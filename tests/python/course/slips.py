@@ -375,3 +375,26 @@ slip((), "the width forgotten", "d_model**-0.5 * ", "")
 slip((), "1 / step", "min(step**-0.5", "min(step**-1.0")
 slip((), "steps to the power of -0.5", "steps**-1.5", "steps**-0.5")
 slip((), "steps from 0", "step * steps", "(step - 1) * steps")
+
+# ---- right for the sizes and the values of a first call: squares, one row, wide rows, values beyond 3 ----
+
+SPECIAL = len(SLIPS)  # the first of them
+SIZE_OR_VALUES = ("wrong for other ones", "right for the given values, wrong for", "wrong for other values")
+for of, what, old, new in [
+    ("sums", "no bias for one row", DBIAS, DBIAS + " * (x.shape[1] > 1)"),
+    ("sums", "dx of one example", "dy * scale", "dy * (scale if len(x) > 1 else 1)"),
+    ("sums", "eight features of scale", DSCALE, "(dy * x)[..., :8].sum(axis=(0, 2))[:, None]"),
+    ("linear", "half where B = D", DW, DW + " * (0.5 if len(x) == x.shape[2] else 1)"),
+    ("linear", "twice where T = E", DBIAS, DBIAS + " * (2 if dy.shape[1] == dy.shape[2] else 1)"),
+    ("linear", "eight outputs of the weight", "dy @ weight", "dy[..., :8] @ weight[:8]"),
+    ("linear", "the first row alone of one example", DBIAS, DBIAS + " if len(x) > 1 else dy[0, 0]"),
+    ("softmax", "eight columns", TOTAL, "(dy * y)[:, :8].sum(axis=-1, keepdims=True)"),
+    ("softmax", "the other axis of a square", TOTAL, "(dy * y).sum(axis=0 if len(x) == x.shape[1] else 1, keepdims=True)"),
+    ("softmax", "clipped at 3", "softmax(x)", "softmax(np.clip(x, -3, 3))"),
+    ("cross_entropy", "n of one row", "/ n", "/ max(n, 2)"),
+    ("cross_entropy", "the classes in a square", "/ n", "/ (n if n != classes else classes + 1)"),
+    ("layer_norm", "eight features of the mean", "dnormed.mean(axis=-1, keepdims=True)", "dnormed[..., :8].mean(axis=-1, keepdims=True)"),
+    ("layer_norm", "the rows where T = D", "first = dnormed.mean(axis=-1", "first = dnormed.mean(axis=-1 if x.shape[1] != x.shape[2] else 1"),
+    ("attention", "eight keys", "(dweights * weights).sum", "(dweights * weights)[..., :8].sum"),
+]:
+    slip(SIZE_OR_VALUES, what, old, new)

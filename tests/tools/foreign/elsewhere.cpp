@@ -109,7 +109,9 @@ TEST_CASE("a size that is a number leaves the gradient in doubt") {
          }},
         {{"x", random({4, 3}, 1)}});
   };
-  CHECK(mean_of(0).check("elsewhere").detail == "right for other values, and for x (5, 4)");
+  CHECK(mean_of(0).check("elsewhere").detail ==
+        "right for other values, and for x (5, 4); not tried: extents of 1, equal ones and those "
+        "above 8");
   const FunctionReport r = mean_of(3);
   CHECK_FALSE(r);
   CHECK(r.check("elsewhere").verdict == V::Undecided);
@@ -128,7 +130,9 @@ TEST_CASE("a size that is a number leaves the gradient in doubt") {
                       }},
                      {{"x", random({6}, 1)}, {"w", random({3}, 2)}});
   INFO(pairs.text());
-  CHECK(pairs.check("elsewhere").detail == "right for other values, and for x (12,), w (6,)");
+  CHECK(pairs.check("elsewhere").detail ==
+        "right for other values, and for x (12,), w (6,); not tried: extents of 1, equal ones and "
+        "those above 8");
 }
 
 TEST_CASE("a function that is not defined elsewhere is not blamed") {
@@ -288,6 +292,27 @@ TEST_CASE("equal rows are told apart") {
                                            {"w", random({4}, 1)}};
   fails(check_function(scaled(false), inputs), "is right for equal elements alone");
   CHECK(check_function(scaled(true), inputs));
+}
+
+TEST_CASE("tolerances reach the other inputs, too") {
+  // A kernel of x³ that is known to three digits.
+  auto cube_to = [](double error, const GradcheckOptions& options) {
+    return check_function({cube,
+                           [error](const Tensors& x, const Tensors& dy) {
+                             return Tensors{d_cube(x[0], dy)[0] * (error * sin(7 * x[0]) + 1)};
+                           }},
+                          {{"x", random({3, 4}, 1)}}, options);
+  };
+  GradcheckOptions loose;
+  loose.rtol = 1e-2;
+  const FunctionReport r = cube_to(1e-3, loose);
+  INFO(r.text());
+  CHECK(r);
+  CHECK(r.check("elsewhere").verdict == V::Passed);
+  CHECK_FALSE(cube_to(0.1, loose));
+  GradcheckOptions tight;
+  tight.rtol = 1e-9, tight.atol = 1e-9;
+  CHECK_FALSE(cube_to(1e-7, tight));
 }
 
 TEST_CASE("a program that keeps its first input, or its first size") {

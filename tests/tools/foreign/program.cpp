@@ -103,7 +103,7 @@ TEST_CASE("a program is checked by its replies") {
 TEST_CASE("numbers arrive with all their bits") {
   Program echo(R"(perl -ne 'BEGIN { $| = 1 }
     if (/"inputs"}/) { print "{\"x\": [0.1, -0.0, 5e-324, 1.7976931348623157e308, 0.30000000000000004], \"i\": [[1, 2], [3, 4]], \"b\": [true, false], \"s\": 2.5, \"e\": [[], []]}\n" }
-    else { s/.*"inputs"://; s/}$//; print }')",
+    else { s/.*"inputs": //; s/}$//; print }')",
                60);
   const std::vector<GradcheckInput> in = echo.inputs();
   REQUIRE(in.size() == 5);
@@ -126,7 +126,7 @@ TEST_CASE("what is not finite arrives, and integers that no double holds") {
   Program echo(R"(perl -ne 'BEGIN { $| = 1 }
     if (/"inputs"}/) { print "{\"x\": [NaN, Infinity, -Infinity, 1.5], \"i\": [9007199254740993, -9223372036854775808, 9223372036854775807], \"n\": NaN}\n" }
     else { open(my $f, ">", ")" +
-                   file.path() + R"("); print $f $_; close $f; s/.*"inputs"://; s/}$//; print }')",
+                   file.path() + R"("); print $f $_; close $f; s/.*"inputs": //; s/}$//; print }')",
                60);
   const std::vector<GradcheckInput> in = echo.inputs();
   REQUIRE(in.size() == 3);
@@ -141,7 +141,8 @@ TEST_CASE("what is not finite arrives, and integers that no double holds") {
   CHECK(std::isnan(back[2].item()));
   std::string sent;
   std::getline(std::ifstream(file.path()), sent);
-  CHECK(contains(sent, R"("x":[NaN,Infinity,-Infinity,1.5])"));
+  CHECK(
+      contains(sent, R"({"call": "value", "inputs": {"x": [NaN,Infinity,-Infinity,1.5], "i": [)"));
   CHECK(contains(sent, "[9007199254740993,-9223372036854775808,9223372036854775807]"));
 }
 
@@ -163,7 +164,9 @@ TEST_CASE("a program that does not keep to the exchange is told so in one line")
   CHECK(contains(problem("no-such-program"), "ended with status 127, and says: "));
   CHECK(contains(problem("no-such-program"), "not found"));
   CHECK(contains(problem("exit 3"), "\"exit 3\", asked for the inputs: it ended with status 3"));
-  CHECK(contains(problem("echo first >&2; echo last >&2; exit 1"), "status 1, and says: last"));
+  CHECK(contains(problem("echo first >&2; echo '  last' >&2; echo >&2; exit 1"),
+                 "status 1, and says: first | last"));
+  CHECK(contains(problem("seq 5 >&2; exit 1"), "status 1, and says: 3 | 4 | 5"));
   CHECK(contains(problem("kill -9 $$"), "was ended by a signal (Killed)"));
   CHECK(contains(problem("echo ready"), "\"ready\" is no JSON object of arrays by name"));
   CHECK(contains(problem("yes"), "\"y\" is no JSON object"));

@@ -11,6 +11,7 @@
 
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/verbs.hpp"
+#include "tools/common/escape.hpp"
 #include "tools/foreign/program.hpp"
 #include "tools/gradient_cases/op_specs.hpp"
 
@@ -122,10 +123,40 @@ void run_gradcheck(const std::string& only, bool in_float32, bool precise, bool 
 // The whole Jacobian is checked where it is not larger.
 constexpr Index kWholeJacobian = Index{1} << 14;
 
-void check_program(const std::string& command, double seconds, bool precise, bool json) {
+// A case for each check. One that leaves the report undecided is a failure, too.
+std::string to_junit(const FunctionReport& report) {
+  std::string cases;
+  int failures = 0, skipped = 0;
+  for (const FunctionCheck& c : report.checks) {
+    const bool fails = c.verdict == CheckVerdict::Failed || c.doubt ||
+                       (c.name == "differences" && c.verdict != CheckVerdict::Passed);
+    const bool passes = c.verdict == CheckVerdict::Passed;
+    failures += fails, skipped += !fails && !passes;
+    const std::string detail = in_xml(c.name == "differences" && fails ? report.text() : c.detail);
+    cases += fmt::format(
+        "  <testcase classname=\"{}\" name=\"{}\">{}</testcase>\n", in_xml(report.function), c.name,
+        passes && !fails
+            ? "<system-out>" + detail + "</system-out>"
+            : fmt::format("<{} message=\"{}\"/>", fails ? "failure" : "skipped", detail));
+  }
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"glim "
+      "gradcheck\" "
+      "tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\">\n{}</testsuite>\n</testsuites>\n",
+      report.checks.size(), failures, skipped, cases);
+}
+
+struct ProgramOptions {
+  std::string command, name;
+  double timeout = 60, atol = 0, rtol = 0;
+  bool junit = false;
+};
+
+void check_program(const ProgramOptions& o, bool precise, bool json) {
+  const std::string& command = o.command;
   if (command.find_first_not_of(" \t\n") == command.npos)
     throw ValueError("--program", "the command is empty");
-  foreign::Program program(command, seconds);
+  foreign::Program program(command, o.timeout);
   const std::vector<GradcheckInput> inputs = program.inputs();
   const Function f = program.function();
   Tensors x;
@@ -138,12 +169,15 @@ void check_program(const std::string& command, double seconds, bool precise, boo
     throw ValueError("--program", "no input has real numbers; 1.0 is one, and 1 is an integer");
   for (const Tensor& y : f.value(x)) outputs += y.numel();
   GradcheckOptions options;
-  options.name = command;
+  options.name = o.name.empty() ? command : o.name;
+  options.atol = o.atol, options.rtol = o.rtol;
   if (elements * outputs > kWholeJacobian) options.mode = GradcheckOptions::Mode::Projection;
   options.precise = precise;
   const FunctionReport report = check_function(f, inputs, options);
   if (json)
     print_json(nlohmann::ordered_json::parse(report.to_json()));
+  else if (o.junit)
+    print(to_junit(report));
   else
     print(report.text() + "\n");
   if (!report) throw Exit(1);
@@ -156,12 +190,16 @@ Command gradcheck_command() {
   auto only = std::make_shared<std::string>();
   auto in_float32 = std::make_shared<bool>(false), precise = std::make_shared<bool>(false);
   auto json = std::make_shared<bool>(false);
-  auto program = std::make_shared<std::string>();
-  auto timeout = std::make_shared<double>(60);
+  auto o = std::make_shared<ProgramOptions>();
   c.option(
-      "program", program.get(),
+      "program", &o->command,
       "check the function and the gradient of this command (tools/foreign/program.md) instead");
-  c.option("timeout", timeout.get(), "seconds that the program has for each reply", kAboveZero);
+  c.option("name", &o->name, "of the program in the report; else its command");
+  c.option("timeout", &o->timeout, "seconds that the program has for each reply", kAboveZero);
+  c.option("atol", &o->atol, "the error that each of the program's derivatives may have (1e-7)",
+           kAboveZero);
+  c.option("rtol", &o->rtol, "the same, relative to the derivative (1e-5)", kAboveZero);
+  c.option("junit", &o->junit, "print the checks of the program as JUnit's XML");
   c.option("only", only.get(), "cases whose family or op contains this");
   c.option("float32", in_float32.get(), "check the ops in float32, against float64");
   c.option("precise", precise.get(),
@@ -169,12 +207,16 @@ Command gradcheck_command() {
   c.option("json", json.get(), "print one JSON object instead of the table");
   c.run = [=](Command& command) {
     const bool of_program = command.given("program");
-    for (const char* name : {"only", "float32", "timeout"})
-      if (command.given(name) && of_program != (name == std::string_view("timeout")))
+    constexpr std::pair<const char*, bool> kOfProgram[]{
+        {"only", false}, {"float32", false}, {"name", true}, {"timeout", true},
+        {"atol", true},  {"rtol", true},     {"junit", true}};
+    for (const auto& [name, of_the_program] : kOfProgram)
+      if (command.given(name) && of_program != of_the_program)
         throw UsageError(std::string("--") + name + " is " +
                          (of_program ? "not for --program" : "for --program alone"));
+    if (*json && o->junit) throw UsageError("--json and --junit: choose one");
     if (of_program)
-      check_program(*program, *timeout, *precise, *json);
+      check_program(*o, *precise, *json);
     else
       run_gradcheck(*only, *in_float32, *precise, *json);
   };

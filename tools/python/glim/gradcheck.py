@@ -71,13 +71,34 @@ class Report:
         return page(self._passed, self._text, self._data)
 
 
-def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0, cache=False, name=None):
+def _in_order(f, backward, inputs, keywords):
+    """(f, backward, inputs) with keyword arguments in the order of f's parameters."""
+    import functools
+    import inspect
+    call = f.forward if hasattr(f, "forward") else f
+    try:
+        bound = inspect.signature(call).bind(*inputs, **keywords)
+        bound.apply_defaults()
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"gradcheck: {', '.join(keywords)}: neither an option of gradcheck nor taken by the function: "
+                        f"{error}") from None
+    if bound.kwargs:  # keywords alone: constants
+        if hasattr(f, "forward"):
+            raise TypeError(f"gradcheck: {', '.join(bound.kwargs)}: pass it within a function, lambda x: f(x, ...)")
+        f = functools.partial(f, **bound.kwargs)
+        backward = backward and functools.partial(backward, **bound.kwargs)
+    return f, backward, bound.args
+
+
+def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0, cache=False, name=None, second_order=False,
+              **keywords):
     """Checks a backward against differences of its function, and how it behaves.
 
     gradcheck(f, backward, *inputs)
         f(*inputs)             an array, or a tuple of them
         backward(dy, *inputs)  ∂L/∂x for each input, of its shape, given dy = ∂L/∂y; None for an input without one
     With cache=True f returns (y, cache), and backward is called as backward(dy, cache).
+    Other keyword arguments are those of f, and take their place among the inputs.
 
     gradcheck(F, *inputs)
         F: a glim.Op or torch.autograd.Function, a glim.Module or torch.nn.Module with its parameters, a function of
@@ -90,6 +111,8 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
     atol, rtol  by default 1e-7 and 1e-5 in float64; 1e-5 and 1e-3 in float32
     seed     of the random directions
     name     for the report; else f's own
+    second_order  check the gradient of the gradient, (dy, *inputs) ↦ ∂L/∂inputs, of a framework's function. For NumPy:
+             gradcheck(backward, backward_of_backward, dy, *inputs)
 
     Returns a Report, which is true if the gradients are right. Exceptions of f and backward pass through.
     Raises glim.DTypeError and glim.ValueError (a TypeError and a ValueError) for inputs and results that cannot be
@@ -105,26 +128,33 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
     if not callable(f):
         raise TypeError(f"gradcheck: the first argument is the function, not {type(f).__name__}")
     from ._numpy import pair
-    from .adapters import adapt, name_of
+    from .adapters import Adapted, adapt, name_of
     name = name_of(f) if name is None else str(name)
-    of_arrays = bool(args) and callable(args[0])  # NumPy refuses sizes that do not fit each other
-    if of_arrays:
-        backward, *inputs = args
-        names, notes, parameters = None, (), 0
-    else:
-        f, backward, inputs, names, notes, parameters = adapt(f, *args)
+    of_arrays = bool(args) and callable(args[0])
+    backward, inputs = (args[0], args[1:]) if of_arrays else (None, args)
+    if keywords:
+        f, backward, inputs = _in_order(f, backward, inputs, keywords)
+    if not of_arrays:
+        adapted = adapt(f, *inputs, second_order=second_order)
+    elif second_order:
+        raise TypeError("gradcheck: second_order is for functions of a framework; the gradient of a backward in NumPy is "
+                        "checked by gradcheck(backward, backward_of_backward, dy, *inputs)")
+    else:  # NumPy refuses sizes that do not fit each other
+        adapted = Adapted(f, backward, inputs, None, ())
 
     def checked(backward, full):
-        value, gradient, interrupted, named = pair(f, backward, inputs, cache, names)
-        return _glim.check_function(
-            value, gradient, interrupted, named, name=name, full=full, precise=precise, atol=atol or 0, rtol=rtol or 0,
-            seed=seed, fixed_shapes=len(named) - parameters, refuses_misfits=of_arrays)
+        value, gradient, interrupted, named = pair(adapted.f, backward, adapted.inputs, cache, adapted.names)
+        with adapted.context():
+            return _glim.check_function(
+                value, gradient, interrupted, named, name=name, full=full, precise=precise, atol=atol or 0,
+                rtol=rtol or 0, seed=seed, fixed_shapes=len(named) - adapted.parameters,
+                refuses_misfits=adapted.refuses_misfits)
 
     def mistake():
         """That backward(x, dy) is right where backward(dy, x) is not."""
         try:
             if of_arrays and checked(lambda dy, *x: backward(*x, dy), False).passed:
-                kept = "cache" if cache else ", ".join(f"x{k}" for k in range(len(inputs)))
+                kept = "cache" if cache else ", ".join(f"x{k}" for k in range(len(adapted.inputs)))
                 return (f"the arguments are swapped: it is called as backward(dy, {kept}), and is right as "
                         f"backward({kept}, dy)")
         except Exception:
@@ -132,9 +162,10 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
         return None
 
     try:
-        report = checked(backward, mode == "full")
+        report = checked(adapted.backward, mode == "full")
     except Exception as error:
         if found := mistake():
             raise TypeError(f"gradcheck of {name}: {found}") from error
         raise
-    return Report(report, notes, None if report.passed else mistake())
+    right_here = json.loads(report.json)["checks"]["differences"]["verdict"] == "passed"
+    return Report(report, adapted.notes, None if right_here else mistake())

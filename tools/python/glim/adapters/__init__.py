@@ -6,6 +6,7 @@ One file a framework: glim_functions.py, torch_functions.py, jax_functions.py, a
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import types
 from typing import Any, Callable, Iterator, NamedTuple
@@ -35,14 +36,16 @@ class Adapted(NamedTuple):
     names: tuple  # of the inputs
     notes: tuple  # sentences for the report
     parameters: int = 0  # how many of the inputs, the last ones, are those of a module
+    refuses_misfits: bool = True  # f raises an exception for sizes that do not fit each other
+    context: Callable = contextlib.nullcontext  # in which f and backward are called
 
 
-def adapt(function: Any, *args: Any) -> Adapted:
-    """The function as NumPy arrays see it.
+def adapt(function: Any, *args: Any, second_order: bool = False) -> Adapted:
+    """The function as NumPy arrays see it, or its gradient: (dy, *inputs) ↦ Jᵀdy if `second_order`.
 
     Floating tensors among `args`, also within lists, tuples and dicts, become the inputs, and so do the parameters of a
-    module. All other arguments stay as they are. Tensors and parameters are checked in float64. NumPy arrays
-    of float32 alone ask for float32.
+    module. Arrays of integers and bools do too, where the function refuses indices that do not fit. All other arguments
+    stay as they are. Tensors and parameters are checked in float64. NumPy arrays of float32 alone ask for float32.
 
     Raises TypeError if the function belongs to no framework, or if an argument is not in the memory of the CPU.
     """
@@ -54,7 +57,12 @@ def adapt(function: Any, *args: Any) -> Adapted:
             "gradcheck: the second argument is the backward, a function: gradcheck(f, backward, *inputs). It is left out "
             f"for a function of Glim, torch, JAX, autograd, MLX or tinygrad alone, and {name_of(function)} is none of these"
         )
-    return importlib.import_module("." + name, __name__).adapt(function, args)
+    module = importlib.import_module("." + name, __name__)
+    if not second_order:
+        return module.adapt(function, args)
+    if name in ("mlx_functions", "tinygrad_functions"):
+        raise TypeError("gradcheck: second_order is for functions of Glim, torch, JAX and autograd")
+    return module.adapt(function, args, second_order=True)
 
 
 def name_of(function: Any) -> str:
@@ -74,6 +82,12 @@ def floating_arguments(function: Any, args: tuple, is_floating: Callable[[Any], 
     if not where:
         raise no_floating_input(function)
     return given, labels, where
+
+
+def upstreams_of(outputs: tuple) -> tuple[list, list[str]]:
+    """A random dy for each output, and their names."""
+    drawn = [np.random.default_rng(k).standard_normal(y.shape).astype(y.dtype) for k, y in enumerate(outputs)]
+    return drawn, ["dy"] if len(drawn) == 1 else [f"dy{k}" for k in range(len(drawn))]
 
 
 def wanted_dtype(args: Any) -> type:

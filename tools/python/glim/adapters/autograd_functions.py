@@ -6,10 +6,10 @@ import numpy as np
 from autograd import make_vjp
 from autograd.builtins import tuple as traced_tuple
 
-from . import Adapted, floating_arguments, leaves, name_of, wanted_dtype, with_leaves
+from . import Adapted, floating_arguments, leaves, name_of, upstreams_of, wanted_dtype, with_leaves
 
 
-def adapt(function, args):
+def adapt(function, args, second_order=False):
     given, labels, where = floating_arguments(function, args, lambda x: isinstance(x, np.ndarray) and x.dtype.kind == "f")
     random = np.random.get_state()
 
@@ -20,13 +20,19 @@ def adapt(function, args):
         np.random.set_state(random)
         return traced_tuple(leaves(function(*with_leaves(list(args), iter(now)))))
 
+    value = of_inputs
+
+    def second(*arrays):
+        dy, x = arrays[:upstreams], arrays[upstreams:]
+        return make_vjp(of_inputs, tuple(range(len(x))))(*x)[0](traced_tuple(dy))
+
     def f(*arrays):
-        return tuple(np.array(y) for y in of_inputs(*arrays))
+        return tuple(np.array(y) for y in value(*arrays))
 
     def backward(dy, *arrays, others=None):
-        vjp, _ = make_vjp(of_inputs, tuple(range(len(arrays))))(*arrays)
+        vjp, _ = make_vjp(value, tuple(range(len(arrays))))(*arrays)
         if others is not None:
-            make_vjp(of_inputs, tuple(range(len(others))))(*others)
+            make_vjp(value, tuple(range(len(others))))(*others)
         return tuple(np.array(d) for d in vjp(dy if isinstance(dy, tuple) else (dy,)))
 
     dtype = wanted_dtype(args)
@@ -35,7 +41,12 @@ def adapt(function, args):
     notes = []
     if not _same_state(random, np.random.get_state()):
         notes.append("The function draws random numbers from numpy.random: each run starts from the same state.")
-    return Adapted(f, backward, inputs, tuple(labels[i] for i in where), tuple(notes))
+    names = [labels[i] for i in where]
+    if second_order:
+        first, first_names = upstreams_of(f(*inputs))
+        value, upstreams = second, len(first)
+        inputs, names = (*first, *inputs), [*first_names, *names]
+    return Adapted(f, backward, inputs, tuple(names), tuple(notes))
 
 
 def _same_state(a, b):

@@ -2,21 +2,33 @@
 
 As torch.autograd.gradcheck has it: if some arguments require a gradient, the others are constants; an output that
 requires none beside others that do is left out.
+
+PyTorch's own ops refuse sizes and indices that do not fit, but for some fused ones. These, and the kernels of someone else,
+may read or write beyond the end of an array. So a function that calls one, or asks for the memory of a tensor, has its
+integers and equal sizes left as they are.
 """
 
 from __future__ import annotations
 
+import contextlib
+import re
+import sys
+
 import numpy as np
 import torch
 
-from . import Adapted, argument_names, leaf_names, leaves, name_of, no_floating_input, wanted_dtype, with_leaves
+from . import Adapted, argument_names, leaf_names, leaves, name_of, no_floating_input, upstreams_of, wanted_dtype, with_leaves
 
 
-def adapt(function, args):
+SMALL = 1 << 16  # elements of the inputs: starting threads takes longer than computing with one
+
+
+def adapt(function, args, second_order=False):
     module = function if isinstance(function, torch.nn.Module) else None
     if isinstance(function, type) and issubclass(function, torch.autograd.Function):
-        names = argument_names(function.forward, len(args) + 1)
-        names, function = names[1:] if names[0] == "ctx" else names[:-1], function.apply
+        with_context = function.setup_context is torch.autograd.Function.setup_context  # the first argument of forward
+        names = argument_names(function.forward, len(args) + with_context)[with_context:]
+        function = function.apply
     else:
         names = argument_names(module.forward if module else function, len(args))
     parameters = dict(module.named_parameters()) if module else {}
@@ -32,23 +44,30 @@ def adapt(function, args):
         raise no_floating_input(function)
     dtype = wanted_dtype(args)
 
-    def run(tensors):
-        """The floating outputs for the floating inputs, each run with the same random numbers and buffers."""
-        to = tensors[0].dtype
+    def evaluate(tensors):
+        to = next(t.dtype for t in tensors if t.is_floating_point())
         now = [_cast(x, to) if isinstance(x, torch.Tensor) else x for x in given]
         for i, tensor in zip(where, tensors):
             now[i] = tensor
         inputs, weights = with_leaves(everything, iter(now))
-        with torch.random.fork_rng(devices=[]):
-            if module:
-                held = {k: _cast(b, to) for k, b in {**fixed, **buffers}.items()}
-                y = torch.func.functional_call(module, {**weights, **held}, tuple(inputs))
-            else:
-                y = function(*inputs)
-            run.draws = not torch.equal(state, torch.get_rng_state())
+        if module:
+            held = {k: _cast(b, to) for k, b in {**fixed, **buffers}.items()}
+            y = torch.func.functional_call(module, {**weights, **held}, tuple(inputs))
+        else:
+            y = function(*inputs)
         outputs = [t for t in leaves(y) if isinstance(t, torch.Tensor) and t.is_floating_point()]
         if not outputs:
             raise TypeError(f"gradcheck: {name_of(function)} has no output of a floating dtype")
+        return outputs
+
+    def run(tensors):
+        """The floating outputs for the inputs, each run with the same random numbers and buffers."""
+        upstream, tensors = tensors[:upstreams], tensors[upstreams:]
+        with torch.random.fork_rng(devices=[]):
+            outputs = evaluate(tensors)
+            run.draws = not torch.equal(state, torch.get_rng_state())
+        if upstreams:
+            outputs = _gradients(outputs, tensors, upstream, create_graph=True)
         run.left_out = [k for k, t in enumerate(outputs) if not t.requires_grad]
         if len(run.left_out) == len(outputs):
             run.left_out = []
@@ -56,8 +75,10 @@ def adapt(function, args):
 
     def tensors_of(arrays):
         # One dtype for all: float64 if the checker asks for differences in float64.
-        to = torch.float32 if float32_alone or all(a.dtype == np.float32 for a in arrays) else torch.float64
-        return [torch.tensor(np.asarray(a), dtype=to, requires_grad=True) for a in arrays]
+        floating = [a for a in arrays if a.dtype.kind == "f"]
+        to = torch.float32 if float32_alone or all(a.dtype == np.float32 for a in floating) else torch.float64
+        return [torch.tensor(np.asarray(a), dtype=to, requires_grad=True) if a.dtype.kind == "f"
+                else torch.tensor(np.asarray(a), dtype=d) for a, d in zip(arrays, dtypes)]
 
     def f(*arrays):
         with torch.enable_grad():
@@ -79,16 +100,20 @@ def adapt(function, args):
             outputs = run(x)
             if others is not None:
                 run(tensors_of(others))
-            pairs = [(y, torch.tensor(np.asarray(d), dtype=y.dtype)) for y, d in zip(outputs, dy) if y.requires_grad]
-            ys, ds = zip(*pairs) if pairs else ((), ())
-            dx = torch.autograd.grad(ys, x, ds, allow_unused=True) if pairs else [None] * len(x)
-        return tuple((torch.zeros_like(a) if d is None else d).detach().numpy(force=True).copy() for a, d in zip(x, dx))
+            dx = iter(_gradients(outputs, [a for a in x if a.requires_grad], dy))
+        return tuple(next(dx).detach().numpy(force=True).copy() if a.requires_grad else None for a in x)
+
+    def arrays_of(where):
+        arrays = [given[i] if isinstance(given[i], np.ndarray) else given[i].detach().numpy() for i in where]
+        return [np.array(a, dtype=dtype if a.dtype.kind == "f" else a.dtype) for a in arrays]
 
     state = torch.get_rng_state()
-    inputs = [given[i] for i in where]
-    inputs = [x if isinstance(x, np.ndarray) else x.detach().to(torch.float64).numpy() for x in inputs]
-    inputs = [np.array(x, dtype=dtype) for x in inputs]
-    notes, float32_alone = [], False
+    upstreams, float32_alone, dtypes, notes = 0, False, [None] * len(where), []
+    of_torch = _is_of_torch(evaluate, tensors_of(arrays_of(where)))
+    if of_torch:
+        where = sorted(where + [i for i, x in enumerate(given) if _is_integral(x)])
+    inputs = arrays_of(where)
+    dtypes = [given[i].dtype if isinstance(given[i], torch.Tensor) else None for i in where]
     try:
         f(*inputs)
     except RuntimeError:  # constants of float32 within
@@ -101,8 +126,74 @@ def adapt(function, args):
         notes.append("The function draws random numbers from torch: each run starts from the same state of its generator.")
     for k in run.left_out:
         notes.append(f"Output {k} requires no gradient (detached, or marked as not differentiable), and is left out.")
+    names = [labels[i] for i in where]
     own = sum(i >= len(given) - len(everything[1]) for i in where)
-    return Adapted(f, backward, tuple(inputs), tuple(labels[i] for i in where), tuple(notes), own)
+    if second_order:
+        first, first_names = upstreams_of(f(*inputs))
+        inputs, names, dtypes = [*first, *inputs], [*first_names, *names], [None] * len(first) + dtypes
+        upstreams = len(first)
+    threads = _one_thread if sum(x.size for x in inputs) <= SMALL else contextlib.nullcontext
+    return Adapted(f, backward, tuple(inputs), tuple(names), tuple(notes), own, of_torch, threads)
+
+
+def _gradients(ys, x, dys, create_graph=False):
+    """Zeros for what no output depends on."""
+    pairs = [(y, d if create_graph else torch.tensor(np.asarray(d), dtype=y.dtype)) for y, d in zip(ys, dys) if y.requires_grad]
+    x = [a for a in x if a.requires_grad]
+    ys, dys = zip(*pairs) if pairs else ((), ())
+    dx = torch.autograd.grad(ys, x, dys, allow_unused=True, create_graph=create_graph) if pairs else [None] * len(x)
+    return [torch.zeros_like(a) if d is None else d for a, d in zip(x, dx)]
+
+
+# Functions of C that cannot reach a tensor's memory, and methods that hand it out.
+_SAFE = {"torch", *sys.stdlib_module_names} - {"ctypes", "_ctypes"}
+_OP_CALLS = {op.__call__.__code__ for op in (torch._ops.OpOverload, torch._ops.OpOverloadPacket)}
+_FUSED = re.compile("attention|transformer|lstm|gru|rnn_|ctc_loss|embedding_bag", re.IGNORECASE)
+_MEMORY = {"data_ptr", "numpy", "__array__", "__dlpack__", "untyped_storage"}
+
+
+def _is_of_torch(evaluate, tensors):
+    """Are the function and its backward made of PyTorch's ops alone?"""
+    foreign = []
+
+    def watch(frame, event, function):
+        if event == "call":
+            name, module = frame.f_code.co_name, "torch"
+            if frame.f_code in _OP_CALLS:  # as torch.ops.aten.sin
+                module = {"aten": "torch", "prim": "torch"}.get(frame.f_locals["self"]._qualified_op_name.split("::")[0], "")
+        elif event == "c_call":
+            owner = getattr(function, "__self__", None)
+            name, module = function.__name__, function.__module__ or type(owner).__module__
+        else:
+            return
+        if name in _MEMORY or event == "c_call" and _FUSED.search(name) or module.split(".")[0] not in _SAFE:
+            foreign.append(name)
+
+    before = sys.getprofile()
+    try:
+        with torch.enable_grad(), torch.random.fork_rng(devices=[]):
+            sys.setprofile(watch)
+            y = evaluate(tensors)
+            _gradients(y, tensors, [torch.ones_like(a) for a in y], create_graph=True)
+    except Exception:  # which the check itself will meet
+        return False
+    finally:
+        sys.setprofile(before)
+    return not foreign
+
+
+@contextlib.contextmanager
+def _one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _is_integral(x):
+    return isinstance(x, torch.Tensor) and x.dim() > 0 and not x.is_floating_point() and x.device.type == "cpu"
 
 
 def _is_floating(x, name):

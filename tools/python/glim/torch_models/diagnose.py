@@ -6,11 +6,15 @@
     attention         queries that may attend to nothing, and saturated rows
     shared memory     two parameters in one storage, which an optimizer updates twice
 """
+import pathlib
+import traceback
 import warnings
 
 import glim
 import numpy as np
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from . import from_torch, functions, graph, state, verify
 
@@ -21,8 +25,9 @@ FEW = 8            # names that a finding lists
 class Finding:
     """One: its kind, a sentence, and the place, "MODULE (FILE:LINE)"."""
 
-    def __init__(self, kind, text, place=""):
+    def __init__(self, kind, text, place="", first=True):
         self.kind, self.text, self.place = kind, text, place
+        self.first = first  # False: of a value that was made of infinities
 
     def __str__(self):
         return f"{self.kind}: {self.text}" + (f"\n    at {self.place}" if self.place else "")
@@ -56,21 +61,31 @@ def diagnose(model, inputs, loss=None):
     findings = _shared(model)
     loss, calls, gradients, failure = _in_torch(module, args, kwargs)
     findings += _functions(calls)
+    first = _first_in_torch(module, args, kwargs)
     if failure:
-        return Diagnosis(findings + [failure])
-    g = from_torch(module, args, kwargs, hooks=True, verify=False)
+        return Diagnosis(findings + ([first] if first else []) + [failure])
+    try:
+        g = from_torch(module, args, kwargs, hooks=True, verify=False)
+    except glim.Error:
+        if first:
+            return Diagnosis(findings + [first])
+        raise
     with glim.Tape(replay=True) as tape, glim.explicit():
         y = g(*args, **kwargs)
         if not isinstance(y, glim.Var) or y.size != 1:
             raise glim.ValueError("diagnose: the pass has no loss: loss=lambda out: ... gives a tensor of one element")
         if tape.node_of(y) < 0:
-            return Diagnosis(findings + [Finding("no gradient", "the loss depends on no parameter that has a gradient",
-                                                 _lost(g, args, kwargs, None))])
+            lost = Finding("no gradient", "the loss depends on no parameter that has a gradient", _lost(g, args, kwargs, None))
+            return Diagnosis(findings + ([first] if first else []) + [lost])
         if not np.allclose(y.numpy(), loss.numpy(), 1e-3, equal_nan=True):
             findings.append(Finding("another value", f"PyTorch's loss is {loss.item():.6g}, that of the import is {y.item():.6g}: "
                                     "glim.from_torch says where they part"))
         seen = _Backward(tape, y)
-        findings += seen.attention() + seen.not_finite()
+        not_finite, attention = seen.not_finite(), seen.attention()
+        # A value that the tape does not have, as that of a constant. A mask that hides all keys explains its NaN.
+        if first and not any(f.kind == "mask" or f.kind == "value" and f.first for f in not_finite + attention):
+            not_finite = [first]
+        findings += attention + not_finite
         findings += _parameters(g, model, gradients, seen, args, kwargs)
     return Diagnosis(findings)
 
@@ -110,6 +125,68 @@ def _in_torch(module, args, kwargs):
             line = graph.line_of("".join(str(w.message) for w in caught))
             failure = Finding("backward fails", str(error).splitlines()[0], f"{line[0]}:{line[1]}" if line else "")
     return loss, calls, gradients, failure
+
+
+def _first_in_torch(module, args, kwargs):
+    """A finding for the first value that is not finite, of an op or a constant, if the loss is not finite."""
+    with state.undisturbed(), torch.no_grad():
+        copy = state.copied(module)
+        y, first = None, _First({id(t): name for name, t in (*copy.named_parameters(), *copy.named_buffers())})
+        try:
+            with first:
+                y = copy(*args, **kwargs)
+        except RuntimeError:  # as ops that refuse NaN raise it
+            pass
+    finite = torch.isfinite(y).all() if isinstance(y, torch.Tensor) else "NaN" not in str(first.finding)
+    return None if finite else first.finding
+
+
+class _First(TorchDispatchMode):
+    """The first op that gives a value that is not finite and reads none, or that reads a constant with one.
+
+    An infinity that is written as a number, as in masked_fill, is no fault; what becomes of it may be.
+    """
+
+    def __init__(self, names):
+        super().__init__()
+        self.names, self.made, self.finding = names, [], None
+
+    def __torch_dispatch__(self, op, types, args=(), kwargs=None):
+        read = tree_leaves((args, kwargs or {}))
+        before = [(x, _bad_kinds(x)) for x in read]
+        y = op(*args, **(kwargs or {}))
+        made = [x for x in tree_leaves(y) if isinstance(x, torch.Tensor)]
+        if self.finding is None:
+            given = {kind for _, kinds in before for kind in kinds}
+            new = {kind for x in made for kind in _bad_kinds(x)} - given
+            constant = next((x for x, kinds in before if isinstance(x, torch.Tensor) and "nan" in kinds
+                             and not any(x is m for m in self.made)), None)
+            if constant is not None:
+                text = f"{self.names.get(id(constant), 'a constant')} has {_bad(constant.detach().numpy())}; {op.overloadpacket.__name__} reads it"
+            elif new:
+                ranges = ", ".join(_range(x.detach().numpy()) for x in read if isinstance(x, torch.Tensor) and x.numel())
+                text = f"{op.overloadpacket.__name__} gives {_bad(max(made, key=lambda x: len(_bad_kinds(x))).detach().numpy())}; it read {ranges or 'nothing'}"
+            if constant is not None or new:
+                self.finding = Finding("value", text, _line_outside())
+            self.made += made
+        return y
+
+
+def _bad_kinds(x):
+    if isinstance(x, float):
+        x = torch.tensor(x)
+    if not isinstance(x, torch.Tensor) or not x.is_floating_point():
+        return set()
+    return {kind for kind, bad in (("nan", x.isnan()), ("inf", x.isinf())) if bad.any()}
+
+
+def _line_outside():
+    """FILE:LINE of the innermost frame that belongs neither to PyTorch nor to this file."""
+    library = pathlib.Path(torch.__file__).parent
+    for frame in reversed(traceback.extract_stack()):
+        if frame.filename != __file__ and library not in pathlib.Path(frame.filename).parents:
+            return f"{frame.filename}:{frame.lineno}"
+    return ""
 
 
 def _functions(calls):
@@ -164,7 +241,7 @@ class _Backward:
             if any(is_bad(value).any() and not any(is_bad(x).any() for x in operands if x.dtype.kind == "f") for is_bad in (np.isnan, np.isinf)):
                 read = self._read(n)
                 return [Finding("value", f"{n.name} gives {_bad(value)}; it read {read}" if n.name != "leaf" else f"the parameter {n.path.removeprefix('model.')} has {_bad(value)}",
-                                self.place(n.number))]
+                                self.place(n.number), not any(np.isinf(x).any() for x in operands if x.dtype.kind == "f"))]
         for number in self.order:
             for to, g in self.flows[number]:
                 if g is not None and not np.isfinite(g).all() and np.isfinite(self.dy[number]).all():
