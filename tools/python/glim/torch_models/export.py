@@ -1,4 +1,6 @@
 """torch.export's graph of a model, in ops that have rules."""
+import functools
+
 import glim
 import torch
 
@@ -13,7 +15,7 @@ def exported(module, args, kwargs, custom, calls):
         with functions.replaced(custom, functions.recorder(calls)):
             program = torch.export.export(module, args, kwargs, strict=False)
         _cut_no_grad(program.graph_module)
-        known = {**torch.export.default_decompositions()}
+        known = _decompositions()
         for _ in range(4):
             missing = [node.target for node in graph.calls(program.graph_module) if isinstance(node.target, torch._ops.OpOverload) and
                        ops.rule(node.target) is None and graph.op_name(node) not in TRAINING and not graph.values_alone(node)]
@@ -29,6 +31,12 @@ def exported(module, args, kwargs, custom, calls):
         text = str(error).strip()
         line = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
         raise glim.ValueError(f"from_torch: torch.export refuses the model: {line[:300]}{_advice(text)}") from error
+
+
+@functools.cache
+def _decompositions():
+    """PyTorch's table, which takes a tenth of a second to make."""
+    return dict(torch.export.default_decompositions())
 
 
 def _cut_no_grad(graph_module):
