@@ -66,7 +66,7 @@ class Graph {
   int paused_ = 0;  // how many stop it from recording
 };
 
-Var apply(const Call& call);               // call_errors.cpp
+Var apply(const Call& call);               // tape.cpp
 Var named(Var v, std::string_view label);  // tape.hpp
 
 template <class OpT, class... Inputs>

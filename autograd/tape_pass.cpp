@@ -54,7 +54,7 @@ void TapePass::check(int i, Grads& d) const {
   bool part = d.part() != nullptr;  // of one input
   for (std::size_t k = 0; k < node.inputs.size(); ++k) {
     const int input = node.inputs[k];
-    if (input < pending_.first || input < 0) continue;
+    if (input < pending_.first) continue;
     const Node& source = tape_.nodes_[input];
     const Var& g = d[k];
     if (g.defined() && (g.shape() != source.shape || g.dtype() != source.dtype))
