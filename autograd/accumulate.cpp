@@ -1,9 +1,8 @@
-// The engine adds a gradient to a node's total or to a leaf: in place if nobody else sees the memory, else into a copy.
-#include <algorithm>
+#include "autograd/accumulate.hpp"
 
-#include "autograd/engine.hpp"
-#include "autograd/ops.hpp"
-#include "autograd/tape.hpp"
+#include <algorithm>
+#include <mutex>
+
 #include "tensor/ops/elementwise.hpp"
 
 namespace glim {
@@ -32,23 +31,19 @@ Tensor copied(const Tensor& x) {
 
 }  // namespace
 
-void Engine::add(Table& table, int node, Var&& gradient) const {
-  Var& total = table.at(node);
-  if (!total.defined()) {
-    total = std::move(gradient);
-  } else if (create_graph_ || (total.value().is_contiguous() && !exclusive(total.value()))) {
-    total = total + gradient;  // copied and added to in one pass
+void add_to(Var& total, const Tensor& gradient) {
+  const bool alone = exclusive(total.value());
+  if (total.value().is_contiguous() && !alone) {
+    total = Var(add(total.value(), gradient));  // copied and added to in one pass
   } else {
-    if (!exclusive(total.value())) total = copied(total.value());
-    add_(total.value(), gradient.value());
+    if (!alone) total = copied(total.value());
+    add_(total.value(), gradient);
   }
 }
 
-void Engine::add(Table& table, int node, const AddTo& part) const {
-  Var& total = table.at(node);
-  const Node& source = tape_.nodes_[node];
+void add_to(Var& total, const AddTo& part, const Shape& shape, DType dtype) {
   if (!total.defined())
-    total = zeros(source.shape, source.dtype);
+    total = zeros(shape, dtype);
   else if (!exclusive(total.value()))
     total = copied(total.value());
   part(total.value());
@@ -56,16 +51,15 @@ void Engine::add(Table& table, int node, const AddTo& part) const {
 
 // The leaf must own its gradient alone, because it writes to it. The gradient must not keep a much
 // larger block alive.
-void Engine::fill(Leaf& leaf, Var&& gradient) {
-  const Tensor g = gradient.is_leaf() ? gradient.value() : std::move(gradient.value_);
-  gradient = {};
+void add_to(Leaf& leaf, Var gradient) {
+  const Tensor g = gradient.take_value();
   std::lock_guard lock(leaf.adding);  // let go before g is freed, which may call Python
   if (leaf.grad.defined()) {
     add_(leaf.grad, g);
     return;
   }
-  bool alone = g.is_contiguous() && g.storage().exclusive() &&
-               static_cast<Index>(g.storage().bytes()) <= 2 * g.bytes();
+  const bool alone = g.is_contiguous() && g.storage().exclusive() &&
+                     static_cast<Index>(g.storage().bytes()) <= 2 * g.bytes();
   leaf.grad = alone ? g : g.clone();
 }
 

@@ -56,4 +56,42 @@ class TapeArena {
   std::size_t size_ = 0, used_ = 0;
 };
 
+// Objects in an arena by number. They do not move, and end from the back: no chain of owners recurses.
+template <class T>
+class ArenaList {
+ public:
+  struct Iterator {
+    T* const* item;
+    const T& operator*() const { return **item; }
+    Iterator& operator++() {
+      ++item;
+      return *this;
+    }
+    bool operator==(const Iterator&) const = default;
+  };
+  std::size_t size() const { return items_.size(); }
+  bool empty() const { return items_.empty(); }
+  const T& operator[](std::size_t i) const { return *items_[i]; }
+  T& operator[](std::size_t i) { return *items_[i]; }
+  const T& back() const { return *items_.back(); }
+  T& back() { return *items_.back(); }
+  Iterator begin() const { return {items_.data()}; }
+  Iterator end() const { return {items_.data() + items_.size()}; }
+
+  T& add(TapeArena& arena) {
+    T* item = arena.make<T>();
+    items_.push_back(item);
+    return *item;
+  }
+  void remove_last() {
+    T* last = items_.back();
+    items_.pop_back();
+    last->~T();
+  }
+  std::size_t capacity() const { return items_.capacity(); }
+
+ private:
+  std::vector<T*> items_;
+};
+
 }  // namespace glim

@@ -40,6 +40,7 @@ class Grads {
   Var take(std::size_t input) {
     return input < first_.size() + more_.size() ? std::move((*this)[input]) : Var();
   }
+  const AddTo& part() const { return part_; }
   AddTo take_part() { return std::exchange(part_, {}); }
 
  private:

@@ -10,9 +10,15 @@
 // Observer and tape may end in any order. An observer keeps what it saw after its tape ends.
 #pragma once
 
-#include "autograd/engine.hpp"
+#include <string_view>
+#include <vector>
+
+#include "autograd/formula.hpp"
+#include "autograd/var.hpp"
 
 namespace glim {
+
+class Tape;
 
 // A gradient that the op of node `from` sends to one of its inputs that is on the tape.
 struct Flow {

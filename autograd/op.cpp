@@ -1,10 +1,7 @@
 #include "autograd/op.hpp"
 
-#include <bit>
-#include <cstring>
 #include <map>
 
-#include "autograd/engine.hpp"
 #include "tensor/error.hpp"
 
 namespace glim {
@@ -43,38 +40,11 @@ std::string Formula::input_name(std::size_t input) const {
   return std::string(text);
 }
 
-namespace {
-
-// A hash of the elements, which changes with any of them. Never 0.
-std::uint64_t fingerprint_of(const Tensor& x) {
-  const Tensor elements = x.contiguous();
-  const auto* p = elements.storage().data() + elements.offset() * Index(size_of(x.dtype()));
-  const auto bytes = static_cast<std::size_t>(elements.bytes());
-  constexpr std::uint64_t kPrime = 0x9E3779B97F4A7C15;
-  std::uint64_t lanes[4] = {1, 2, 3, 4};  // independent, as a product takes several cycles
-  std::size_t at = 0;
-  for (; at + sizeof lanes <= bytes; at += sizeof lanes) {
-    std::uint64_t words[4];
-    std::memcpy(words, p + at, sizeof words);
-    for (int k = 0; k < 4; ++k) lanes[k] = (std::rotl(lanes[k], 29) ^ words[k]) * kPrime;
-  }
-  std::uint64_t hash = bytes;
-  for (; at < bytes; ++at) hash = (hash ^ std::to_integer<std::uint64_t>(p[at])) * kPrime;
-  for (std::uint64_t lane : lanes) hash = (std::rotl(hash, 29) ^ lane) * kPrime;
-  return hash | 1;
-}
-
-}  // namespace
-
-SavedValue::SavedValue(int number, const Var& v)
-    : input(number),
-      value(v),
-      version(v.value().storage().version()),
-      fingerprint(v.value().storage().shared() ? fingerprint_of(v.value()) : 0) {}
-
-bool SavedValue::changed() const {
-  const Tensor& now = value.value();
-  return version != now.storage().version() || (fingerprint && fingerprint != fingerprint_of(now));
+void Op::start(const Formula& formula, InputList inputs, std::uint64_t needs) {
+  formula_ = &formula;
+  inputs_ = needs ? inputs.data() : nullptr;
+  input_count_ = static_cast<int>(inputs.size());
+  needs_ = needs;
 }
 
 void Op::refuse(const std::string& problem) const {
@@ -90,6 +60,7 @@ void Op::save_input(int number) {
 }
 
 void Op::keep_saved(TapeArena& arena, InputList inputs, const Var& y) {
+  inputs_ = nullptr;
   std::size_t count = wants_output_;
   for (std::size_t k = 0; k < inputs.size(); ++k) count += saves(k);
   if (count == 0) return;
@@ -111,9 +82,8 @@ const Var& Op::saved(int input) const {
   for (const SavedValue& s : saved_.values) {
     if (s.input != input) continue;
     if (s.changed()) [[unlikely]]
-      Engine::refuse_changed(
-          formula_->op,
-          input == kOutput ? "its output" : "its input " + formula_->input_name(input), s);
+      s.refuse(formula_->op,
+               input == kOutput ? "its output" : "its input " + formula_->input_name(input));
     return s.value;
   }
   refuse("the rule reads " + (input == kOutput ? "the output" : formula_->input_name(input)) +

@@ -1,6 +1,6 @@
 // The op contract, on one page. An op is one struct: its formula, its forward on tensors, its rule.
 //
-//   1. #include "autograd/apply.hpp"
+//   1. #include "autograd/ops.hpp"
 //      struct Square final : Unary<Square> {
 //        static constexpr Formula formula{"square", "y = x²", {"dx = 2 x dy"}};
 //        Tensor forward(const Tensor& x) { save(X); return mul(x, x); }
@@ -14,7 +14,7 @@
 // differentiable ops, so backward can record it, and the gradient of a gradient needs no further code.
 // The engine checks the shapes of the gradients and adds them up. An op has one output: functions with
 // several (split, sort) are made of ops. An op of one input is a Unary, an op of two may be a Binary
-// (apply.hpp). Any other op states the whole rule:
+// (rules.hpp). Any other op states the whole rule:
 //
 //      struct Scale final : Fused {
 //        static constexpr Formula formula{"scale", "y = x s", {"dx = dy s", "ds = Σ dy ⊙ x"}};
@@ -38,18 +38,9 @@
 #include "autograd/arguments.hpp"
 #include "autograd/formula.hpp"
 #include "autograd/grads.hpp"
+#include "autograd/saved.hpp"
 
 namespace glim {
-
-// A value that backward reads as it was in forward.
-struct SavedValue {
-  SavedValue(int number, const Var& v);
-  bool changed() const;  // since it was saved
-  int input;             // its number, or Op::kOutput
-  Var value;
-  std::uint64_t version;      // of the value's storage then
-  std::uint64_t fingerprint;  // hash of its elements at saving, if its memory is shared; else 0
-};
 
 using InputList = std::span<const Var* const>;  // the inputs of an op
 
@@ -65,7 +56,7 @@ class Op {
   // The arguments of its function that are no Vars.
   virtual Arguments arguments() const { return {}; }
 
-  static constexpr int kOutput = -1;
+  static constexpr int kOutput = SavedValue::kOutput;
   // By input, the output last.
   std::span<const SavedValue> saved_values() const { return saved_.values; }
   const std::vector<Tensor>& kept_values() const { return kept_; }
@@ -91,8 +82,12 @@ class Op {
   const Var& output() const { return saved(kOutput); }
   const Tensor& kept(int number) const;
 
+  // Before forward. The op is recorded if it needs a gradient of an input: a bit of `needs` for each, the last one for
+  // all from 63 on.
+  void start(const Formula& formula, InputList inputs, std::uint64_t needs);
+
  private:
-  friend class Engine;
+  friend class Graph;
   void save_input(int number);
   bool saves(std::size_t input) const { return saves_ >> std::min<std::size_t>(input, 63) & 1; }
   void keep_saved(TapeArena& arena, InputList inputs, const Var& y);      // when it is recorded

@@ -7,9 +7,10 @@
 #include <optional>
 #include <vector>
 
-#include "autograd/apply.hpp"
 #include "autograd/functions.hpp"
+#include "autograd/graph.hpp"
 #include "autograd/measures.hpp"
+#include "autograd/rules.hpp"
 #include "autograd/tape.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/windows.hpp"

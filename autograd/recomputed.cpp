@@ -8,7 +8,7 @@
 #include <exception>
 
 #include "autograd/ops.hpp"
-#include "autograd/tape.hpp"
+#include "autograd/tape_pass.hpp"
 #include "tensor/clock.hpp"
 
 namespace glim {
@@ -27,7 +27,7 @@ struct OutsideReads final : Observer {
 
 }  // namespace
 
-class Engine::Region final : public Op {
+class Region final : public Op {
  public:
   static constexpr Formula formula{
       "recomputed",
@@ -57,45 +57,49 @@ class Engine::Region final : public Op {
     }
     const Tensor value = y.value();
     const std::vector<int> inputs = inputs_of(tape, y, before);
-    Var result(value);
-    if (inputs.empty()) return result;
+    if (inputs.empty()) return Var(value);
     region.inputs_on_tape_ = inputs;
     for (const Var& v : reads.values) region.outside_.emplace_back(0, v);
-    region.needs_ = ~std::uint64_t{0};
-    region.formula_ = &formula;
+    region.start(formula, {}, ~std::uint64_t{0});
     Region* op = tape.arena_.make<Region>(std::move(region));
     const std::span kept_inputs(tape.arena_.room<int>(inputs.size()), inputs.size());
     std::copy(inputs.begin(), inputs.end(), kept_inputs.begin());
-    const int number = add_node(tape, OpInPlace(op), formula, kept_inputs, where, result);
+    Node& node = tape.add_node(value);
+    node.op.reset(op);
+    node.formula = &formula;
+    node.inputs = kept_inputs;
+    node.scope = tape.current_scope();
+    node.where = where;
+    const int number = tape.last_node();
+    if (tape.replays_) {
+      Replay kept{.operands = {}, .value = value, .run = {}};
+      for (int input : inputs) kept.operands.push_back(tape.value(input));
+      tape.keep_replay(number, std::move(kept));
+    }
     tape.notify([&](Observer& o) {
       o.op_started(seconds_now() - start);
       o.recorded(number, value);
     });
-    if (!tape.replays_) return result;
-    Replay& kept = *(tape.nodes_[number].replay = std::make_unique<Replay>());
-    for (int input : inputs) kept.operands.push_back(tape.value(input));
-    kept.value = value;
-    return result;
+    return tape.value_of(number, value);
   }
 
   Grads gradient(const Var& dy) const override {
     Tape& tape = *Tape::open();
     const bool create_graph = !tape.paused_;
     const Tape::Place before = tape.end();
-    Table table;
+    PendingGradients pending;
     for (const SavedValue& s : outside_)
       if (s.changed())
-        Engine::refuse_changed(formula.op, s.value.is_leaf() ? "its leaf" : "a value from outside",
-                               s);
+        s.refuse(formula.op, s.value.is_leaf() ? "its leaf" : "a value from outside");
     try {
       Var y = run_again(tape);
       const int root = tape.number_of(y);
-      table.make_room(tape.nodes_.size());
+      pending.make_room(tape.nodes_.size());
       if (root >= 0) {
-        table.at(root) = dy;
+        pending.at(root) = dy;
         // Leaves are from before the region, so none is filled here.
-        Engine(tape, {.retain = create_graph, .create_graph = create_graph}, false)
-            .run(table, root, static_cast<int>(before.size));
+        TapePass(tape, pending, {.retain = create_graph, .create_graph = create_graph}, false)
+            .run(root, static_cast<int>(before.size));
       }
     } catch (...) {
       tape.truncate(before);
@@ -103,7 +107,8 @@ class Engine::Region final : public Op {
     }
     if (!create_graph) tape.truncate(before, true);
     Grads d;
-    for (std::size_t k = 0; k < inputs_on_tape_.size(); ++k) d[k] = table.take(inputs_on_tape_[k]);
+    for (std::size_t k = 0; k < inputs_on_tape_.size(); ++k)
+      d[k] = pending.take(inputs_on_tape_[k]);
     return d;
   }
 
@@ -119,18 +124,15 @@ class Engine::Region final : public Op {
       for (int input : tape.nodes_[i].inputs)
         if (reached[i] && input >= 0) reached[input] = true;
     std::vector<int> inputs;
-    std::vector<std::shared_ptr<Leaf>> leaves;
+    std::vector<Var> leaves;
     for (std::size_t i = 0; i < reached.size(); ++i) {
       if (reached[i] && i < first) inputs.push_back(static_cast<int>(i));
-      if (reached[i] && i >= first && tape.nodes_[i].leaf) leaves.push_back(tape.nodes_[i].leaf);
+      if (reached[i] && i >= first && tape.nodes_[i].leaf)
+        leaves.push_back(tape.value(static_cast<int>(i)));
     }
     y = {};
     tape.truncate(before);
-    for (auto& leaf : leaves) {
-      Var v;
-      v.leaf_ = leaf;
-      inputs.push_back(tape.number_of(v));
-    }
+    for (const Var& leaf : leaves) inputs.push_back(tape.number_of(leaf));
     return inputs;
   }
 
@@ -149,7 +151,7 @@ class Engine::Region final : public Op {
 };
 
 namespace {
-const bool registered = register_formula(Engine::Region::formula);
+const bool registered = register_formula(Region::formula);
 }
 
 Var recomputed(std::function<Var()> fn, Where where) {
@@ -159,7 +161,7 @@ Var recomputed(std::function<Var()> fn, Where where) {
     throw e;
   }
   if (!Tape::current()) return fn();
-  return Engine::Region::record(std::move(fn), where);
+  return Region::record(std::move(fn), where);
 }
 
 }  // namespace glim

@@ -2,7 +2,6 @@
 
 #include <set>
 
-#include "autograd/tape.hpp"
 #include "tensor/error.hpp"
 
 namespace glim {
@@ -13,27 +12,6 @@ Var Var::leaf(Tensor value, std::string name) {
   v.leaf_->value = std::move(value);
   v.leaf_->name = std::move(name);
   return v;
-}
-
-bool Var::requires_grad() const {
-  if (leaf_) return leaf_->trainable;
-  if (!tape_) return false;
-  // While paused the owner is still the open tape.
-  Tape* tape = Tape::open();
-  if (tape && tape->holds(*this)) return true;
-  if (tape && tape_ == tape->id_)
-    throw StateError(
-        "recomputed",
-        "a value computed inside a checkpointed region is used outside: return it from "
-        "the region, or detach() it",
-        {{"x", value_}});
-  refuse_tape();
-}
-
-void Var::refuse_tape() const {
-  throw StateError("tape",
-                   "a value computed on another tape is used: detach() it, or keep that tape",
-                   {{"x", value_}});
 }
 
 Leaf& Var::leaf() const {

@@ -57,8 +57,20 @@ class Var {
   // True when a gradient would flow: a trainable leaf, or computed from one on the current tape.
   // StateError for a value whose tape is gone, or that a checkpointed region kept back: detach() it.
   bool requires_grad() const;
+  // StateError for a value whose tape is gone.
+  void require_open_tape() const {
+    if (tape_) find_tape();
+  }
   // The value as a constant.
   Var detach() const { return Var(value()); }
+  // Its value, which it gives up unless it is a leaf.
+  Tensor take_value() { return leaf_ ? leaf_->value : std::exchange(value_, {}); }
+  // Itself, with memory that cannot be written to; a leaf stays as it is.
+  Var read_only() const {
+    Var v = *this;
+    if (!leaf_) v.value_ = value_.read_only();
+    return v;
+  }
 
   bool is_leaf() const { return leaf_ != nullptr; }
   Leaf& leaf() const;   // StateError unless a leaf
@@ -71,8 +83,9 @@ class Var {
   friend bool same_leaf(const Var& a, const Var& b) { return a.leaf_ && a.leaf_ == b.leaf_; }
 
  private:
+  friend class Graph;
   friend class Tape;
-  friend class Engine;
+  void find_tape() const;                 // tape.cpp
   [[noreturn]] void refuse_tape() const;  // StateError
   Tensor value_;
   std::shared_ptr<Leaf> leaf_;

@@ -24,6 +24,19 @@ grep -rHoE '^#include "[^"]+"' --include='*.cpp' --include='*.hpp' tensor autogr
   sed -nE 's|^(.*)/[^/]*:#include "(.*)/[^/]*"$|\1 \2|p' | awk '$1 != $2' | sort -u | tsort >/dev/null ||
   { echo "these folders of the core include one another"; exit 1; }
 
+# Files of autograd include earlier ones alone, in the order of autograd/reading.md.
+order=$(awk '/^## /{on = /`autograd`, in order/} on && /^\| [^r-]/{split($0, cell, "|"); print cell[3]}' autograd/reading.md)
+grep -rHoE '^#include "autograd/[^"]+"' --include='*.cpp' --include='*.hpp' autograd |
+  awk -F'[:"]' -v list="$(tr -d '`' <<<"$order")" '
+    function unit(path) { sub(/^autograd\//, "", path); if (!sub(/\/.*/, "/", path)) sub(/\..*/, "", path); return path }
+    BEGIN { count = split(list, name, /[ \n]+/); for (i = 1; i <= count; i++) place[name[i]] = i }
+    { from = unit($1); to = unit($3) }
+    !place[from] || !place[to] { print $1 ": autograd/reading.md does not order it or " $3; bad = 1; next }
+    place[to] > place[from] { print $1 ": includes " $3 ", which comes later in autograd/reading.md"; bad = 1 }
+    END { if (!bad) print NR " includes of autograd follow autograd/reading.md"; exit bad }'
+[ "$(cat autograd/graph.hpp autograd/graph.cpp autograd/backward.hpp | wc -l)" -le 250 ] ||
+  { echo "the engine (autograd/graph, autograd/backward) has more than 250 lines"; exit 1; }
+
 # A name is one type in all headers: of two, the linker would keep either one's functions, in silence.
 find tensor autograd nn optim models tools -name '*.hpp' | sort | xargs awk '
   FNR == 1 { space = "" }

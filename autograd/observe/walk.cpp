@@ -1,28 +1,29 @@
 #include "autograd/observe/walk.hpp"
 
+#include "autograd/tape_pass.hpp"
 #include "tensor/error.hpp"
 
 namespace glim {
 
 BackwardWalk::BackwardWalk(Tape& tape, const Var& loss, Backward options)
-    : BackwardWalk(tape, loss, Engine::one_for("backward", loss), options) {}
+    : BackwardWalk(tape, loss, TapePass::one_for("backward", loss), options) {}
 
 BackwardWalk::BackwardWalk(Tape& tape, const Var& y, const Tensor& dy, Backward options,
                            bool fill_leaves)
     : tape_(tape),
       options_(options),
       fill_leaves_(fill_leaves),
-      place_(Engine::begin(tape, table_, y, dy)) {}
+      place_(TapePass::begin(tape, pending_, y, dy)) {}
 
 int BackwardWalk::next() const {
   int i = place_;
-  while (i >= 0 && !table_.find(i)) --i;
+  while (i >= 0 && !pending_.find(i)) --i;
   return i;
 }
 
 Tensor BackwardWalk::gradient(int node) const {
   if (node < 0 || node > place_) return {};
-  const Var* g = table_.find(node);
+  const Var* g = pending_.find(node);
   return g ? g->value().clone() : Tensor();
 }
 
@@ -38,9 +39,9 @@ void BackwardWalk::set_gradient(int node, Tensor g) {
                      {{"gradient", g}});
   }
   if (g.defined())
-    table_.at(node) = Var(std::move(g));
+    pending_.at(node) = Var(std::move(g));
   else
-    table_.take(node);
+    pending_.take(node);
 }
 
 namespace {
@@ -69,7 +70,7 @@ WalkStep BackwardWalk::step() {
   int after = std::exchange(place_, -1);  // the end, should an exception come
   Scribe scribe(node);
   tape_.observe(scribe);
-  Engine(tape_, options_, fill_leaves_).step(table_, node);
+  TapePass(tape_, pending_, options_, fill_leaves_).step(node);
   place_ = std::min(after, node) - 1;
   return std::move(scribe.seen);
 }

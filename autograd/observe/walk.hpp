@@ -21,6 +21,7 @@
 
 #include <vector>
 
+#include "autograd/pending.hpp"
 #include "autograd/tape.hpp"
 
 namespace glim {
@@ -52,7 +53,7 @@ class BackwardWalk {
   Tape& tape_;
   Backward options_;
   bool fill_leaves_;
-  Engine::Table table_;
+  PendingGradients pending_;
   int place_ = -1;  // no node above it is to come
 };
 

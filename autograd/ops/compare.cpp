@@ -13,7 +13,7 @@ Tensor at_line(const Operand& x, std::string_view op, const F& f) {
   try {
     return f();
   } catch (Error& e) {
-    Engine::annotate(e, op, inputs, x.where());
+    annotate(e, op, inputs, x.where());
     throw;
   }
 }

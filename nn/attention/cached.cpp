@@ -4,13 +4,13 @@
 namespace glim {
 
 KeyValueCache MultiheadAttention::project(const Var& memory) {
-  if (is_relative(options_.positions))
+  if (head_options_.relative())
     throw ValueError("attention",
                      "relative positions need self-attention: a query has no distance to a memory");
   return in_scope([&] {
     KeyValueCache cache;
-    cache.append(split_heads(project(memory, Key, Key)).value(),
-                 split_heads(project(memory, Value, Value)).value());
+    cache.append(in_proj.heads(memory, InProjection::Key).value(),
+                 in_proj.heads(memory, InProjection::Value).value());
     return cache;
   });
 }
@@ -25,17 +25,18 @@ AttentionOutput MultiheadAttention::attend(const Var& x, const KeyValueCache& me
     Index each = rows / memories;
     // (B·K, T, D) -> (B, K·T, D): the K rows of a memory are its queries.
     Var queries = each == 1 ? x : reshape(x, {memories, each * t, d_});
-    Var query = split_heads(project(queries, Query, Query)), key = memory.keys();
-    AttentionOutput out =
-        attend_heads(query, key, memory.values(), mask(request, query, key), request);
+    Heads heads(in_proj.heads(), in_proj.heads(queries, InProjection::Query), memory.keys(),
+                memory.values());
+    heads.mask = head_options_.mask(heads, request);
+    AttentionOutput out = output(heads, request);
     if (each == 1) return out;
     out.y = reshape(out.y, {rows, t, d_});
     if (out.weights.defined() && out.weights.rank() == 3) {  // (B, K·T, S) -> (B·K, T, S)
       out.weights = reshape(out.weights, {rows, t, s});
     } else if (out.weights.defined()) {
       // (B, H, K·T, S) -> (B, H, K, T, S) -> (B, K, H, T, S) -> (B·K, H, T, S)
-      Var apart = reshape(out.weights, {memories, h_, each, t, s});
-      out.weights = reshape(permute(apart, {0, 2, 1, 3, 4}), {rows, h_, t, s});
+      Var apart = reshape(out.weights, {memories, in_proj.heads(), each, t, s});
+      out.weights = reshape(permute(apart, {0, 2, 1, 3, 4}), {rows, in_proj.heads(), t, s});
     }
     return out;
   });

@@ -1,4 +1,5 @@
-// How wide heads are, and heads of keys and values that queries share.
+// Queries, keys and values of H heads, between the projections and W^O. How wide heads are, and heads of keys and values
+// that queries share.
 #pragma once
 
 #include <string>
@@ -26,5 +27,31 @@ inline Var repeated(const Var& heads, Index h) {
   if (g == h) return heads;
   return reshape(broadcast_to(unsqueeze(heads, 2), {b, g, h / g, s, dh}), {b, h, s, dh});
 }
+
+// Heads are columns of packed projections until something needs them apart: splitting and merging is then a matter of
+// strides, and one op attends.
+class Heads {
+ public:
+  // Columns of [Q K V] (B, T, 3D), or of Q (B, T, D) and [K V] (B, S, 2D).
+  Heads(Index heads, Var x, Var memory)
+      : count_(heads), packed_(std::move(x)), memory_(std::move(memory)) {}
+  // (B, H, T, Dh), (B, G, S, Dh)
+  Heads(Index heads, Var q, Var k, Var v)
+      : query(std::move(q)), key(std::move(k)), value(std::move(v)), count_(heads) {}
+
+  void unpack();         // [Q K V]: defines query, key and value
+  Shape scores() const;  // (B, H, T, S)
+  DType dtype() const { return packed_.defined() ? packed_.dtype() : query.dtype(); }
+  // The context (B, T, D) of all heads, merged, and the probabilities if they are wanted.
+  AttentionResult attend(double dropout, RandomKey key, bool need_weights,
+                         Where where = Where::current()) const;
+
+  Var query, key, value;  // undefined while packed
+  AttentionMask mask;
+
+ private:
+  Index count_;
+  Var packed_, memory_;
+};
 
 }  // namespace glim

@@ -10,6 +10,8 @@
 
 namespace glim {
 
+struct KeyValueCache;
+
 // Which keys may be attended to, and which results to return. All masks apply together.
 struct AttentionRequest {
   Tensor key_keep = {};  // (B, S) bool
@@ -18,7 +20,8 @@ struct AttentionRequest {
   Var bias = {};         // as keep, added to the scores
   bool causal = false;
   bool need_weights = false;
-  bool average_weights = true;  // over heads: (B, T, S) instead of (B, H, T, S)
+  bool average_weights = true;     // over heads: (B, T, S) instead of (B, H, T, S)
+  KeyValueCache* cache = nullptr;  // that keys and values of self-attention join
 };
 // The request's masks as one, for scores (B, H, T, S) whose first query is at position `offset`, with a
 // further bias if defined. ShapeError naming the mask that does not fit; DTypeError unless keep is bool.

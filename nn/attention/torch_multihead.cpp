@@ -31,13 +31,13 @@ TorchMultiheadAttention::TorchMultiheadAttention(Index d_model, Index heads,
     : MultiheadAttention(d_model, heads, options, one_width(torch, d_model, options.share_qk)),
       torch_(torch),
       q_proj_weight_(*this, "q_proj_weight",
-                     xavier_matrix(!in_proj_weight.defined(), d_model, d_model)),
+                     xavier_matrix(!in_proj.weight.defined(), d_model, d_model)),
       k_proj_weight_(
           *this, "k_proj_weight",
-          xavier_matrix(!in_proj_weight.defined(), d_model, torch.kdim.value_or(d_model))),
+          xavier_matrix(!in_proj.weight.defined(), d_model, torch.kdim.value_or(d_model))),
       v_proj_weight_(
           *this, "v_proj_weight",
-          xavier_matrix(!in_proj_weight.defined(), d_model, torch.vdim.value_or(d_model))),
+          xavier_matrix(!in_proj.weight.defined(), d_model, torch.vdim.value_or(d_model))),
       bias_k_(*this, "bias_k", xavier_row(torch.add_bias_kv, d_model)),
       bias_v_(*this, "bias_v", xavier_row(torch.add_bias_kv, d_model)) {
   if (options.kv_heads != 0 && !plain())
@@ -46,43 +46,24 @@ TorchMultiheadAttention::TorchMultiheadAttention(Index d_model, Index heads,
 
 AttentionOutput TorchMultiheadAttention::forward(const Var& query, const Var& key, const Var& value,
                                                  const AttentionRequest& request) {
+  if (plain()) return MultiheadAttention::forward(query, key, value, request);
+  if (request.cache) throw ValueError("attention", "a layer with torch's options has no cache");
   auto batch_first = [&](const Var& x) {
     return torch_.batch_first || x.rank() != 3 ? x : transpose(x, 0, 1);
   };
-  auto heads = [&](const Var& x, const Param& weight, Part part) {
-    if (!weight.defined()) return split_heads(project(x, part, part));
-    Var bias = in_proj_bias.defined() ? slice(in_proj_bias, 0, begin(part), begin(part) + d_model())
-                                      : Var();
-    return split_heads(linear(x, weight, bias));
-  };
-  const Var q_rows = batch_first(query), k_rows = batch_first(key), v_rows = batch_first(value);
-  check_widths(q_rows, k_rows, v_rows);
-  Var q = rotated(heads(q_rows, q_proj_weight_, Query));
-  Var k = rotated(heads(k_rows, k_proj_weight_, Key));
-  Var v = heads(v_rows, v_proj_weight_, Value);
-  AttentionMask masked = mask(request, q, k);
-  append_keys(k, v, masked);
-  AttentionOutput out = attend_heads(q, k, v, masked, request);
+  const Var& keys = key.defined() ? key : query;
+  const Var q = batch_first(query), k = batch_first(keys),
+            v = batch_first(value.defined() ? value : keys);
+  Heads heads = in_proj.weight.defined() ? in_proj(q, k, v) : project_apart(q, k, v);
+  head_options_(heads, request);
+  append_keys(heads.key, heads.value, heads.mask);
+  AttentionOutput out = output(heads, request);
   out.y = batch_first(out.y);  // turns it back
   return out;
 }
 
-AttentionOutput TorchMultiheadAttention::forward(const Var& x, const AttentionRequest& request,
-                                                 KeyValueCache* cache) {
-  if (plain()) return MultiheadAttention::forward(x, request, cache);
-  if (cache) throw ValueError("attention", "a layer with torch's options has no cache");
-  return forward(x, x, x, request);
-}
-
-AttentionOutput TorchMultiheadAttention::forward(const Var& x, const Var& memory,
-                                                 const AttentionRequest& request) {
-  return plain() ? MultiheadAttention::forward(x, memory, request)
-                 : forward(x, memory, memory, request);
-}
-
-void TorchMultiheadAttention::check_widths(const Var& query, const Var& key,
-                                           const Var& value) const {
-  if (in_proj_weight.defined()) return check(query, key, value);
+Heads TorchMultiheadAttention::project_apart(const Var& query, const Var& key,
+                                             const Var& value) const {
   const Index kdim = k_proj_weight_.size(1), vdim = v_proj_weight_.size(1);
   const bool fits = query.rank() == 3 && key.rank() == 3 && key.size(2) == kdim &&
                     query.shape() == Shape{key.size(0), query.size(1), d_model()} &&
@@ -93,11 +74,20 @@ void TorchMultiheadAttention::check_widths(const Var& query, const Var& key,
                          "), key (B, S, kdim = " + std::to_string(kdim) +
                          ") and value (B, S, vdim = " + std::to_string(vdim) + ")",
                      {{"query", query}, {"key", key}, {"value", value}});
+  auto heads = [&](const Var& x, const Param& weight, InProjection::Part part) {
+    const Index first = in_proj.begin(part);
+    Var bias = in_proj.bias.defined() ? slice(in_proj.bias, 0, first, first + d_model()) : Var();
+    return in_proj.split(linear(x, weight, bias));
+  };
+  Var q = heads(query, q_proj_weight_, InProjection::Query);
+  Var k = heads(key, k_proj_weight_, InProjection::Key);
+  Var v = heads(value, v_proj_weight_, InProjection::Value);
+  return Heads(in_proj.heads(), q, k, v);
 }
 
 // True if the layer computes what MultiheadAttention does.
 bool TorchMultiheadAttention::plain() const {
-  return torch_.batch_first && in_proj_weight.defined() && !bias_k_.defined() &&
+  return torch_.batch_first && in_proj.weight.defined() && !bias_k_.defined() &&
          !torch_.add_zero_attn;
 }
 
@@ -107,8 +97,8 @@ void TorchMultiheadAttention::append_keys(Var& key, Var& value, AttentionMask& m
   const Shape row{key.size(0), key.size(1), 1, key.size(3)};
   std::vector<Var> keys{key}, values{value};
   if (bias_k_.defined()) {
-    keys.push_back(broadcast_to(split_heads(bias_k_), row));
-    values.push_back(broadcast_to(split_heads(bias_v_), row));
+    keys.push_back(broadcast_to(in_proj.split(bias_k_), row));
+    values.push_back(broadcast_to(in_proj.split(bias_v_), row));
   }
   if (torch_.add_zero_attn)
     for (auto* list : {&keys, &values}) list->emplace_back(zeros(row, key.dtype()));

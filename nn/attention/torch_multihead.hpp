@@ -28,15 +28,11 @@ class TorchMultiheadAttention : public MultiheadAttention {
   bool batch_first() const { return torch_.batch_first; }
 
   AttentionOutput forward(const Var& query, const Var& key, const Var& value,
-                          const AttentionRequest& request = {}) override;
-  AttentionOutput forward(const Var& x, const AttentionRequest& request = {},
-                          KeyValueCache* cache = nullptr) override;
-  AttentionOutput forward(const Var& x, const Var& memory,
-                          const AttentionRequest& request = {}) override;
+                          const AttentionRequest& request) override;
 
  private:
   bool plain() const;
-  void check_widths(const Var& query, const Var& key, const Var& value) const;
+  Heads project_apart(const Var& query, const Var& key, const Var& value) const;
   void append_keys(Var& key, Var& value, AttentionMask& mask) const;
 
   TorchAttentionOptions torch_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "autograd/apply.hpp"
 #include "autograd/gradcheck/analytic.hpp"
 #include "autograd/ops.hpp"
 #include "tensor/ops/index.hpp"

@@ -34,7 +34,7 @@ std::unique_ptr<Encoder> theorem_encoder(Index layers, NormPlacement norm) {
       .d_model = kWidth, .heads = 1, .d_ff = kWidth, .dropout = 0, .norm = norm, .bias = false};
   auto encoder = std::make_unique<Encoder>(layers, sizes);
   for (EncoderLayer& layer : encoder->layers) {
-    const Tensor& in = layer.self_attn.in_proj_weight.value();
+    const Tensor& in = layer.self_attn.in_proj.weight.value();
     in.fill_(0);
     xavier_normal_(narrow(in, 0, 2 * kWidth, kWidth));
     layer.self_attn.out_proj.weight.value().copy_(eye(kWidth));

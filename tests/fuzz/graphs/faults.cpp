@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "autograd/apply.hpp"
+#include "autograd/ops.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/parallel.hpp"
 

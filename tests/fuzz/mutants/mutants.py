@@ -39,7 +39,8 @@ from equivalent import read_equivalents
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.normpath(os.path.join(HERE, '../../..'))
 FILES = ['tensor/iterate.hpp', 'tensor/ops/*.hpp',  # first: their numbers change rarely, and many files include them
-         'autograd/ops/*.cpp', 'autograd/engine.cpp', 'autograd/accumulate.cpp', 'autograd/tape.cpp', 'autograd/recomputed.cpp',
+         'autograd/ops/*.cpp', 'autograd/graph.cpp', 'autograd/backward.hpp', 'autograd/accumulate.cpp', 'autograd/tape.cpp',
+         'autograd/tape_pass.cpp', 'autograd/observed.cpp', 'autograd/recomputed.cpp',
          'autograd/kernels/*.[ch]pp', 'autograd/kernels/simd/[!t]*.hpp',
          'nn/attention/*.cpp', 'nn/loss.cpp',
          'tensor/iterate.cpp', 'tensor/ops/*.cpp', 'tensor/simd/functions.hpp', 'tensor/simd/dropout.hpp', 'tensor/simd/gates.hpp',

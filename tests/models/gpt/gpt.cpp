@@ -180,7 +180,7 @@ TEST_CASE("GPT: the equations of today's block, by the model's parts", "[gpt]") 
   EncoderLayer& layer = model.transformer.layers[0];
   auto norm = [](const Var& x) { return x / sqrt(mean(x * x, {-1}, true) + 1e-5); };  // γ is 1
   Var x = model.wpe(model.wte(text(2, 6, 8)));
-  CHECK(layer.self_attn.in_proj_weight.shape() == Shape{8 + 2 * 4, 8});
+  CHECK(layer.self_attn.in_proj.weight.shape() == Shape{8 + 2 * 4, 8});
   x = x + layer.self_attn(norm(x), AttentionRequest{.causal = true}).y;
   x = x + layer.linear2(silu(layer.linear1(norm(x))) * layer.linear3(norm(x)));
   CHECK(close(model(text(2, 6, 8)).value(), model.lm_head(norm(x)).value(), 1e-12));

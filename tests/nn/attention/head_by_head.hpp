@@ -20,8 +20,8 @@ inline Var head_by_head(MultiheadAttention& a, Index heads, const AttentionOptio
   for (Index head = 0; head < heads; ++head) {
     auto part = [&](const Var& x, int i) {
       const Index first = starts[i] + head * dh;
-      const Var& b = a.in_proj_bias;
-      return linear(x, slice(a.in_proj_weight, 0, first, first + dh),
+      const Var& b = a.in_proj.bias;
+      return linear(x, slice(a.in_proj.weight, 0, first, first + dh),
                     b.defined() ? slice(b, 0, first, first + dh) : Var());  // (B, T, Dh)
     };
     auto rotated = [&](const Var& x) {

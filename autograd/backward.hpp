@@ -1,0 +1,84 @@
+// The engine, backward: gradients go from the last node to the first, each to the inputs of its op,
+//
+//   dx_k = Σ over the ops that read x_k of  (∂y/∂x_k)ᵀ dy        (chain rule, parts added up)
+//
+// so a node's gradient is complete when its turn comes (Griewank & Walther 2008, Evaluating Derivatives, section 3.2).
+#pragma once
+
+#include "autograd/accumulate.hpp"
+#include "autograd/graph.hpp"
+#include "autograd/pending.hpp"
+#include "autograd/restored.hpp"
+
+namespace glim {
+
+Var operator+(const Operand& a, const Var& b);  // ops.hpp
+
+struct Backward {
+  bool retain = false;        // keep what ops saved, for another backward
+  bool create_graph = false;  // record backward itself (implies retain)
+};
+
+// One pass, until the end of the block: ops that rules call are recorded only with create_graph.
+class BackwardPass {
+ public:
+  BackwardPass(Graph& graph, PendingGradients& pending, const Backward& options, bool fill_leaves)
+      : graph_(graph),
+        pending_(pending),
+        options_(options),
+        fill_leaves_(fill_leaves),
+        paused_(graph.paused_, options.create_graph ? 0 : 1),
+        open_(Graph::open_, &graph) {}
+  virtual ~BackwardPass() = default;
+
+  void run(int from, int last = 0) {
+    for (int i = from; i >= last; --i)
+      if (pending_.find(i)) step(i);
+  }
+
+  virtual void step(int i) {
+    Node& node = graph_.nodes_[i];
+    Var dy = pending_.take(i);
+    if (node.leaf) {
+      if (fill_leaves_ && node.leaf->trainable) add_to(*node.leaf, std::move(dy));
+      return;
+    }
+    if (i == pending_.first) return;  // its inputs are before it
+    Grads d = gradients(i, dy);
+    dy = {};
+    for (std::size_t k = 0; k < node.inputs.size(); ++k)
+      if (node.inputs[k] >= pending_.first) add(node.inputs[k], d.take(k), d);
+    if (!options_.retain && !options_.create_graph) node.op.reset();
+  }
+
+ protected:
+  // By the op's rule, or its kernel.
+  virtual Grads gradients(int i, const Var& dy) {
+    const Op& op = *graph_.nodes_[i].op;
+    return options_.create_graph ? op.gradient(dy) : op.fast_gradient(dy);
+  }
+
+  void add(int node, Var gradient, Grads& d) {
+    const Node& source = graph_.nodes_[node];
+    Var& total = pending_.at(node);
+    if (!gradient.defined())
+      add_to(total, d.take_part(), source.shape, source.dtype);
+    else if (!total.defined())
+      total = std::move(gradient);
+    else if (options_.create_graph)
+      total = total + gradient;
+    else
+      add_to(total, gradient.value());
+  }
+
+  Graph& graph_;
+  PendingGradients& pending_;
+  const Backward options_;
+  const bool fill_leaves_;
+
+ private:
+  Restored<int> paused_;
+  Restored<Graph*> open_;
+};
+
+}  // namespace glim

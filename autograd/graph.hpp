@@ -1,0 +1,93 @@
+// The engine, forward: an op that runs becomes a node.
+//
+//   apply(op, x, ...)     y = op.forward(values of the inputs); a node, if an input needs a gradient
+//
+// Nodes are in order of creation, so an op's inputs are before it, and backward is one loop from the last node
+// to the first (backward.hpp). Nothing recurses, however deep the graph is. Tape is the graph that users open
+// (tape.hpp): it adds what is around a step, such as observers, by overriding the functions that are virtual here.
+#pragma once
+
+#include <concepts>
+#include <unordered_map>
+
+#include "autograd/op_form.hpp"
+#include "autograd/op_type.hpp"
+#include "autograd/operand.hpp"
+
+namespace glim {
+
+// Backward reads the first 64 bytes of a node, one cache line, and its shape.
+struct alignas(64) Node {
+  OpInPlace op;  // gone once backward has used it; none for a leaf
+  std::shared_ptr<Leaf> leaf;
+  std::span<const int> inputs;  // numbers of earlier nodes, -1 for a constant
+  std::uint64_t serial;
+  const Formula* formula = nullptr;  // of the op
+  DType dtype;
+  Shape shape;
+  const std::string* scope = nullptr;  // the path of its module; null for a leaf
+  std::string_view label;  // given by named(); if empty, the name of the op or leaf is used
+  Where where;
+
+  std::string_view name() const { return formula ? formula->op : "leaf"; }
+  Index bytes() const { return numel_of(shape) * static_cast<Index>(size_of(dtype)); }  // of y
+};
+
+class Graph {
+ public:
+  // The graph that records on this thread, or null; and the innermost one, recording or paused.
+  static Graph* current() { return open_ && !open_->paused_ ? open_ : nullptr; }
+  static Graph* open() { return open_; }
+  static Var run(const Call& call);  // y
+
+  const ArenaList<Node>& nodes() const { return nodes_; }
+  int node_of(const Var& v) const;  // -1 for a constant
+
+ protected:
+  friend class BackwardPass;
+  friend class Var;
+  explicit Graph(std::uint64_t id) : id_(id) {}
+  virtual Var apply(const Call& call);
+  virtual Tensor forward(const Call& call) { return call.type.forward(call.op, call.inputs); }
+  virtual Var record(const Call& call, Tensor y);
+  bool holds(const Var& v) const {  // computed on this graph, and its node is still there
+    return v.tape_ == id_ && static_cast<std::size_t>(v.node_) < nodes_.size() &&
+           nodes_[v.node_].serial == v.serial_;
+  }
+  int number_of(const Var& v);  // node_of, after giving a trainable leaf a node on its first use
+  Node& add_node(const Tensor& y);
+  Var value_of(int node, Tensor y) const;
+
+  static inline constinit thread_local Graph* open_ = nullptr;
+  TapeArena arena_;  // of the nodes, their ops and what these saved
+  ArenaList<Node> nodes_;
+  std::unordered_map<const Leaf*, int> leaf_nodes_;
+  std::uint64_t id_, next_serial_ = 1;
+  int paused_ = 0;  // how many stop it from recording
+};
+
+Var apply(const Call& call);               // tape.cpp
+Var named(Var v, std::string_view label);  // tape.hpp
+
+template <class OpT, class... Inputs>
+Var apply(OpT op, const Operand& first, const Inputs&... rest) {
+  const Where& where = first.where();
+  if constexpr (std::derived_from<OpT, Fused>)
+    if (op_form() == OpForm::Explicit) {
+      CallSite site(where);
+      return op.explicit_form(*first, rest...);
+    }
+  const Var* inputs[] = {&*first, &rest...};
+  Var y = apply(Call{op, kOpType<OpT, 1 + sizeof...(rest)>, inputs, where});
+  if constexpr (requires { OpT::label; }) y = named(std::move(y), OpT::label);
+  return y;
+}
+// An op of any number of inputs, called at `where`.
+template <class OpT>
+Var apply(OpT op, const std::vector<Var>& list, const Where& where) {
+  std::vector<const Var*> inputs;
+  for (const Var& v : list) inputs.push_back(&v);
+  return apply(Call{op, kOpType<OpT, 0>, inputs, CallSite::or_own(where)});
+}
+
+}  // namespace glim

@@ -1,0 +1,46 @@
+#include "nn/attention/head_options.hpp"
+
+#include "tensor/print.hpp"
+
+namespace glim {
+
+Index require_options(Index d_model, Index heads, const AttentionOptions& options) {
+  const Index d_kv = width_of_heads(d_model, heads, options.kv_heads);
+  if (options.share_qk && d_kv != d_model)
+    throw ValueError("attention", "share_qk needs as many heads of keys and values as of queries");
+  if (!(options.dropout >= 0 && options.dropout <= 1))
+    throw ValueError("attention", "dropout " + number_text(options.dropout) + " is outside [0, 1]");
+  return d_model;
+}
+
+HeadOptions::HeadOptions(Module& owner, Index width, const AttentionOptions& options)
+    : positions_(options.positions) {
+  if (positions_ == Positions::Rotary)
+    rotary_ = {owner, "rotary", std::make_unique<RotaryPositions>(width, options.rotary_base)};
+}
+
+void HeadOptions::operator()(Heads& heads, const AttentionRequest& request) const {
+  const Index offset = request.cache ? request.cache->length : 0;
+  if (request.cache) heads.unpack();
+  if (rotary_) {
+    heads.query = rotary_(heads.query, offset);
+    heads.key = rotary_(heads.key, offset);
+  }
+  if (request.cache) {
+    request.cache->append(heads.key.value(), heads.value.value());
+    heads.key = request.cache->keys();
+    heads.value = request.cache->values();
+  }
+  heads.mask = mask(heads, request, offset);
+}
+
+AttentionMask HeadOptions::mask(const Heads& heads, const AttentionRequest& request,
+                                Index offset) const {
+  const Shape scores = heads.scores();
+  Var bias;
+  if (positions_ == Positions::Alibi)
+    bias = alibi_bias(scores[1], scores[2], scores[3], offset, heads.dtype());
+  return combined(request, scores, offset, bias);
+}
+
+}  // namespace glim

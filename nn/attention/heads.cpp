@@ -1,0 +1,33 @@
+#include "nn/attention/heads.hpp"
+
+namespace glim {
+
+void Heads::unpack() {
+  if (!packed_.defined()) return;
+  const Index d = packed_.size(2) / 3;
+  auto third = [&](Index i) { return split_heads(slice(packed_, 2, i * d, (i + 1) * d), count_); };
+  query = third(0);
+  key = third(1);
+  value = third(2);
+  packed_ = {};
+}
+
+Shape Heads::scores() const {
+  const Var& q = packed_.defined() ? packed_ : query;
+  const Var& k = memory_.defined() ? memory_ : packed_.defined() ? packed_ : key;
+  return {q.size(0), count_, q.size(-2), k.size(-2)};
+}
+
+AttentionResult Heads::attend(double dropout, RandomKey drawn, bool need_weights,
+                              Where where) const {
+  CallSite site(where);
+  if (packed_.defined())
+    return packed_attention(packed_, memory_, count_, mask, dropout, drawn, need_weights);
+  AttentionResult a = scaled_dot_product_attention(
+      named(query, "query"), named(repeated(key, count_), "key"),
+      named(repeated(value, count_), "value"), mask, dropout, drawn, need_weights);
+  a.context = join_heads(a.context);  // (B, H, T, Dh) -> (B, T, D)
+  return a;
+}
+
+}  // namespace glim
