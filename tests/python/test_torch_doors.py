@@ -1,5 +1,6 @@
 """glim.from_torch gives PyTorch's numbers or refuses: one case for each way in which a translation can go wrong in silence."""
 import collections
+import dataclasses
 import logging
 import math
 import random
@@ -393,6 +394,14 @@ def test_a_parameter_of_nobody():
     refused("a parameter of shape .4,. that is none of its own", Listed(), (X,))
 
 
+def test_a_shape_that_depends_on_values():
+    refused("depends on values", lambda x: torch.combinations(x[0, 0], 2), X)
+
+
+def test_a_sparse_gradient():
+    same(nn.Embedding(5, 4, sparse=True).double(), (torch.tensor([[1, 1, 0]]),))
+
+
 def test_random_numbers():
     refused("train.. mode, in which it draws numbers", nn.Dropout(), (X,))
     for f in (lambda x: x * torch.rand_like(x), lambda x: F.gumbel_softmax(x), lambda x: x + torch.randn(4), lambda x: torch.bernoulli(x.sigmoid()) + x):
@@ -411,7 +420,7 @@ class Named(nn.Module):
         return getattr(self, self.name)(x)
 
 
-@pytest.mark.parametrize("name", ["step", "inspect", "freeze", "torch_module", "to_torch", "parameters_", "load", "_recorded"])
+@pytest.mark.parametrize("name", ["step", "inspect", "freeze", "torch_module", "to_torch", "parameters_", "load", "_recorded", "_add"])
 def test_modules_of_any_name(name):
     model = Named(name)
     model.get_submodule(name).bias.requires_grad_(False)
@@ -438,6 +447,11 @@ def test_parameters_of_any_name():
 Pair = collections.namedtuple("Pair", "keys values")
 
 
+@dataclasses.dataclass
+class Result:
+    y: torch.Tensor
+
+
 def test_results():
     g = glim.from_torch(lambda x: Pair(x + 1, [x, (x * 2, 3, None)]), X)
     y = g(X)
@@ -448,6 +462,7 @@ def test_results():
     y = glim.from_torch(lambda x: torch.max(x, -1), X)(X)
     assert type(y).__name__ == "max" and y.indices.dtype == "int64"
     assert glim.from_torch(lambda x: x.argmax(-1).int(), X)(X).dtype == "int64"
+    refused("the model returns a Result: return tensors", lambda x: Result(x), X)
     refused("a result of the model is float16", lambda x: (x, torch.ones(2, dtype=torch.float16)), X, glim.DTypeError)
 
 

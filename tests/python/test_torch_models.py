@@ -40,7 +40,7 @@ def same(module, args=(), kwargs=None, tolerance=1e-12):
     for name, p in g.named_parameters():
         expected = names[name].grad
         if expected is not None:
-            close(p.grad.numpy(), expected.numpy(), tolerance, name)
+            close(p.grad.numpy(), expected.to_dense().numpy(), tolerance, name)
         else:
             assert p.grad is None or not p.grad.numpy().any(), name
     return g

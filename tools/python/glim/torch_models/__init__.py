@@ -38,26 +38,13 @@ class TorchModule(glim.Module):
         self.__dict__[_IMPORT] = _Import(module, hooks, verify)
         parts = {"": self}
         for name, p in module.named_parameters():
-            self._add(name, p, parts)
+            _add(self, name, p, parts)
         for name in {*vars(self)} & {*dir(TorchModule), "torch_module"}:  # a module called `step`: the method keeps the attribute
             self.__dict__[_IMPORT].hidden.append(self.__dict__.pop(name))
-        self._recorded_graph(args, kwargs)
+        TorchModule._recorded_graph(self, args, kwargs)
 
     def __getattr__(self, name):
         return self.__dict__[_IMPORT].module if name == "torch_module" else super().__getattr__(name)
-
-    def _add(self, name, p, parts):
-        path, _, last = name.rpartition(".")
-        part = self
-        for k, child in enumerate(path.split(".") if path else ()):
-            below = ".".join(path.split(".")[:k + 1])
-            if below not in parts:
-                parts[below] = _Part()
-                setattr(part, child, parts[below])
-            part = parts[below]
-        setattr(part, last, glim.Param(p.detach().numpy().copy()))
-        if not p.requires_grad:
-            glim.Module.freeze(self, name)
 
     def _recorded_graph(self, args, kwargs):
         return self.__dict__[_IMPORT].graph(dict(glim.Module.named_parameters(self)), args, kwargs)
@@ -106,6 +93,21 @@ class TorchModule(glim.Module):
         """Writes the parameters into the PyTorch model, and returns it."""
         _write(self.torch_module, dict(glim.Module.named_parameters(self)))
         return self.torch_module
+
+
+def _add(root, name, p, parts):
+    """A parameter under its name. parts: the modules so far, by path."""
+    path, _, last = name.rpartition(".")
+    part = root
+    for k, child in enumerate(path.split(".") if path else ()):
+        below = ".".join(path.split(".")[:k + 1])
+        if below not in parts:
+            parts[below] = _Part()
+            setattr(part, child, parts[below])
+        part = parts[below]
+    setattr(part, last, glim.Param(p.detach().numpy().copy()))
+    if not p.requires_grad:
+        glim.Module.freeze(root, name)
 
 
 class _Import:
@@ -158,6 +160,9 @@ def _first_pass(module, args, kwargs, hooks):
         raise glim.ValueError(f"from_torch: the model refuses its arguments: {(str(error).splitlines() or [type(error).__name__])[0]}") from error
     if not hooks:
         hooks_of.require_none(hooked)
+    for y in first.result:
+        if not isinstance(y, (torch.Tensor, int, float, str, type(None))):
+            raise glim.ValueError(f"from_torch: the model returns a {type(y).__name__}: return tensors, numbers, and tuples, lists and dicts of them")
     for name in state.written(module, before):
         owner = name.rpartition(".")[0]
         if name not in dict(module.named_parameters()) and module.get_submodule(owner).training:

@@ -70,4 +70,6 @@ def _refuse_writes(region):
 def _advice(text):
     if "data-dependent" in text or "Could not guard" in text:
         return " (its control flow depends on values: give the part of it without the branch)"
+    if "nbacked" in text:
+        return " (the shape of a result depends on values: give the part of it without that result)"
     return ""
