@@ -47,7 +47,7 @@ class BackwardPass {
     Grads d = gradients(i, dy);
     dy = {};
     for (std::size_t k = 0; k < node.inputs.size(); ++k)
-      if (node.inputs[k] >= pending_.first) add(node.inputs[k], d.take(k), d);
+      if (node.inputs[k] >= pending_.first) send(i, k, d);
     if (!options_.retain && !options_.create_graph) node.op.reset();
   }
 
@@ -57,10 +57,12 @@ class BackwardPass {
     const Op& op = *graph_.nodes_[i].op;
     return options_.create_graph ? op.gradient(dy) : op.fast_gradient(dy);
   }
-
-  void add(int node, Var gradient, Grads& d) {
-    const Node& source = graph_.nodes_[node];
-    Var& total = pending_.at(node);
+  // Adds the gradient of input k of node `from` to the input's total.
+  virtual void send(int from, std::size_t k, Grads& d) {
+    const int input = graph_.nodes_[from].inputs[k];
+    const Node& source = graph_.nodes_[input];
+    Var gradient = d.take(k);
+    Var& total = pending_.at(input);
     if (!gradient.defined())
       add_to(total, d.take_part(), source.shape, source.dtype);
     else if (!total.defined())

@@ -40,41 +40,34 @@ Grads TapePass::gradients(int i, const Var& dy) {
     throw;
   }
   tape_.notify([&](Observer& o) { o.rule_ended(i); });
-  check(i, d);
   return d;
 }
 
-// Every input that needs a gradient has one, of its shape and dtype. Observers are told of it.
-void TapePass::check(int i, Grads& d) const {
-  const Node& node = tape_.nodes_[i];
+// An input that needs a gradient has one, of its shape and dtype. Observers are told of it before it is added.
+void TapePass::send(int from, std::size_t k, Grads& d) {
+  const Node& node = tape_.nodes_[from];
+  const int input = node.inputs[k];
+  const Node& source = tape_.nodes_[input];
   auto refuse = [&](auto e) {
-    place(e, tape_, i);
+    place(e, tape_, from);
     throw e;
   };
-  bool part = d.part() != nullptr;  // of one input
-  for (std::size_t k = 0; k < node.inputs.size(); ++k) {
-    const int input = node.inputs[k];
-    if (input < pending_.first) continue;
-    const Node& source = tape_.nodes_[input];
-    const Var& g = d[k];
-    if (g.defined() && (g.shape() != source.shape || g.dtype() != source.dtype))
-      refuse(ShapeError(node.name(), "its rule gives a gradient " + g.value().kind() + " for " +
-                                         node.formula->input_name(k) + ", which is " +
-                                         to_string(source.shape) + " " +
-                                         std::string(name_of(source.dtype))));
-    if (!g.defined() && !std::exchange(part, false))
-      refuse(
-          StateError(node.name(), "its rule gives no gradient for " + node.formula->input_name(k)));
-    if (tape_.observers_.empty()) continue;
-    Flow flow{k, input, {}, i};
-    if (g.defined()) {
-      flow.gradient = g.value().read_only();
-    } else {
-      flow.gradient = zeros(source.shape, source.dtype);
-      d.part()(flow.gradient);
-    }
+  const Var& g = d[k];
+  if (g.defined() && (g.shape() != source.shape || g.dtype() != source.dtype))
+    refuse(ShapeError(node.name(), "its rule gives a gradient " + g.value().kind() + " for " +
+                                       node.formula->input_name(k) + ", which is " +
+                                       to_string(source.shape) + " " +
+                                       std::string(name_of(source.dtype))));
+  if (!g.defined() && !d.part())
+    refuse(
+        StateError(node.name(), "its rule gives no gradient for " + node.formula->input_name(k)));
+  if (!tape_.observers_.empty()) {
+    Flow flow{k, input, g.defined() ? g.value().read_only() : zeros(source.shape, source.dtype),
+              from};
+    if (!g.defined()) d.part()(flow.gradient);
     tape_.notify([&](Observer& o) { o.flow(flow); });
   }
+  BackwardPass::send(from, k, d);
 }
 
 // ---- beginning and end ----

@@ -44,6 +44,18 @@ TEST_CASE("an observer is told of each step, in order", "[observers]") {
   CHECK(diary.text.empty());
 }
 
+TEST_CASE("an observer is told of a gradient before it is added", "[observers]") {
+  Var a = leaf_of({1}, "a"), b = leaf_of({2}, "b");
+  Tape tape;
+  Var y = sum(a * b + a * b);  // a, b, two products, their sum, y: nodes 0 to 5
+  Diary diary;
+  tape.observe(diary);
+  tape.backward(y, {.create_graph = true});
+  const std::string text = diary.text.substr(diary.text.find("ended2 "));
+  CHECK(contains(text, "ended2 flow2>0 add recorded"));
+  CHECK(contains(text.substr(text.find("flow2>1 ")), "flow2>1 add recorded"));
+}
+
 TEST_CASE("what an observer changes is what goes on", "[observers]") {
   Var x = leaf_of({1, 2});
   Tape tape;
