@@ -27,6 +27,7 @@ class Check {
       throw ValueError("gradcheck", "precise needs float64: float32 has 7 digits");
     evaluate_origin(float32);
     const bool own = !found_.report.in_float64;
+    atol_is_set_ = o.atol > 0;
     if (o.atol == 0) o.atol = o.precise ? 1e-11 : !float32 ? 1e-7 : own ? 2e-3 : 1e-5;
     if (o.rtol == 0) o.rtol = o.precise ? 1e-10 : !float32 ? 1e-5 : own ? 1e-2 : 1e-3;
     tolerance_ = {o.atol, o.rtol};
@@ -69,7 +70,7 @@ class Check {
   Verdict verdict(GradcheckEntry& e, double analytic, Line& line, Index row) const {
     e.rounds = e.rounds || line.grain(row) > 0;
     Verdict v = compare(analytic, line, row, tolerance_, options_.precise);
-    if (options_.may_round) settle(analytic, line, row, tolerance_.rtol, v);
+    if (options_.may_round) settle(analytic, line, row, tolerance_.rtol, atol_is_set_, v);
     return v;
   }
 
@@ -334,8 +335,9 @@ class Check {
   GradcheckOptions& options_ = found_.report.options;
   const Analytic& analytic_ = found_.analytic;
   Tolerance tolerance_{};
-  double backward_noise_;   // relative to the largest derivative
-  std::vector<Tensor> at_;  // copies of the inputs, in the dtype of the numeric side
+  bool atol_is_set_ = false;  // by the caller
+  double backward_noise_;     // relative to the largest derivative
+  std::vector<Tensor> at_;    // copies of the inputs, in the dtype of the numeric side
   Origin origin_;
   int smooth_ = 0;        // wrong elements without a kink; -1 once there was one
   bool recorded_ = true;  // each evaluation is on a tape

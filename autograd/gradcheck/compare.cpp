@@ -142,7 +142,7 @@ Verdict compare(double analytic, Line& line, Index row, const Tolerance& toleran
   return v.rounds ? by_error(analytic, line, row, v) : v;
 }
 
-void settle(double analytic, Line& line, Index row, double rtol, Verdict& v) {
+void settle(double analytic, Line& line, Index row, double rtol, bool atol_is_set, Verdict& v) {
   if (v.kind != Verdict::Right || v.tells) return;
   if (analytic == 0 && line.equal(line.ordinary(), row)) {
     v.within_atol =
@@ -153,8 +153,9 @@ void settle(double analytic, Line& line, Index row, double rtol, Verdict& v) {
   Verdict by_size = decided_by(analytic, e.value, {10 * e.error(), rtol});
   by_size.level = e.level;
   const double apart = std::abs(analytic - e.value);
-  if (by_size.tells || (by_size.kind == Verdict::Wrong && apart > line.origin().noise &&
-                        line.resolved(e, row) && line.change(e.level, row) > 0))
+  if (by_size.tells ||
+      (!atol_is_set && by_size.kind == Verdict::Wrong && apart > line.origin().noise &&
+       line.resolved(e, row) && line.change(e.level, row) > 0))
     v = by_size;
   else
     v.within_atol = !(apart <= line.origin().noise && line.constant(row));

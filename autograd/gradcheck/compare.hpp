@@ -46,7 +46,8 @@ Verdict decided_by(double analytic, double numeric, const Tolerance& tolerance);
 // the precise one, and the verdict is of low precision. Where f rounds to few digits, a derivative that nothing else
 // decides is held to two digits, and is of low precision, too.
 Verdict compare(double analytic, Line& line, Index row, const Tolerance& tolerance, bool precise);
-// A right derivative that does not tell becomes right, wrong, or within atol alone.
-void settle(double analytic, Line& line, Index row, double rtol, Verdict& v);
+// A right derivative that does not tell becomes right, within atol alone, or wrong. It never becomes wrong if the caller
+// has set atol.
+void settle(double analytic, Line& line, Index row, double rtol, bool atol_is_set, Verdict& v);
 
 }  // namespace glim::detail

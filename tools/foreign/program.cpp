@@ -6,6 +6,8 @@
 #include <set>
 
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tools/foreign/checks.hpp"
 
 namespace glim::foreign {
 namespace {
@@ -164,9 +166,11 @@ void Program::ask(const std::string& call, const std::string& arguments, const F
     if (!child_) start();
     const std::string line =
         child_->ask("{\"call\": " + Json(call).dump() + arguments + "}", seconds_);
-    std::set<std::string> names;
+    std::vector<std::set<std::string>> names;  // of each object that is open
     const auto once = [&](int, Json::parse_event_t event, const Json& name) {
-      if (event == Json::parse_event_t::key && !names.insert(name.get<std::string>()).second)
+      if (event == Json::parse_event_t::object_start) names.emplace_back();
+      if (event == Json::parse_event_t::object_end) names.pop_back();
+      if (event == Json::parse_event_t::key && !names.back().insert(name.get<std::string>()).second)
         refuse(in_quotes(name.get<std::string>()) + " is in the reply twice");
       return true;
     };
@@ -230,16 +234,79 @@ Tensors Program::value(const Tensors& x) {
   return all;
 }
 
+// The arrays of a reply by these names. One that is left out is undefined.
+static Tensors arrays_of(const Json& reply, const std::vector<std::string>& names,
+                         const std::string& what) {
+  for (const auto& [name, dx] : reply.items())
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      refuse(in_quotes(name) + " is no " + what + "; the " + what + "s are " + listed(names));
+  Tensors all;
+  for (const std::string& name : names)
+    all.push_back(reply.contains(name) ? tensor_of(reply[name], name) : Tensor());
+  return all;
+}
+
 Tensors Program::gradient(const Tensors& x, const Tensors& dy, const std::string& call) {
   Tensors all;
-  ask(call, arguments(x, dy), [&](const Json& reply) {
-    for (const auto& [name, dx] : reply.items())
-      if (std::find(inputs_.begin(), inputs_.end(), name) == inputs_.end())
-        refuse(in_quotes(name) + " is no input; the inputs are " + listed(inputs_));
-    for (const std::string& name : inputs_)
-      all.push_back(reply.contains(name) ? tensor_of(reply[name], name) : Tensor());
+  ask(call, arguments(x, dy), [&](const Json& reply) { all = arrays_of(reply, inputs_, "input"); });
+  return all;
+}
+
+// The gradients of Σ v dx by dy and by the inputs.
+Tensors Program::gradients_of_gradient(const Tensors& x, const Tensors& dy, const Tensors& v) {
+  Tensors all;
+  ask("second_order", arguments(x, dy) + ", \"v\": " + json_of(v, inputs_), [&](const Json& reply) {
+    for (const char* name : {"inputs", "dy"})
+      if (!reply.contains(name) || !reply[name].is_object())
+        refuse(
+            R"(the reply to --second-order is {"inputs": {...}, "dy": {...}}, and has no object )" +
+            in_quotes(name));
+    all = arrays_of(reply["dy"], outputs_, "output");
+    for (const Tensor& dx : arrays_of(reply["inputs"], inputs_, "input")) all.push_back(dx);
   });
   return all;
+}
+
+Function Program::second_order(std::vector<GradcheckInput>& inputs) {
+  Tensors at;
+  for (const GradcheckInput& x : inputs) at.push_back(x.value);
+  const Tensors upstream = random_dy(value(at), 0, 0);
+  const auto outputs = std::ssize(upstream);
+  for (std::size_t k = upstream.size(); k-- > 0;)
+    inputs.emplace(inputs.begin(), upstream.size() == 1 ? "dy" : "dy of " + outputs_[k],
+                   upstream[k]);
+  at.insert(at.begin(), upstream.begin(), upstream.end());
+  // Inputs of other sizes are tried, too, and a program need not notice a dy of another shape than y.
+  const auto split = [this, outputs, at](const Tensors& all) {
+    const Tensors dy(all.begin(), all.begin() + outputs), x(all.begin() + outputs, all.end());
+    const auto alike = [](const Tensor& a, const Tensor& b) { return a.shape() == b.shape(); };
+    if (!std::equal(all.begin(), all.end(), at.begin(), alike)) {
+      const Tensors y = value(x);
+      if (!std::equal(y.begin(), y.end(), dy.begin(), alike)) refuse("dy has not the shape of y");
+    }
+    return std::pair(dy, x);
+  };
+  return {.value =
+              [this, split](const Tensors& all) {
+                const auto [dy, x] = split(all);
+                const Tensors dx = gradient(x, dy);
+                Tensors floating;
+                for (std::size_t k = 0; k < x.size(); ++k)
+                  if (is_floating(x[k].dtype()))
+                    floating.push_back(dx[k].defined() ? dx[k] : zeros(x[k].shape(), x[k].dtype()));
+                return floating;
+              },
+          .gradient =
+              [this, split](const Tensors& all, const Tensors& of_floating) {
+                const auto [dy, x] = split(all);
+                Tensors v;
+                std::size_t next = 0;
+                for (const Tensor& one : x)
+                  v.push_back(is_floating(one.dtype()) ? of_floating[next++] : Tensor());
+                return gradients_of_gradient(x, dy, v);
+              },
+          .restart = [this] { child_.reset(); },
+          .refuses_misfits = true};
 }
 
 }  // namespace glim::foreign

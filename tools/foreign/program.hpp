@@ -23,6 +23,8 @@ class Program {
   Function function();  // refers to this object
   // A function whose inputs are known: the program is not asked for them.
   Function function(const std::vector<GradcheckInput>& inputs);
+  // The gradient as a function of dy and the inputs. `inputs` gets a random dy for each output, before the others.
+  Function second_order(std::vector<GradcheckInput>& inputs);
   // The reply to a call of the program's own: {"call": ..., "inputs": ..., "dy": {"y": ...}}.
   nlohmann::ordered_json reply(const std::string& call, const Tensors& x = {},
                                const Tensors& dy = {});
@@ -36,6 +38,7 @@ class Program {
   void ask(const std::string& call, const std::string& arguments, const F& read);  // read(reply)
   std::string arguments(const Tensors& x, const Tensors& dy = {}) const;
   Tensors value(const Tensors& x);
+  Tensors gradients_of_gradient(const Tensors& x, const Tensors& dy, const Tensors& v);
 
   std::string command_;
   double seconds_;

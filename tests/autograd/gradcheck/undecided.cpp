@@ -228,6 +228,17 @@ TEST_CASE("a derivative that atol alone makes right is counted apart", "[gradche
     CHECK(right.within_atol() == 0);
     CHECK(gradcheck(small(-1), at, {.mode = mode, .may_round = true}).failed() > 0);
   }
+  // An atol that the caller sets is the error that a derivative may have: 2 x is 0.02 here, and 3 x is 0.03.
+  auto half_more = [](const Vars& v) { return squared(v[0], 3); };
+  const std::vector<GradcheckInput> hundredths{tensor({0.01, -0.01}, DType::Float64)};
+  for (auto mode : {Mode::Full, Mode::Projection}) {
+    auto report = [&](double atol) {
+      return gradcheck(half_more, hundredths, {.mode = mode, .atol = atol, .may_round = true});
+    };
+    CHECK(report(0.05).failed() == 0);
+    CHECK(report(0.05).within_atol() > 0);
+    CHECK(report(0.001).failed() > 0);
+  }
   // Zeros of relu and of a mask are right: f has one value.
   const Tensor x = tensor({-0.5, 0.7, -1.2}, DType::Float64);
   const GradcheckReport relus =

@@ -94,6 +94,20 @@ prints() {  # NAME PATTERN WORDS...: glim WORDS ends well and prints a line with
 }
 prints "ten digits" '^all +[0-9]+ .* pass' gradcheck --only gelu --precise
 prints "ops in float32" '^all +[0-9]+ .* pass' gradcheck --only gelu --float32
+cat >nearly.py <<'END'
+import json, sys
+for line in sys.stdin:  # y = x², whose gradient is 2.002 x
+    r = json.loads(line)
+    x = r.get("inputs", {"x": [0.5, -1.25, 3.5]})["x"]
+    print(json.dumps({"inputs": {"x": x}, "value": {"y": [a * a for a in x]},
+                      "gradient": {"x": [2.002 * a * d for a, d in zip(x, r.get("dy", {"y": x})["y"])]}}[r["call"]]), flush=True)
+END
+nearly=(gradcheck --program 'python3 nearly.py' --name nearly)
+prints "an error that rtol allows" '^gradcheck of nearly: passed$' "${nearly[@]}" --rtol 0.01
+prints "an error that atol allows" '^gradcheck of nearly: passed$' "${nearly[@]}" --atol 0.1
+prints "checks as JUnit's XML" '^<testsuite name="glim gradcheck" tests="9" failures="0"' "${nearly[@]}" --rtol 0.01 --junit
+"$glim" "${nearly[@]}" --atol 1e-4 --rtol 1e-4 >log 2>&1
+report "an error that neither allows" "$([ $? = 1 ] && grep -q '^gradcheck of nearly: FAILED: a constant factor' log || show log)"
 prints "where the time goes" '^profile of 2 steps' train "${small[@]}" --max-steps 5 --profile 2 --out profiled
 prints "a profile that does not come" 'note: --profile 2 wrote nothing' train "${small[@]}" --max-steps 4 --profile 2 --out short_profile
 for option in '--beta1 0.5' '--beta2 0.9' '--optimizer sgd --momentum 0.5'; do

@@ -37,6 +37,23 @@ std::string perl(const std::string& x, const std::string& derivative = "2 * $x[$
     }')";
 }
 
+// y = x³, whose output is named x, too. Its gradient is right, and that of its gradient has these elements.
+std::string cube(const std::string& by_x, const std::string& by_dy) {
+  return R"(perl -e 'use JSON::PP; $| = 1;
+    sub array { "{\"x\": [" . join(",", map { sprintf "%.17g", $_ } @_) . "]}" }
+    while (<STDIN>) {
+      my $r = decode_json($_);
+      if ($r->{call} eq "inputs") { print "{\"n\": 7, \"x\": [0.5, -1.25, 3.5]}\n"; next }
+      my @x = @{$r->{inputs}{x}};
+      if ($r->{call} eq "value") { print array(map { $_ ** 3 } @x), "\n"; next }
+      my @dy = @{$r->{dy}{x}};
+      if ($r->{call} eq "gradient") { print array(map { 3 * $x[$_] ** 2 * $dy[$_] } 0 .. $#x), "\n"; next }
+      my @v = @{$r->{v}{x}};
+      print "{\"inputs\": ", array(map { )" +
+         by_x + R"( } 0 .. $#x), ", \"dy\": ", array(map { )" + by_dy + R"( } 0 .. $#x), "}\n";
+    }')";
+}
+
 // Replies to the three requests with these lines.
 std::string replying(const std::string& inputs, const std::string& value,
                      const std::string& gradient) {
@@ -50,11 +67,19 @@ FunctionReport checked(const std::string& command, double seconds = 60) {
   return check_function(program.function(), inputs, {.name = "mine"});
 }
 
+FunctionReport checked_twice(const std::string& command, double seconds = 60) {
+  Program program(command, seconds);
+  std::vector<GradcheckInput> inputs = program.inputs();
+  const Function f = program.second_order(inputs);
+  return check_function(f, inputs, {.name = "mine"});
+}
+
 // The one line that says what is wrong with the program.
-std::string problem(const std::string& command, double seconds = 60) {
+std::string problem(const std::string& command, double seconds = 60,
+                    FunctionReport (*check)(const std::string&, double) = checked) {
   std::string text;
   try {
-    checked(command, seconds);
+    check(command, seconds);
   } catch (const ValueError& e) {
     text = e.one_line();  // as the program says it
   }
@@ -98,6 +123,42 @@ TEST_CASE("a program is checked by its replies") {
   const Tensor x = program.inputs()[0].value;
   CHECK(x.numel() == 20001);
   CHECK(same_bits(program.function().value({x})[0], x * x));
+}
+
+TEST_CASE("a program's gradient of its gradient is checked against its gradient") {
+  const char *by_x = "6 * $x[$_] * $dy[$_] * $v[$_]", *by_dy = "3 * $x[$_] ** 2 * $v[$_]";
+  const FunctionReport right = checked_twice(cube(by_x, by_dy));
+  INFO(right.text());
+  CHECK(right);
+  CHECK(right.differences.inputs.size() == 2);
+  CHECK(right.differences.inputs[0].name == "dy");
+  CHECK(contains(right.check("elsewhere").detail, "and for dy (4,), x (4,)"));
+  FunctionReport wrong = checked_twice(cube("3 * $x[$_] * $dy[$_] * $v[$_]", by_dy));
+  CHECK(wrong.differences.inputs[0].failed == 0);
+  CHECK(wrong.differences.inputs[1].failed > 0);
+  CHECK(contains(wrong.mistake, "a constant factor: 1/2 times"));
+  wrong = checked_twice(cube(by_x, "3 * $x[$_] * $v[$_]"));
+  CHECK(wrong.differences.inputs[0].failed > 0);
+  CHECK(wrong.differences.inputs[1].failed == 0);
+  // The program would take a dy of another size than y. It is not asked to.
+  Program program(cube(by_x, by_dy), 60);
+  std::vector<GradcheckInput> inputs = program.inputs();
+  const Function f = program.second_order(inputs);
+  REQUIRE(inputs.size() == 3);
+  CHECK_THROWS_WITH(f.value({ones({4}, DType::Float64), inputs[1].value, inputs[2].value}),
+                    Catch::Contains("dy has not the shape of y"));
+  // A gradient that is wrong makes the gradient of it wrong: x² for 3 x².
+  std::string first = cube(by_x, by_dy);
+  first.replace(first.find("3 * $x[$_] ** 2 * $dy"), 4, "");
+  CHECK_FALSE(checked_twice(first));
+}
+
+TEST_CASE("a program without a gradient of its gradient is told so in one line") {
+  CHECK(contains(problem(perl("[0.5, -1.25, 3.5]"), 60, checked_twice),
+                 "asked for the second_order: the reply to --second-order is "
+                 "{\"inputs\": {...}, \"dy\": {...}}, and has no object \"inputs\""));
+  CHECK(contains(problem(cube("die(qq(no such call\n))", "0"), 60, checked_twice),
+                 "asked for the second_order: it ended with status"));
 }
 
 TEST_CASE("numbers arrive with all their bits") {

@@ -149,7 +149,7 @@ std::string to_junit(const FunctionReport& report) {
 struct ProgramOptions {
   std::string command, name;
   double timeout = 60, atol = 0, rtol = 0;
-  bool junit = false;
+  bool junit = false, second_order = false;
 };
 
 void check_program(const ProgramOptions& o, bool precise, bool json) {
@@ -157,16 +157,18 @@ void check_program(const ProgramOptions& o, bool precise, bool json) {
   if (command.find_first_not_of(" \t\n") == command.npos)
     throw ValueError("--program", "the command is empty");
   foreign::Program program(command, o.timeout);
-  const std::vector<GradcheckInput> inputs = program.inputs();
-  const Function f = program.function();
+  std::vector<GradcheckInput> inputs = program.inputs();
+  if (std::none_of(inputs.begin(), inputs.end(), [](const GradcheckInput& x) {
+        return is_floating(x.value.dtype()) && x.value.numel() > 0;
+      }))
+    throw ValueError("--program", "no input has real numbers; 1.0 is one, and 1 is an integer");
+  const Function f = o.second_order ? program.second_order(inputs) : program.function();
   Tensors x;
   Index elements = 0, outputs = 0;
   for (const GradcheckInput& input : inputs) {
     x.push_back(input.value);
     if (is_floating(input.value.dtype())) elements += input.value.numel();
   }
-  if (elements == 0)
-    throw ValueError("--program", "no input has real numbers; 1.0 is one, and 1 is an integer");
   for (const Tensor& y : f.value(x)) outputs += y.numel();
   GradcheckOptions options;
   options.name = o.name.empty() ? command : o.name;
@@ -199,6 +201,8 @@ Command gradcheck_command() {
   c.option("atol", &o->atol, "the error that each of the program's derivatives may have (1e-7)",
            kAboveZero);
   c.option("rtol", &o->rtol, "the same, relative to the derivative (1e-5)", kAboveZero);
+  c.option("second-order", &o->second_order,
+           "check the program's gradient of its gradient, by its call \"second_order\"");
   c.option("junit", &o->junit, "print the checks of the program as JUnit's XML");
   c.option("only", only.get(), "cases whose family or op contains this");
   c.option("float32", in_float32.get(), "check the ops in float32, against float64");
@@ -208,8 +212,8 @@ Command gradcheck_command() {
   c.run = [=](Command& command) {
     const bool of_program = command.given("program");
     constexpr std::pair<const char*, bool> kOfProgram[]{
-        {"only", false}, {"float32", false}, {"name", true}, {"timeout", true},
-        {"atol", true},  {"rtol", true},     {"junit", true}};
+        {"only", false}, {"float32", false}, {"name", true},  {"timeout", true},
+        {"atol", true},  {"rtol", true},     {"junit", true}, {"second-order", true}};
     for (const auto& [name, of_the_program] : kOfProgram)
       if (command.given(name) && of_program != of_the_program)
         throw UsageError(std::string("--") + name + " is " +
