@@ -286,27 +286,25 @@ Function Program::second_order(std::vector<GradcheckInput>& inputs) {
     }
     return std::pair(dy, x);
   };
-  return {.value =
-              [this, split](const Tensors& all) {
-                const auto [dy, x] = split(all);
-                const Tensors dx = gradient(x, dy);
-                Tensors floating;
-                for (std::size_t k = 0; k < x.size(); ++k)
-                  if (is_floating(x[k].dtype()))
-                    floating.push_back(dx[k].defined() ? dx[k] : zeros(x[k].shape(), x[k].dtype()));
-                return floating;
-              },
-          .gradient =
-              [this, split](const Tensors& all, const Tensors& of_floating) {
-                const auto [dy, x] = split(all);
-                Tensors v;
-                std::size_t next = 0;
-                for (const Tensor& one : x)
-                  v.push_back(is_floating(one.dtype()) ? of_floating[next++] : Tensor());
-                return gradients_of_gradient(x, dy, v);
-              },
-          .restart = [this] { child_.reset(); },
-          .refuses_misfits = true};
+  Function f = function();
+  f.value = [this, split](const Tensors& all) {
+    const auto [dy, x] = split(all);
+    const Tensors dx = gradient(x, dy);
+    Tensors floating;
+    for (std::size_t k = 0; k < x.size(); ++k)
+      if (is_floating(x[k].dtype()))
+        floating.push_back(dx[k].defined() ? dx[k] : zeros(x[k].shape(), x[k].dtype()));
+    return floating;
+  };
+  f.gradient = [this, split](const Tensors& all, const Tensors& of_floating) {
+    const auto [dy, x] = split(all);
+    Tensors v;
+    std::size_t next = 0;
+    for (const Tensor& one : x)
+      v.push_back(is_floating(one.dtype()) ? of_floating[next++] : Tensor());
+    return gradients_of_gradient(x, dy, v);
+  };
+  return f;
 }
 
 }  // namespace glim::foreign
