@@ -18,7 +18,8 @@ enum class Language { NumPy, Cpp };
 
 struct Size {
   std::string letter;
-  Index recorded, checked, large;  // `recorded` and `checked` sizes differ, so that each is one letter
+  Index recorded, checked,
+      large;  // `recorded` and `checked` sizes differ, so that each is one letter
 };
 
 enum class Kind { Real, Class, Keep };  // Class: int64, below the last size of the function
