@@ -164,7 +164,7 @@ def main(glim, root, make_images, *_):  # under sanitizers ~[slow] comes last
         if [m["kind"] for m in found[0]["models"]] != ["vit", "cnn"]:
             failed.append(f"compare of images: {found}")
         check("gradcheck", 1, "gradcheck", "--only", "relu")
-        same = ("sed -u 's/.*\"dy\":{\"y\":\\(.*\\)}}/{\"x\": \\1}/; s/.*\"inputs\":{\"x\":\\(.*\\)}}/{\"y\": \\1}/; "
+        same = ("sed -u 's/.*\"dy\": {\"y\": \\(.*\\)}}/{\"x\": \\1}/; s/.*\"inputs\": {\"x\": \\(.*\\)}}/{\"y\": \\1}/; "
                 "s/.*\"inputs\"}/{\"x\": 1.5}/'")  # y = x
         check("gradcheck --program", 1, "gradcheck", "--program", same)
         check("gradcheck --program", 1, "gradcheck", "--program", same.replace("1}", "1e1}", 1), status=1)

@@ -24,10 +24,10 @@ says "a layer that is equal to another" "encoder.layers.1.self_attn" "${layer[@]
 says "a value that is read three times" "(3 of 3)" "${layer[@]}"
 for sizes in "--d-model 48 --d-ff 48" "--d-model 64 --heads 8" "--d-model 16 --heads 16" "--heads 1"; do
   # shellcheck disable=SC2086
-  says "letters of sizes that are equal: $sizes" "    (B, H, S, Dh)  packed.cpp" "${layer[@]}" $sizes
+  says "letters of sizes that are equal: $sizes" "    (B, H, S, Dh)  multihead.cpp" "${layer[@]}" $sizes
 done
 says "the size of a letter" "Dh                    width of a head, D / H, here 8" "${layer[@]}" --d-model 64 --heads 8
-says "a trained model's letters" "    (B, H, T, S)  packed.cpp" "$glim" derive --model copy --sentence "1 2 3" --module decoder.layers.0.multihead_attn
+says "a trained model's letters" "    (B, H, T, S)  multihead.cpp" "$glim" derive --model copy --sentence "1 2 3" --module decoder.layers.0.multihead_attn
 for k in 1 2 3 4 5 6 7 8 9; do echo "I see red cat $k"; done >a; sed 's/see/sehe/; s/red/rote/' a >b
 "$glim" train --source a --target b --layers 1 --max-steps 1 --progress none --out files >log 2>&1
 says "letters of a model of files" "    (B, T, F)  linear.cpp" "$glim" derive --model files --sentence "I see red cat 1"

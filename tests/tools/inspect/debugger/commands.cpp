@@ -206,8 +206,8 @@ TEST_CASE("each stop shows the line of the forward pass that made the node") {
   Driven d;
   d("break decoder.layers.1.multihead_attn.probs\nbreak decoder.layers.0.linear1.add");
   auto shows = [&](const char* line) { return std::regex_search(d("continue"), std::regex(line)); };
-  CHECK(shows("\n   packed.cpp:[0-9]+  .*packed_attention\\(.*\n"));
-  CHECK(contains(d("where"), "called at\n   packed.cpp:"));
+  CHECK(shows("\n   multihead.cpp:[0-9]+  .*heads.attend\\(.*\n"));
+  CHECK(contains(d("where"), "called at\n   multihead.cpp:"));
   CHECK(shows("\n   linear.cpp:[0-9]+  Var Linear::forward.*\n"));
 }
 
@@ -218,7 +218,7 @@ TEST_CASE("up and down follow the graph, and leave the pass alone") {
   CHECK(contains(d("down"), "decoder.layers.1.multihead_attn.scores"));
   std::string up = d("up");
   CHECK(contains(up, "#" + std::to_string(probs) + " "));
-  CHECK(contains(d("where ."), "packed.cpp:"));
+  CHECK(contains(d("where ."), "multihead.cpp:"));
   CHECK(contains(d("where ."), "in decoder.layers.1.multihead_attn"));
   CHECK(d.pass.current() == probs);
   d("down\ndown\ndown");
