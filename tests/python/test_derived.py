@@ -171,7 +171,8 @@ def test_constants_are_written_exactly():
 def test_arrays_without_elements_are_refused():
     with pytest.raises(glim.ValueError, match="no floating argument has an element"):
         glim.derive(np.exp, np.zeros((0, 3)))
-    assert glim.derive(lambda x, b: np.exp(x).sum(0) + b, np.zeros((0, 4)), X[0]).report
+    report = glim.derive(lambda x, b: np.exp(x).sum(0) + b, np.zeros((0, 4)), X[0]).report
+    assert report.verdicts["differences"] == "passed"
 
 
 def filled(x):
