@@ -27,7 +27,7 @@ using Json = nlohmann::ordered_json;
 
 // The runners have shorter limits of their own, in processor time, and say where a function hangs.
 constexpr double kSecondsToReply = 30, kSecondsToTrain = 120, kSecondsToName = 10;
-constexpr Index kEqual = 4, kMore = 9;             // all sizes are 4; a size grows by 9
+constexpr Index kEqual = 4, kLarge = 9;            // all sizes are 4; one size is 9
 constexpr double kSlow = 10, kSlowSeconds = 2e-3;  // times the solution, and that much longer
 
 // The receipt of a model that copies every sentence (copy_task.py).
@@ -245,14 +245,17 @@ std::string wrong_elsewhere(const ExerciseFunction& f, const Runner& runner,
   std::vector<Place> places{{"other values", drawn_inputs(f, checked, seed + 1)}};
   Extents equal = checked;
   for (const Size& s : f.sizes) equal = resized(equal, s.letter, kEqual);
-  for (const Size& s : f.sizes)
-    for (const Index extent : {s.checked + 1, Index{1}, s.checked + kMore})
+  for (const Size& s : f.sizes) {
+    std::vector<Index> others{s.checked + 1, 1};
+    if (others[0] < kLarge) others.push_back(kLarge);
+    for (const Index extent : others)
       if (const Extents one = resized(checked, s.letter, extent); one != checked)
         places.push_back(
             {fmt::format("{} = {}", s.letter, one.at(s.letter)), drawn_inputs(f, one, seed + 2),
              fmt::format("{}right for {} = {}",
                          extent == s.checked + 1 ? "a size is written as a number: " : "", s.letter,
                          s.checked)});
+  }
   places.push_back({fmt::format("sizes that are all {}", kEqual), drawn_inputs(f, equal, seed + 2),
                     "right for sizes that differ"});
   if (f.large_values > 0)
