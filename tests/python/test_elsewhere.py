@@ -34,6 +34,18 @@ def test_an_input_that_is_kept_by_its_address():
     assert not all([check() for _ in range(5)])
 
 
+def test_a_backward_that_raises_after_another_size():
+    """The exception is the checker's finding, not the caller's."""
+    shapes = []
+
+    def backward(dy, x):
+        shapes.append(x.shape)
+        if x.shape == X.shape and shapes[-2:-1] not in ([], [X.shape]):
+            raise ValueError("no longer")
+        return 3 * dy * x**2
+    fails(glim.gradcheck(lambda x: x**3, backward, X), "keeps state")
+
+
 def test_slopes_that_are_kept_by_identity():
     def backward(dy, x, kept={}):
         slope = kept.setdefault(id(x), 3 * x * x)

@@ -19,6 +19,8 @@ struct Probe {
   std::vector<std::string> untried{};         // inputs that f does not take: "negative values"
 
   Tensors gradient(const Tensors& upstream) { return calls.gradient(x, upstream); }
+  // True if backward gives its first gradient again. An exception is another result, too.
+  bool repeats();
   Tensors random_dy(std::uint64_t stream) const;
   // The options of a check along one direction, unexplained, with the seed and the tolerances of this one. atol is an error
   // of the gradients here, and the same share of others.

@@ -86,7 +86,7 @@ FunctionCheck check_elsewhere(Probe& p) {
     check.detail = sizes.why;
     return check;
   }
-  if (!same(p.gradient(p.dy), p.dx)) {
+  if (!p.repeats()) {
     check.detail = kState;
     return check;
   }

@@ -65,7 +65,7 @@ Found at_size(Probe& p, const Growth& growth, Tensors& x) {
   } catch (const std::exception&) {  // f takes no such size
     return {Found::Refused};
   }
-  p.gradient(p.dy);  // a program that could not take the last size has begun anew
+  if (!p.repeats()) return {Found::Wrong, kState, true};
   Found found = compare_at(p, there, x, random_dy(y, p.options.seed, 5));
   if (found.kind == Found::Unknown && found.why == kRaises) found.kind = Found::Doubtful;
   const bool is_wrong = found.kind == Found::Wrong || found.kind == Found::Doubtful;
@@ -128,6 +128,7 @@ Growth growth_of(const std::vector<Axis>& axes, Index extent) {
 }
 
 Found doubtful(Probe& p, const Tensors& x, const std::string& sizes, const std::string& why) {
+  if (why == kState) return {Found::Wrong, why};
   return {right_in_another_process(p, x) ? Found::Wrong : Found::Doubtful,
           sizes + " (" + listed_sizes(p, x) + ": " + why +
               "): a size is kept from an earlier call, written as a number, or another axis's"};
