@@ -294,6 +294,7 @@ Verdict check_function_of(const Exercise& e, const ExerciseFunction& f, const Ru
   const auto inputs = drawn_inputs(f, extents_of(f, Sizes::Checked), seed);
   foreign::Program program = runner.program(f.name, kSecondsToReply);
   Function student = program.function(inputs);
+  student.refuses_misfits = false;  // wrong_elsewhere knows which sizes belong together
   if (!runner.compiled())
     student.rewritten = [&](const Tensors& x, const Tensors& dy) {
       return program.gradient(x, dy, "rewritten");

@@ -135,8 +135,9 @@ Found doubtful(Probe& p, const Tensors& x, const std::string& sizes, const std::
 }
 
 // An extent that several axes have is that of each: a divisor that is taken from the wrong axis is right where both are
-// equal. So the fewest axes grow that f takes, each axis with some. Such a place says nothing where f refuses it, or
-// backward does: f may take what it is not meant for, as a square matrix of weights that is not square.
+// equal. So the fewest axes grow that f takes, each axis with some; if no half of them may grow, no more may, since the
+// others would be as few. Such a place says nothing where f refuses it, or backward does: f may take what it is not meant
+// for, as a square matrix of weights that is not square.
 Found apart(Probe& p, const Axes& all, std::string& listed) {
   Index unused = 2;
   while (all.used(unused)) ++unused;
@@ -146,7 +147,7 @@ Found apart(Probe& p, const Axes& all, std::string& listed) {
     if (axes.size() < 2 && alone) continue;
     const Index to = extent == 1 ? unused : extent + (all.used(extent + 1) ? 2 : 1);
     std::vector<Axis> left = axes;
-    for (std::size_t size = 1; size <= std::min(left.size(), axes.size() - alone); ++size) {
+    for (std::size_t size = 1; size <= (alone ? left.size() / 2 : left.size()); ++size) {
       std::vector<bool> chosen(left.size());
       std::fill(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(size), true);
       std::set<Axis> covered;
