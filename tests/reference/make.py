@@ -22,12 +22,9 @@ import files
 import imported
 import language
 import layers
-import module_db
-import ops
 import optimisers
 import recurrent
 import stacks
-import tensor_ops
 import transformer
 import variants
 import vision
@@ -43,15 +40,12 @@ def write(folder):
         attention,
         layers,
         optimisers,
-        tensor_ops,
-        ops,
         language,
         vision,
         vision_models,
         recurrent,
         variants,
         stacks,
-        module_db,
     ):
         for ref in module.make():
             path = ref.save(folder)
