@@ -10,9 +10,7 @@ using namespace glim;
 
 TEST_CASE("an undefined value is an error wherever it is used, not a crash", "[tape]") {
   const Var none, x = Var::leaf(ones({2, 2}), "x"), empty_leaf = Var::leaf(Tensor());
-  const Tensor no_tensor, at = zeros({1}, DType::Int64);
-  const RandomKey key{};
-  const Window w{2};
+  const Tensor no_tensor;
   Tape tape;
   Var loss = sum(x);
   const std::vector<std::function<void()>> uses = {
@@ -33,95 +31,26 @@ TEST_CASE("an undefined value is an error wherever it is used, not a crash", "[t
       [&] {
         gradcheck([&] { return loss; }, NamedParameters{{"none", none}});
       },
-      [&] { add(x, none); },
-      [&] { mul(none, none); },
       [&] { mul(none, 2.0); },
-      [&] { maximum(none, none); },
+      [&] { pow(2.0, none); },
+      [&] { pow(none, 2); },
       [&] { exp(empty_leaf); },
       [&] { reshape(empty_leaf, {1}); },
-      [&] { neg(none); },
-      [&] { pow(none, 2); },
-      [&] { pow(none, x); },
-      [&] { pow(2.0, none); },
       [&] { less(none, 1.0); },
       [&] { equal(x, none); },
       [&] { logical_not(none); },
       [&] { argmax(none); },
       [&] { where(no_tensor, x, x); },
-      [&] { where(equal(x.value(), x.value()), x, none); },
-      [&] { relu(none); },
-      [&] { clamp(none, 0, 1); },
-      [&] { gelu(none); },
-      [&] { softplus(none); },
-      [&] { elu(none); },
-      [&] { leaky_relu(none); },
-      [&] { pad(none, {}); },
-      [&] { cumprod(none, 0); },
-      [&] { cummax(none, 0); },
-      [&] { logcumsumexp(none, 0); },
-      [&] { linear_recurrence(none, none, 0); },
-      [&] { index(none, {at}); },
       [&] { index(none, {}); },
-      [&] { reshape(none, {1}); },
-      [&] { transpose(none); },
-      [&] { slice(none, 0, 0, 1); },
-      [&] { unslice(none, {2}, 0, 0); },
       [&] { unslice(none, {}, 0, 0); },
-      [&] { narrow(none, 0, 0, 1); },
-      [&] { select(none, 0, 0); },
-      [&] { squeeze(none, 0); },
-      [&] { unsqueeze(none, 0); },
-      [&] {
-        concatenate({none, none}, 0);
-      },
-      [&] {
-        stack({none, none}, 0);
-      },
       [&] {
         stack({loss, none}, 0);
       },
-      [&] { split(none, 0, {1}); },
-      [&] { tril(none); },
-      [&] { sum(none); },
-      [&] { sum_to(none, {2}); },
-      [&] { mean(none); },
-      [&] { max(none); },
-      [&] { var(none); },
-      [&] { cumsum(none, 0); },
-      [&] { softmax(none); },
-      [&] { log_softmax(none); },
-      [&] { logsumexp(none); },
-      [&] { masked_softmax(none, no_tensor); },
       [&] { masked_softmax(x, no_tensor); },
-      [&] { matmul(x, none); },
-      [&] { matmul(none, x); },
-      [&] { gather(none, 0, at); },
       [&] { gather(x, 0, no_tensor); },
-      [&] { scatter_add(x, 0, at, none); },
       [&] { index_select(x, 0, no_tensor); },
-      [&] { index_add({2}, 0, at, none); },
-      [&] { sort(none); },
-      [&] { top_k(none, 1); },
-      [&] { unfold(none, w, w); },
-      [&] { fold(none, 2, 2, w, w); },
-      [&] { dropout(none, 0.5, key); },
-      [&] { add_dropout(x, none, 0.5, key); },
-      [&] { add_dropout(none, none, 0.5, key); },
-      [&] { linear(none, x, none); },
-      [&] { linear(x, none, none); },
-      [&] { linear_relu(none, none, none); },
-      [&] { layer_norm(none, none, none); },
-      [&] { rms_norm(none, none, 0); },
       [&] { rotate_pairs(x, no_tensor, no_tensor); },
-      [&] { scaled_dot_product_attention(x, x, none); },
-      [&] { scaled_dot_product_attention(none, none, none); },
-      [&] { packed_attention(none, none, 1); },
       [&] { label_smoothing_loss(x, no_tensor, 0, 0); },
-      [&] { label_smoothing_loss(none, at, 0, 0); },
-      [&] { linear_label_smoothing_loss(none, none, none, no_tensor, 0, 0); },
-      [&] { gru_cell(none, none, none); },
-      [&] { lstm_cell(none, none, none); },
-      [&] { additive_scores(none, none, none); },
   };
   for (std::size_t i = 0; i < uses.size(); ++i) {
     INFO(i);

@@ -10,21 +10,8 @@
 
 namespace glim::foreign {
 
-// Σ dy f along v, by differences.
-static double slope(Calls& c, const Tensors& x, const Tensors& dy, const Tensors& v, double h) {
-  double change = 0;
-  for (const double step : {h, -h}) {
-    Tensors moved;
-    for (std::size_t k = 0; k < x.size(); ++k)
-      moved.push_back(v[k].defined() ? x[k] + step * v[k] : x[k]);
-    const Tensors y = c.value(moved);
-    for (std::size_t o = 0; o < y.size(); ++o)
-      if (dy[o].defined()) change += dot(dy[o].to(y[o].dtype()), y[o]) / (2 * step);
-  }
-  return change;
-}
-
-Found compare_at(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy, Tensors* given) {
+// A random direction of at most length 4.
+static Tensors direction_of(const Probe& p, const Calls& c, const Tensors& x) {
   Tensors v;
   double length = 0;
   for (std::size_t k = 0; k < x.size(); ++k) {
@@ -34,9 +21,39 @@ Found compare_at(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy, 
   }
   for (Tensor& one : v)
     if (one.defined()) one = std::min(1.0, 4 / length) * one;
+  return v;
+}
+
+// Σ dy f at x + step v.
+static double value_along(Calls& c, const Tensors& x, const Tensors& dy, const Tensors& v,
+                          double step) {
+  Tensors moved;
+  for (std::size_t k = 0; k < x.size(); ++k)
+    moved.push_back(v[k].defined() ? x[k] + step * v[k] : x[k]);
+  const Tensors y = c.value(moved);
+  double total = 0;
+  for (std::size_t o = 0; o < y.size(); ++o)
+    if (dy[o].defined()) total += dot(dy[o].to(y[o].dtype()), y[o]);
+  return total;
+}
+
+bool bends(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy) {
+  const Tensors v = direction_of(p, c, x);
+  try {
+    const double middle = value_along(c, x, dy, v, 0);
+    const double after = value_along(c, x, dy, v, p.step) - middle,
+                 before = middle - value_along(c, x, dy, v, -p.step);
+    return std::abs(after - before) > 1e-2 * std::max(std::abs(after), std::abs(before));
+  } catch (const std::exception&) {  // f takes x alone
+    return true;
+  }
+}
+
+Found compare_at(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy, Tensors* given) {
+  const Tensors v = direction_of(p, c, x);
   double numeric = 0;
   try {
-    numeric = slope(c, x, dy, v, p.step);
+    numeric = (value_along(c, x, dy, v, p.step) - value_along(c, x, dy, v, -p.step)) / (2 * p.step);
   } catch (const std::exception&) {
     return {Found::Refused};
   }

@@ -20,6 +20,8 @@ struct Found {
 // Where the direction does not agree, the checker decides, input by input. `given` receives the gradient.
 Found compare_at(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy,
                  Tensors* given = nullptr);
+// True if f has a kink at x along that direction, or bends too sharply for a difference: it decides nothing there.
+bool bends(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy);
 
 Found other_values(Probe& p);
 Found other_sizes(Probe& p);

@@ -218,9 +218,10 @@ Found special_values(Probe& p) {
         return only == p.x.size() || only == k ? special.change(one) : one;
       });
       if (same(x, p.x)) continue;
-      if (!is_number(p, x)) continue;
+      const Tensors dy = p.random_dy(30);
+      if (!is_number(p, x) || bends(p, p.calls, x, dy)) continue;
       Tensors dx;
-      const Found found = compare_at(p, p.calls, x, p.random_dy(30), &dx);
+      const Found found = compare_at(p, p.calls, x, dy, &dx);
       if (found.kind == Found::Wrong && !finite(dx)) {  // f may have no derivative there
         not_finite = true;
         break;

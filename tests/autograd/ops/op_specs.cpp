@@ -69,6 +69,27 @@ TEST_CASE("a whole small Transformer passes its gradient checks", "[op_specs][mo
   CHECK(t.compared >= 100 / static_cast<Index>(kEvery));
 }
 
+TEST_CASE("an op without a value for an operand is an error, not a crash", "[op_specs]") {
+  for (const specs::Family& family : specs::families())
+    for (const specs::Spec& spec : family.specs) {
+      INFO(spec.op + ", " + spec.name);
+      specs::Vars operands;
+      for (const Tensor& x : spec.inputs(1)) operands.emplace_back(x);
+      CHECK_THROWS_AS(spec.f(specs::Vars(operands.size())), Error);
+      for (std::size_t k = 0; k < operands.size(); ++k) {  // a bias, say, may be left out
+        specs::Vars some = operands;
+        some[k] = Var();
+        bool refused = false, defined = false;
+        try {
+          defined = spec.f(some).defined();
+        } catch (const Error&) {
+          refused = true;
+        }
+        CHECK(refused != defined);
+      }
+    }
+}
+
 TEST_CASE("every op that can be recorded has a specification", "[op_specs]") {
   std::set<std::string, std::less<>> specified;
   for (const specs::Family& family : specs::families())
