@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "autograd/ops.hpp"
 #include "optim/adam.hpp"
 #include "optim/sgd.hpp"
 #include "tensor/interrupt.hpp"
@@ -11,6 +12,7 @@
 #include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
+#include "tests/reference.hpp"
 
 namespace test_trace {
 
