@@ -18,8 +18,8 @@ bool is_given(const std::string& op) {
 // A program has functions and variables of these names.
 bool reserved(const std::string& name) {
   static const std::set<std::string_view> keywords{
-      "w",      "d",       "s",    "p",  "i",   "x",  "batch", "given", "known",   "load", "name",
-      "number", "largest", "math", "np", "off", "os", "sys",   "json",  "windows", "path"};
+      "w",      "d",       "s",    "p",  "i",   "x",  "batch", "arrays", "known",   "load", "name",
+      "number", "largest", "math", "np", "off", "os", "sys",   "json",   "windows", "path"};
   return keywords.contains(name) || !notation(name, kText).empty();
 }
 
