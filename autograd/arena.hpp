@@ -19,22 +19,22 @@ class TapeArena {
   };
   Mark mark() const { return {chunks_.size(), used_}; }
   // Takes back what was given out since the mark. Whoever made objects there has ended their lives.
-  void rewind(const Mark& to) {
-    chunks_.resize(to.chunks);
-    used_ = to.used;
+  void rewind(const Mark& mark) {
+    chunks_.resize(mark.chunks);
+    used_ = mark.used;
     open();
   }
 
   // Room for `count` objects of T, uninitialised.
   template <class T>
   T* room(std::size_t count = 1) {
-    std::size_t at = (used_ + alignof(T) - 1) / alignof(T) * alignof(T);
-    if (at + count * sizeof(T) > size_) [[unlikely]] {
+    std::size_t offset = (used_ + alignof(T) - 1) / alignof(T) * alignof(T);
+    if (offset + count * sizeof(T) > size_) [[unlikely]] {
       grow(count * sizeof(T));
-      at = 0;
+      offset = 0;
     }
-    used_ = at + count * sizeof(T);
-    return reinterpret_cast<T*>(base_ + at);
+    used_ = offset + count * sizeof(T);
+    return reinterpret_cast<T*>(base_ + offset);
   }
   template <class T, class... A>
   T* make(A&&... arguments) {
@@ -52,7 +52,7 @@ class TapeArena {
     size_ = chunks_.empty() ? 0 : chunks_.back().bytes();
   }
   std::vector<Storage> chunks_;
-  std::byte* base_ = nullptr;  // of the last chunk
+  std::byte* base_ = nullptr;  // start of the last chunk
   std::size_t size_ = 0, used_ = 0;
 };
 

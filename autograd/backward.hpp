@@ -31,8 +31,8 @@ class BackwardPass {
         open_(Graph::open_, &graph) {}
   virtual ~BackwardPass() = default;
 
-  void run(int from, int last = 0) {
-    for (int i = from; i >= last; --i)
+  void run(int start, int last = 0) {
+    for (int i = start; i >= last; --i)
       if (pending_.find(i)) step(i);
   }
 
@@ -57,9 +57,9 @@ class BackwardPass {
     const Op& op = *graph_.nodes_[i].op;
     return options_.create_graph ? op.gradient(dy) : op.fast_gradient(dy);
   }
-  // Adds the gradient of input k of node `from` to the input's total.
-  virtual void send(int from, std::size_t k, Grads& d) {
-    const int input = graph_.nodes_[from].inputs[k];
+  // Adds the gradient of input k of node `sender` to the input's total.
+  virtual void send(int sender, std::size_t k, Grads& d) {
+    const int input = graph_.nodes_[sender].inputs[k];
     const Node& source = graph_.nodes_[input];
     Var gradient = d.take(k);
     Var& total = pending_.at(input);

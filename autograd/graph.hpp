@@ -22,7 +22,7 @@ struct alignas(64) Node {
   std::shared_ptr<Leaf> leaf;
   std::span<const int> inputs;  // numbers of earlier nodes, -1 for a constant
   std::uint64_t serial;
-  const Formula* formula = nullptr;  // of the op
+  const Formula* formula = nullptr;  // the op's
   DType dtype;
   Shape shape;
   const std::string* scope = nullptr;  // the path of its module; null for a leaf
@@ -30,7 +30,7 @@ struct alignas(64) Node {
   Where where;
 
   std::string_view name() const { return formula ? formula->op : "leaf"; }
-  Index bytes() const { return numel_of(shape) * static_cast<Index>(size_of(dtype)); }  // of y
+  Index bytes() const { return numel_of(shape) * static_cast<Index>(size_of(dtype)); }  // y's
 };
 
 class Graph {
@@ -59,7 +59,7 @@ class Graph {
   Var value_of(int node, Tensor y) const;
 
   static inline constinit thread_local Graph* open_ = nullptr;
-  TapeArena arena_;  // of the nodes, their ops and what these saved
+  TapeArena arena_;  // memory of the nodes, their ops and saved values
   ArenaList<Node> nodes_;
   std::unordered_map<const Leaf*, int> leaf_nodes_;
   std::uint64_t id_, next_serial_ = 1;

@@ -17,13 +17,13 @@ struct Measures {
   Index correct = 0;       // targets whose likeliest prediction is right, where a model counts them
   double auxiliary = 0;    // Σ of further losses, added to the one that is trained
 
-  Measures& operator+=(const Measures& more) {
-    kl += more.kl;
-    smoothed_ce += more.smoothed_ce;
-    nll += more.nll;
-    tokens += more.tokens;
-    correct += more.correct;
-    auxiliary += more.auxiliary;
+  Measures& operator+=(const Measures& other) {
+    kl += other.kl;
+    smoothed_ce += other.smoothed_ce;
+    nll += other.nll;
+    tokens += other.tokens;
+    correct += other.correct;
+    auxiliary += other.auxiliary;
     return *this;
   }
   Measures per_target() const {
@@ -31,8 +31,8 @@ struct Measures {
     return {kl / n, smoothed_ce / n, nll / n, tokens, correct, auxiliary / n};
   }
   bool finite() const { return std::isfinite(kl + auxiliary); }
-  double perplexity() const { return std::exp(nll); }  // of means
-  double accuracy() const {                            // of sums or means
+  double perplexity() const { return std::exp(nll); }  // needs means
+  double accuracy() const {                            // from sums or means
     return static_cast<double>(correct) / static_cast<double>(std::max<Index>(tokens, 1));
   }
 };

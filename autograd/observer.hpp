@@ -20,12 +20,12 @@ namespace glim {
 
 class Tape;
 
-// A gradient that the op of node `from` sends to one of its inputs that is on the tape.
+// A gradient that the op of node `sender` sends to one of its inputs that is on the tape.
 struct Flow {
   std::size_t input = 0;  // its number among the op's inputs
   int node = -1;          // its number on the tape
   Tensor gradient;
-  int from = -1;
+  int sender = -1;
 };
 
 class Observer {

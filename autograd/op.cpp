@@ -19,8 +19,8 @@ bool register_formula(const Formula& formula) {
 }
 
 const Formula* formula(std::string_view op) {
-  auto at = formulas().find(op);
-  return at == formulas().end() ? nullptr : at->second;
+  auto entry = formulas().find(op);
+  return entry == formulas().end() ? nullptr : entry->second;
 }
 
 std::vector<std::string_view> registered_ops() {

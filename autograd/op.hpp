@@ -95,7 +95,7 @@ class Op {
   const Formula* formula_ = nullptr;
   const Var* const* inputs_ = nullptr;  // during forward, when recorded
   std::uint64_t needs_ = 0, saves_ = 0;
-  std::uint64_t versions_ = 0;  // of the saved inputs as they are saved, added up
+  std::uint64_t versions_ = 0;  // sum of the saved inputs' versions at that time
   bool wants_output_ = false;
   int input_count_ = 0;
   // In the arena of the tape. A copy of an op, which is to run again, has not saved anything.

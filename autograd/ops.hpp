@@ -107,13 +107,13 @@ Tensor less(const Operand& x, double c);
 Tensor less_equal(const Operand& x, double c);
 Tensor greater(const Operand& x, double c);
 Tensor greater_equal(const Operand& x, double c);
-Tensor logical_and(const Operand& a, const Var& b);  // of bool, as all three
+Tensor logical_and(const Operand& a, const Var& b);  // bool, like the next two
 Tensor logical_or(const Operand& a, const Var& b);
 Tensor logical_not(const Operand& a);
 // int64: where along the axis the largest (smallest) element is, the first of equals
 Tensor argmax(const Operand& x, Index axis, bool keepdim = false);
 Tensor argmin(const Operand& x, Index axis, bool keepdim = false);
-Tensor argmax(const Operand& x);  // of all elements, in row-major order
+Tensor argmax(const Operand& x);  // over all elements, in row-major order
 Tensor argmin(const Operand& x);
 
 // ---- cumulative (ops/cumulative.cpp): of all elements up to each one, along an axis ----
@@ -152,7 +152,7 @@ OrderedVar cummin(const Operand& x, Index axis);
 // NumPy's x[i, j]. For each axis, from the first on: int64 positions, of which negative ones count from
 // the end; a bool mask, for as many axes as it has; or an undefined tensor, for all of the axis. The
 // positions broadcast. Their axes are where the first one was, or in front if other axes are between them.
-Var index(const Operand& x, const std::vector<Tensor>& at);
+Var index(const Operand& x, const std::vector<Tensor>& indices);
 
 // ---- sliding windows over images (B, H, W, C) (ops/windows.cpp) ----
 // every window as its own copy: (B, H', W', kh, kw, C); positions outside x are `fill`

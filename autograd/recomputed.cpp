@@ -147,7 +147,7 @@ class Region final : public Op {
   std::string scope_;
   Generator random_;
   std::vector<int> inputs_on_tape_;
-  std::vector<SavedValue> outside_;  // what fn read
+  std::vector<SavedValue> outside_;  // values that fn read
 };
 
 namespace {

@@ -15,14 +15,14 @@ std::uint64_t fingerprint_of(const Tensor& x) {
   const auto bytes = static_cast<std::size_t>(elements.bytes());
   constexpr std::uint64_t kPrime = 0x9E3779B97F4A7C15;
   std::uint64_t lanes[4] = {1, 2, 3, 4};  // independent, as a product takes several cycles
-  std::size_t at = 0;
-  for (; at + sizeof lanes <= bytes; at += sizeof lanes) {
+  std::size_t i = 0;
+  for (; i + sizeof lanes <= bytes; i += sizeof lanes) {
     std::uint64_t words[4];
-    std::memcpy(words, p + at, sizeof words);
+    std::memcpy(words, p + i, sizeof words);
     for (int k = 0; k < 4; ++k) lanes[k] = (std::rotl(lanes[k], 29) ^ words[k]) * kPrime;
   }
   std::uint64_t hash = bytes;
-  for (; at < bytes; ++at) hash = (hash ^ std::to_integer<std::uint64_t>(p[at])) * kPrime;
+  for (; i < bytes; ++i) hash = (hash ^ std::to_integer<std::uint64_t>(p[i])) * kPrime;
   for (std::uint64_t lane : lanes) hash = (std::rotl(hash, 29) ^ lane) * kPrime;
   return hash | 1;
 }

@@ -19,7 +19,7 @@ struct SavedValue {
 
   int input;  // its number, or kOutput
   Var value;
-  std::uint64_t version;      // of the value's storage then
+  std::uint64_t version;      // its storage's version then
   std::uint64_t fingerprint;  // hash of its elements at saving, if its memory is shared; else 0
 };
 

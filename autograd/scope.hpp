@@ -27,10 +27,10 @@ class CallSite {
   }
   CallSite(const CallSite&) = delete;
   CallSite& operator=(const CallSite&) = delete;
-  // The line of the outermost one that is open, or else `own`.
-  static const Where& or_own(const Where& own) {
+  // The line of the outermost one that is open, or else `fallback`.
+  static const Where& or_own(const Where& fallback) {
     const Where* site = site_;
-    return site ? *site : own;
+    return site ? *site : fallback;
   }
 
  private:
@@ -54,7 +54,7 @@ class Scope {
   static std::uint64_t version();    // changes whenever the path changes
 
  private:
-  std::size_t length_ = 0;  // of the path before
+  std::size_t length_ = 0;  // length of the path before
   std::optional<std::string> before_;
 };
 

@@ -54,9 +54,9 @@ std::string Tape::path(int i) const {
   const Node& node = nodes_[i];
   Var leaf;
   leaf.leaf_ = node.leaf;
-  std::string own = !node.label.empty() ? std::string(node.label) : leaf.name();
-  if (own.empty()) own = node.name();
-  return node.scope ? dotted(*node.scope, own) : own;  // a leaf's name is its whole path
+  std::string name = !node.label.empty() ? std::string(node.label) : leaf.name();
+  if (name.empty()) name = node.name();
+  return node.scope ? dotted(*node.scope, name) : name;  // a leaf's name is its whole path
 }
 
 Var Tape::value(int i) const {

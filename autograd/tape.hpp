@@ -74,7 +74,7 @@ class Tape : public Graph {
   std::string path(int node) const;
   // With TapeOptions::replay; StateError otherwise, or for a leaf.
   const Replay& replay(int node) const;
-  Var value(int node) const;  // of a leaf, or kept by replay
+  Var value(int node) const;  // a leaf's, or one that replay kept
 
   // Stops the current tape from recording until the end of the block, on the same thread. If there are
   // several, recording resumes after the last one ends.
@@ -114,7 +114,7 @@ class Tape : public Graph {
     TapeArena::Mark mark;
   };
   Place end() const { return {nodes_.size(), arena_.mark()}; }
-  void truncate(const Place& from, bool keep_seen = false);
+  void truncate(const Place& place, bool keep_seen = false);
   void take_lists();
   void leave_lists();
   void swap_lists();

@@ -32,14 +32,14 @@ void Tape::leave_lists() {
   if (!ended && nodes_.capacity() + names_.size() <= kMost) swap_lists();
 }
 
-void Tape::truncate(const Place& from, bool keep_seen) {
-  while (nodes_.size() > from.size) {
+void Tape::truncate(const Place& place, bool keep_seen) {
+  while (nodes_.size() > place.size) {
     if (Leaf* leaf = nodes_.back().leaf.get()) leaf_nodes_.erase(leaf);
     nodes_.remove_last();
   }
-  arena_.rewind(from.mark);
-  if (replay_.size() > from.size) replay_.resize(from.size);
-  notify([&](Observer& o) { o.nodes_removed(static_cast<int>(from.size), keep_seen); });
+  arena_.rewind(place.mark);
+  if (replay_.size() > place.size) replay_.resize(place.size);
+  notify([&](Observer& o) { o.nodes_removed(static_cast<int>(place.size), keep_seen); });
 }
 
 }  // namespace glim

@@ -44,12 +44,12 @@ Grads TapePass::gradients(int i, const Var& dy) {
 }
 
 // An input that needs a gradient has one, of its shape and dtype. Observers are told of it before it is added.
-void TapePass::send(int from, std::size_t k, Grads& d) {
-  const Node& node = tape_.nodes_[from];
+void TapePass::send(int sender, std::size_t k, Grads& d) {
+  const Node& node = tape_.nodes_[sender];
   const int input = node.inputs[k];
   const Node& source = tape_.nodes_[input];
   auto refuse = [&](auto e) {
-    place(e, tape_, from);
+    place(e, tape_, sender);
     throw e;
   };
   const Var& g = d[k];
@@ -63,11 +63,11 @@ void TapePass::send(int from, std::size_t k, Grads& d) {
         StateError(node.name(), "its rule gives no gradient for " + node.formula->input_name(k)));
   if (!tape_.observers_.empty()) {
     Flow flow{k, input, g.defined() ? g.value().read_only() : zeros(source.shape, source.dtype),
-              from};
+              sender};
     if (!g.defined()) d.part()(flow.gradient);
     tape_.notify([&](Observer& o) { o.flow(flow); });
   }
-  BackwardPass::send(from, k, d);
+  BackwardPass::send(sender, k, d);
 }
 
 // ---- beginning and end ----
@@ -113,8 +113,8 @@ namespace {
 // Takes the gradients that arrive at some nodes.
 struct Reader final : Observer {
   void arrived(int node, const Var& dy) override {
-    for (auto& [wanted, gradient] : reads)
-      if (wanted == node) *gradient = dy;
+    for (auto& [target, gradient] : reads)
+      if (target == node) *gradient = dy;
   }
   std::vector<std::pair<int, Var*>> reads;
 };
@@ -137,17 +137,17 @@ std::vector<Var> Tape::grad(const std::vector<Var>& ys, const std::vector<Var>& 
   int first = static_cast<int>(nodes_.size());
   for (const auto& [node, gradient] : reader.reads) first = std::min(first, node);
   PendingGradients pending(first);
-  int from = -1;
+  int start = -1;
   for (std::size_t k = 0; k < ys.size(); ++k) {
     const Var dy = dys[k].defined() ? dys[k] : TapePass::one_for("grad", ys[k]);
     check_upstream("grad", ys[k], dy.value());
     if (number_of(ys[k]) < 0) continue;
-    from = std::max(
-        from, TapePass::begin(*this, pending, ys[k], options.create_graph ? dy : dy.detach()));
+    start = std::max(
+        start, TapePass::begin(*this, pending, ys[k], options.create_graph ? dy : dy.detach()));
   }
-  if (from >= 0) {
+  if (start >= 0) {
     observe(reader);
-    TapePass(*this, pending, options, false).run(from, first);
+    TapePass(*this, pending, options, false).run(start, first);
   }
   for (std::size_t i = 0; i < xs.size(); ++i)
     if (!result[i].defined()) result[i] = zeros(xs[i].shape(), xs[i].dtype());

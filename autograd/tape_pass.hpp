@@ -22,7 +22,7 @@ class TapePass final : public BackwardPass {
 
  private:
   Grads gradients(int node, const Var& dy) override;
-  void send(int from, std::size_t k, Grads& d) override;
+  void send(int sender, std::size_t k, Grads& d) override;
 
   Tape& tape_;
   Restored<const TapePass*> running_;

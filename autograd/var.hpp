@@ -32,7 +32,7 @@ class LeafNames {
 struct Leaf {
   Tensor value, grad;
   std::string name;                  // Var::name refreshes it first
-  const LeafNames* names = nullptr;  // of the module that it is a parameter of
+  const LeafNames* names = nullptr;  // the names in its module
   bool trainable = true;
   std::atomic<int> node = 0;  // its number on the tape that used it last, which other tapes check
   std::mutex
@@ -74,11 +74,11 @@ class Var {
 
   bool is_leaf() const { return leaf_ != nullptr; }
   Leaf& leaf() const;   // StateError unless a leaf
-  Tensor grad() const;  // of a leaf; undefined before the first backward
+  Tensor grad() const;  // a leaf's; undefined before the first backward
   void set_grad(
       Tensor g) const;  // undefined drops it; ShapeError unless of the leaf's shape and dtype
   void zero_grad() const { set_grad({}); }
-  const std::string& name() const;  // of a leaf, dotted, given by the module tree; else ""
+  const std::string& name() const;  // a leaf's dotted path in the module tree; else ""
 
   friend bool same_leaf(const Var& a, const Var& b) { return a.leaf_ && a.leaf_ == b.leaf_; }
 
@@ -91,7 +91,7 @@ class Var {
   std::shared_ptr<Leaf> leaf_;
   std::uint64_t tape_ = 0;  // the tape it was computed on
   int node_ = -1;
-  std::uint64_t serial_ = 0;  // of that node: numbers are used again after a checkpointed region
+  std::uint64_t serial_ = 0;  // that node's: numbers are used again after a checkpointed region
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Var& x) { return out << x.value(); }

@@ -16,11 +16,11 @@ std::string shortest(double x) {
 
 std::string Range::text() const {
   const bool endless = std::isinf(most) || most == kMostCount;
-  const std::string from = (above ? "above " : "") + shortest(least);
+  const std::string low = (above ? "above " : "") + shortest(least);
   if (std::isinf(least)) return endless ? "" : (below ? "below " : "at most ") + shortest(most);
-  if (endless) return above ? from : from + " or more";
-  if (above) return from + ", " + (below ? "below " : "at most ") + shortest(most);
-  return from + " to " + (below ? "below " : "") + shortest(most);
+  if (endless) return above ? low : low + " or more";
+  if (above) return low + ", " + (below ? "below " : "at most ") + shortest(most);
+  return low + " to " + (below ? "below " : "") + shortest(most);
 }
 
 std::string Range::refuse(double x) const {

@@ -60,7 +60,7 @@ struct Row {
   std::string name;  // "d_model"
   Field field;
   std::string help = {};                  // none: no option sets it
-  Range range = {};                       // of a number
+  Range range = {};                       // a number's
   std::string option = {};                // the option that sets it, where another word is usual
   std::vector<std::string> choices = {};  // the only texts, where there are any
   // Facts of an option of training.

@@ -31,7 +31,7 @@ struct CrossEntropyOptions {
   Index ignore_index = kIgnoreNothing;
   double label_smoothing = 0;
   Reduction reduction = Reduction::Mean;
-  Var weight = {};  // of each class
+  Var weight = {};  // each class's
 };
 
 Var cross_entropy(const Var& logits, const Var& target, const CrossEntropyOptions& options = {});

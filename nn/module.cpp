@@ -114,14 +114,14 @@ void Param::tie(const Var& leaf) {
 }
 
 const Var* Module::parameter(std::string_view name) const {
-  for (const auto& [own, p] : parameters_)
-    if (own == name) return p;
+  for (const auto& [key, p] : parameters_)
+    if (key == name) return p;
   return nullptr;
 }
 
 const Tensor* Module::buffer(std::string_view name) const {
-  for (const auto& [own, b] : buffers_)
-    if (own == name) return b;
+  for (const auto& [key, b] : buffers_)
+    if (key == name) return b;
   return nullptr;
 }
 
@@ -144,10 +144,10 @@ void Module::refresh() const {
 
 NamedParameters Module::named_parameters(bool aliases) const {
   NamedParameters list;
-  std::set<const Leaf*> seen;
+  std::set<const Leaf*> visited;
   visit("", [&](const Module& m, const std::string& prefix) {
     for (const auto& [name, p] : m.parameters_)
-      if (seen.insert(&p->leaf()).second || aliases) list.emplace_back(prefix + name, *p);
+      if (visited.insert(&p->leaf()).second || aliases) list.emplace_back(prefix + name, *p);
   });
   return list;
 }
@@ -239,7 +239,7 @@ StateDict Module::state_dict() const {
 }
 
 void Module::load_state_dict(const StateDict& state, bool strict) {
-  StateDict own = state_dict();
+  StateDict model_state = state_dict();
   auto lacking = [](const char* what, const StateDict& in, const StateDict& other) {
     std::string text;
     int n = 0;
@@ -247,26 +247,26 @@ void Module::load_state_dict(const StateDict& state, bool strict) {
       if (!other.count(name) && ++n <= 5) text += (n == 1 ? what : ", ") + name;
     return n > 5 ? text + " and " + std::to_string(n - 5) + " more" : text;
   };
-  std::string missing = lacking("missing: ", own, state),
-              unknown = lacking("unknown: ", state, own);
+  std::string missing = lacking("missing: ", model_state, state),
+              unknown = lacking("unknown: ", state, model_state);
   if (strict && !(missing.empty() && unknown.empty()))
     throw ValueError("load_state_dict",
                      missing + (missing.empty() || unknown.empty() ? "" : "; ") + unknown);
   // All are checked before the first value is written.
-  for (auto& [name, tensor] : own) {
-    auto at = state.find(name);
-    if (at == state.end()) continue;
-    const Tensor& given = at->second;
-    if (given.shape() != tensor.shape())
+  for (auto& [name, tensor] : model_state) {
+    auto entry = state.find(name);
+    if (entry == state.end()) continue;
+    const Tensor& stored = entry->second;
+    if (stored.shape() != tensor.shape())
       throw ShapeError("load_state_dict", name + " has another shape",
-                       {{"model", tensor}, {"file", given}});
-    if (given.dtype() != tensor.dtype() &&
-        !(is_floating(given.dtype()) && is_floating(tensor.dtype())))
+                       {{"model", tensor}, {"file", stored}});
+    if (stored.dtype() != tensor.dtype() &&
+        !(is_floating(stored.dtype()) && is_floating(tensor.dtype())))
       throw DTypeError("load_state_dict", name + " has numbers of another kind",
-                       {{"model", tensor}, {"file", given}});
+                       {{"model", tensor}, {"file", stored}});
   }
-  for (auto& [name, tensor] : own)
-    if (auto at = state.find(name); at != state.end()) tensor.copy_(at->second.to(tensor.dtype()));
+  for (auto& [name, tensor] : model_state)
+    if (auto x = state.find(name); x != state.end()) tensor.copy_(x->second.to(tensor.dtype()));
 }
 
 void save(const Module& module, const std::string& file) {

@@ -16,11 +16,11 @@ struct Corrections {
   double first, second;
 };
 Corrections corrections(const AdamOptions& o, double t) {
-  thread_local double beta1 = -1, beta2 = -1, at = 0;
+  thread_local double beta1 = -1, beta2 = -1, step = 0;
   thread_local Corrections last{};
-  if (o.beta1 != beta1 || o.beta2 != beta2 || t != at) {
+  if (o.beta1 != beta1 || o.beta2 != beta2 || t != step) {
     last = {1 - portable::pow(o.beta1, t), 1 - portable::pow(o.beta2, t)};
-    beta1 = o.beta1, beta2 = o.beta2, at = t;
+    beta1 = o.beta1, beta2 = o.beta2, step = t;
   }
   return last;
 }
@@ -45,7 +45,7 @@ Adam::Adam(const NamedParameters& parameters, AdamOptions options, bool decouple
 void Adam::update(const Slot& slot, Index begin, Index end) const {
   Corrections correction = corrections(options_, static_cast<double>(slot.step));
   visit_floating(slot.dtype, [&]<class T>() {
-    auto from = [&](const Tensor& x) { return x.data<T>() + begin; };
+    auto data = [&](const Tensor& x) { return x.data<T>() + begin; };
     auto rounded = [](double x) { return static_cast<T>(x); };
     AdamStep<T> step{.eta = rounded(rate()),
                      .beta1 = rounded(options_.beta1),
@@ -57,8 +57,8 @@ void Adam::update(const Slot& slot, Index begin, Index end) const {
                      .unbias2 = rounded(1 / correction.second),
                      .lambda = rounded(decoupled_ ? 0 : slot.weight_decay),
                      .lambda_decoupled = rounded(decoupled_ ? slot.weight_decay : 0)};
-    dispatch<simd::adam<T>>(step, end - begin, from(slot.parameter.value()), from(slot.gradient),
-                            from(slot.state[0]), from(slot.state[1]));
+    dispatch<simd::adam<T>>(step, end - begin, data(slot.parameter.value()), data(slot.gradient),
+                            data(slot.state[0]), data(slot.state[1]));
   });
 }
 

@@ -12,12 +12,12 @@ StateDict average(const std::vector<StateDict>& states) {
     for (const auto& [name, tensor] : state)
       if (!last.count(name)) throw ValueError("average", name + " is not in every state");
     for (const auto& [name, tensor] : last) {
-      auto at = state.find(name);
-      if (at == state.end()) throw ValueError("average", name + " is not in every state");
-      NamedOperand a("one", at->second), b("last", tensor);
-      if (at->second.shape() != tensor.shape())
+      auto entry = state.find(name);
+      if (entry == state.end()) throw ValueError("average", name + " is not in every state");
+      NamedOperand a("one", entry->second), b("last", tensor);
+      if (entry->second.shape() != tensor.shape())
         throw ShapeError("average", "the shapes of " + name + " differ", {a, b});
-      if (at->second.dtype() != tensor.dtype())
+      if (entry->second.dtype() != tensor.dtype())
         throw DTypeError("average", "the dtypes of " + name + " differ", {a, b});
     }
   }

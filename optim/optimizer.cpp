@@ -115,21 +115,21 @@ void Optimizer::step(const Where& where) {
 
 StateDict Optimizer::adjoint(const StateDict& after) const {
   std::set<std::string> known;
-  auto given = [&](const std::string& name, const Slot& slot) {
-    auto at = after.find(name);
+  auto stored = [&](const std::string& name, const Slot& slot) {
+    auto entry = after.find(name);
     known.insert(name);
-    if (at == after.end()) return zeros(slot.shape, slot.dtype);
-    if (at->second.shape() != slot.shape || at->second.dtype() != slot.dtype)
+    if (entry == after.end()) return zeros(slot.shape, slot.dtype);
+    if (entry->second.shape() != slot.shape || entry->second.dtype() != slot.dtype)
       throw ShapeError("adjoint", name + " must have the shape and dtype of the parameter",
-                       {{"parameter", slot.parameter.value()}, {"given", at->second}});
-    return at->second;
+                       {{"parameter", slot.parameter.value()}, {"given", entry->second}});
+    return entry->second;
   };
   StateDict before;
   for (Slot slot : slots_) {
     prepare(slot);
-    Adjoint a{given(slot.name, slot), {}};
+    Adjoint a{stored(slot.name, slot), {}};
     for (const std::string& state : states_)
-      a.state.push_back(given(state + "." + slot.name, slot));
+      a.state.push_back(stored(state + "." + slot.name, slot));
     if (slot.gradient.defined()) {
       for (Tensor& t : slot.state)
         if (!t.defined()) t = zeros(slot.shape, slot.dtype);
@@ -162,9 +162,9 @@ StateDict Optimizer::state_dict() const {
 
 void Optimizer::load_state_dict(const StateDict& state) {
   auto number = [&](const std::string& name) {
-    auto at = state.find(name);
-    if (at == state.end()) throw ValueError("optimizer", "the state lacks " + name);
-    double value = at->second.item();
+    auto entry = state.find(name);
+    if (entry == state.end()) throw ValueError("optimizer", "the state lacks " + name);
+    double value = entry->second.item();
     if (!(std::isfinite(value) && value >= 0))
       throw ValueError("optimizer", name + " must be finite and not negative");
     return value;
@@ -187,14 +187,14 @@ void Optimizer::load_state_dict(const StateDict& state) {
     for (std::size_t i = 0; i < states_.size(); ++i) {
       std::string name = states_[i] + "." + slot.name;
       known.insert(name);
-      auto at = state.find(name);
-      if (at == state.end()) throw ValueError("optimizer", "the state lacks " + name);
-      NamedOperand own("parameter", slot.parameter.value()), given("state", at->second);
-      if (at->second.shape() != slot.shape)
-        throw ShapeError("optimizer", name + " has another shape", {own, given});
-      if (at->second.dtype() != slot.dtype)
-        throw DTypeError("optimizer", name + " has another dtype", {own, given});
-      tensors[i] = at->second.clone();
+      auto entry = state.find(name);
+      if (entry == state.end()) throw ValueError("optimizer", "the state lacks " + name);
+      NamedOperand parameter("parameter", slot.parameter.value()), stored("state", entry->second);
+      if (entry->second.shape() != slot.shape)
+        throw ShapeError("optimizer", name + " has another shape", {parameter, stored});
+      if (entry->second.dtype() != slot.dtype)
+        throw DTypeError("optimizer", name + " has another dtype", {parameter, stored});
+      tensors[i] = entry->second.clone();
     }
   }
   for (const auto& [name, tensor] : state)

@@ -92,7 +92,7 @@ class Optimizer {
 
   std::vector<Slot> slots_;
   std::vector<Piece> pieces_;        // all parameters, large ones cut
-  std::vector<std::size_t> shares_;  // of the work, about equal: where the pieces of each end
+  std::vector<std::size_t> shares_;  // equal shares of the work: where the pieces of each end
   std::vector<std::string> states_;
   double rate_;
   Index steps_ = 0;

@@ -25,7 +25,7 @@ void require_steps(Index value, const char* what) {
 
 double Schedule::rate(Index step) const {
   require_steps(step, "a step");
-  return at(static_cast<double>(std::max<Index>(step, 1)));
+  return curve(static_cast<double>(std::max<Index>(step, 1)));
 }
 std::string Schedule::describe() const {
   return options + "; peak rate " + text(peak()) + " at step " + std::to_string(peak_step);

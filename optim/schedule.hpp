@@ -20,9 +20,9 @@
 namespace glim {
 
 struct Schedule {
-  std::string options;               // "noam: factor 1, d_model 512, warmup 4000"
-  Index peak_step;                   // with the largest rate of all steps
-  std::function<double(double)> at;  // the rate of a step from 1 on
+  std::string options;                  // "noam: factor 1, d_model 512, warmup 4000"
+  Index peak_step;                      // with the largest rate of all steps
+  std::function<double(double)> curve;  // the rate of a step from 1 on
 
   double rate(Index step) const;
   double peak() const { return rate(peak_step); }

@@ -24,7 +24,7 @@ Sgd::Sgd(const NamedParameters& parameters, SgdOptions options)
 void Sgd::update(const Slot& slot, Index begin, Index end) const {
   const bool first = slot.step == 1;
   visit_floating(slot.dtype, [&]<class T>() {
-    auto from = [&](const Tensor& x) { return x.data<T>() + begin; };
+    auto data = [&](const Tensor& x) { return x.data<T>() + begin; };
     auto rounded = [](double x) { return static_cast<T>(x); };
     SgdStep<T> step{.eta = rounded(rate()),
                     .lambda = rounded(slot.weight_decay),
@@ -32,8 +32,8 @@ void Sgd::update(const Slot& slot, Index begin, Index end) const {
                     .keep = rounded(first ? 0 : options_.momentum),
                     .take = rounded(first ? 1 : 1 - options_.dampening),
                     .nesterov = options_.nesterov};
-    dispatch<simd::sgd<T>>(step, end - begin, from(slot.parameter.value()), from(slot.gradient),
-                           options_.momentum > 0 ? from(slot.state[0]) : nullptr);
+    dispatch<simd::sgd<T>>(step, end - begin, data(slot.parameter.value()), data(slot.gradient),
+                           options_.momentum > 0 ? data(slot.state[0]) : nullptr);
   });
 }
 

@@ -293,15 +293,15 @@ void TrainingTrace::back(Index t, std::vector<Backward>& queries) {
     q.lambda = optimizer_.adjoint(q.lambda);
     std::vector<Tensor> dgs(g.size());
     for (std::size_t k = 0; k < g.size(); ++k)
-      if (auto at = q.lambda.extract("gradient." + parameters_[k].first)) dgs[k] = at.mapped();
+      if (auto x = q.lambda.extract("gradient." + parameters_[k].first)) dgs[k] = x.mapped();
     if (clips()) dgs = clip_adjoint(g, recipe_.max_norm, dgs);
     std::vector<Var> ys, dys;
     for (std::size_t k = 0; k < g.size(); ++k)
       if (g[k].defined()) ys.push_back(gradients[k]), dys.emplace_back(dgs[k]);
     const std::vector<Var> products = tape.grad(ys, xs, dys, {.retain = true});
     for (std::size_t k = 0; k < g.size(); ++k) {
-      Tensor& at = q.lambda.at(parameters_[k].first);
-      at = at + products[k].value();
+      Tensor& value = q.lambda.at(parameters_[k].first);
+      value = value + products[k].value();
     }
     q.sums.by_update[step] = products.back().value().to(DType::Float64).to_vector<double>();
     for (std::size_t b = 0; b < batch.size(); ++b)

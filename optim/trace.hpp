@@ -38,17 +38,17 @@ struct TraceRecipe {
   std::function<Var(const std::vector<Index>& examples)> losses;
   Index examples = 0;
   std::vector<std::vector<Index>> batches = {};  // one an update
-  std::function<double(Index)> rate = {};  // of update 1, 2, ...; the optimizer's own if not given
-  double max_norm = std::numeric_limits<double>::infinity();  // of clipping
+  std::function<double(Index)> rate = {};  // the rate of update 1, 2, ...; empty: the optimizer's
+  double max_norm = std::numeric_limits<double>::infinity();  // the norm of clipping
 };
 
 // ∂q/∂(what the training was given), of a query.
 struct Influence {
-  std::vector<double> examples;  // of each example's weight
+  std::vector<double> examples;  // influence of each example's weight
   std::vector<std::vector<double>>
-      by_update;              // of each update, in the order of its batch: its part of them
-  std::vector<double> rates;  // of the rate of each update
-  StateDict parameters;       // of the parameters before the first update
+      by_update;              // each update's part of them, in the order of its batch
+  std::vector<double> rates;  // influence of the rate of each update
+  StateDict parameters;       // influence of the parameters before the first update
   std::vector<double> norms;  // ‖∂q/∂θ_t‖ after 0 ... N updates
 };
 
@@ -63,7 +63,7 @@ class TrainingTrace {
   Index updates() const { return static_cast<Index>(recipe_.batches.size()); }
   const TraceRecipe& recipe() const { return recipe_; }
   const NamedParameters& parameters() const { return parameters_; }  // the trainable ones
-  Index kept_bytes() const;                                          // of the states that are kept
+  Index kept_bytes() const;                                          // bytes of the stored states
   std::vector<Influence> influence(const Query& query);              // one a value of the query
   Tensor value(const Query& query);                                  // at the end of the training
   // The query's values after a training with these weights of the examples.
@@ -74,7 +74,7 @@ class TrainingTrace {
  private:
   struct State {
     StateDict parameters, optimizer;
-    std::uint64_t seed = 0, stream = 0;  // of generator()
+    std::uint64_t seed = 0, stream = 0;  // generator()'s
   };
   Tensor present(const Query& query) const;  // at the present parameters
   // f(); StateError if it changed a parameter.

@@ -11,17 +11,17 @@ namespace glim {
 
 struct alignas(64) Storage::Block {
   static constexpr int kPiece = -1, kForeign = -2;
-  std::uint64_t version;  // of the allocation, then of the write; first, for Storage::version
+  std::uint64_t version;  // the allocation's, then the write's; first, for Storage::version
   std::atomic<long> refs;
   std::size_t bytes;     // asked for
-  std::size_t capacity;  // of the size class or piece
+  std::size_t capacity;  // the size class's or piece's
   int size_class;        // kPiece for a piece of the arena, kForeign for memory of somebody else
   int written_line;
   std::atomic<int> lent;  // how many others may write to it now
   std::byte* data;
   union {
     Block* next;               // in a list of unused ones
-    const char* written_file;  // of the last write, if there was one
+    const char* written_file;  // the last write's, if there was one
   };
 };
 static_assert(sizeof(Storage::Block) == 64 && offsetof(Storage::Block, version) == 0);

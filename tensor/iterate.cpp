@@ -42,27 +42,27 @@ void Loop::runs(FunctionRef<void(Index, const Index*)> f) const {
   if (rows == 1) {
     if (extent_[0] <= kPiece) return f(extent_[0], Offsets{}.data());
     parallel_for(extent_[0], kPiece, [&](Index begin, Index end) {
-      Offsets at{};
-      for (std::size_t n = 0; n < operands_; ++n) at[n] = begin * stride_[n][0];
-      f(end - begin, at.data());
+      Offsets offsets{};
+      for (std::size_t n = 0; n < operands_; ++n) offsets[n] = begin * stride_[n][0];
+      f(end - begin, offsets.data());
     });
     return;
   }
   parallel_for(rows, std::max<Index>(1, kPiece / extent_[0]), [&](Index begin, Index end) {
     std::array<Index, kMaxRank> counter{};
-    Offsets at{};
+    Offsets offsets{};
     Index rest = begin;
     for (std::size_t i = 1; i < rank_; ++i) {
       counter[i] = rest % extent_[i];
       rest /= extent_[i];
-      for (std::size_t n = 0; n < operands_; ++n) at[n] += counter[i] * stride_[n][i];
+      for (std::size_t n = 0; n < operands_; ++n) offsets[n] += counter[i] * stride_[n][i];
     }
     for (Index row = begin; row < end; ++row) {
-      f(extent_[0], at.data());
+      f(extent_[0], offsets.data());
       for (std::size_t i = 1; i < rank_; ++i) {
-        for (std::size_t n = 0; n < operands_; ++n) at[n] += stride_[n][i];
+        for (std::size_t n = 0; n < operands_; ++n) offsets[n] += stride_[n][i];
         if (++counter[i] < extent_[i]) break;
-        for (std::size_t n = 0; n < operands_; ++n) at[n] -= counter[i] * stride_[n][i];
+        for (std::size_t n = 0; n < operands_; ++n) offsets[n] -= counter[i] * stride_[n][i];
         counter[i] = 0;
       }
     }

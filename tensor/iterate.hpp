@@ -44,12 +44,12 @@ template <class Y, class... A, class F>
 void map_into(const Tensor& y, std::initializer_list<const Tensor*> operands, const F& f) {
   [&]<std::size_t... k>(std::index_sequence<k...>) {
     Y* const py = y.data<Y>();
-    const std::tuple<const A*...> from{operands.begin()[k]->template data<A>()...};
+    const std::tuple<const A*...> bases{operands.begin()[k]->template data<A>()...};
     const Loop loop(y.shape(), {&y.strides(), &operands.begin()[k]->strides()...});
     auto run = [&](auto so, auto... sa) {
-      loop.runs([&](Index n, const Index* at) {
-        Y* o = py + at[0];
-        const std::tuple<const A*...> x{std::get<k>(from) + at[k + 1]...};
+      loop.runs([&](Index n, const Index* offsets) {
+        Y* o = py + offsets[0];
+        const std::tuple<const A*...> x{std::get<k>(bases) + offsets[k + 1]...};
         for (Index i = 0; i < n; ++i) o[i * so] = f(std::get<k>(x)[i * sa]...);
       });
     };

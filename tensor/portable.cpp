@@ -30,12 +30,12 @@ Reduced reduce(double x) {
   const int exponent = static_cast<int>(bits >> 52) - 1075;  // x = m 2^exponent
   const std::uint64_t m = (bits & 0xFFFFFFFFFFFFF) | 0x10000000000000;
   // 192 bits of 2/π, the first of which is worth 2 in m 2^exponent 2/π: those before it, multiples of 4.
-  const int from = 64 + exponent - 2;
+  const int first_bit = 64 + exponent - 2;
   auto word = [&](int i) {
-    auto at = static_cast<std::size_t>(from / 64 + i);
-    int shift = from % 64;
-    return shift == 0 ? kTwoOverPi[at]
-                      : kTwoOverPi[at] << shift | kTwoOverPi[at + 1] >> (64 - shift);
+    auto index = static_cast<std::size_t>(first_bit / 64 + i);
+    int shift = first_bit % 64;
+    return shift == 0 ? kTwoOverPi[index]
+                      : kTwoOverPi[index] << shift | kTwoOverPi[index + 1] >> (64 - shift);
   };
   // m times them, modulo 4: the quadrant in two bits, then the fraction of π/2.
   Wide low = static_cast<Wide>(word(2)) * m;

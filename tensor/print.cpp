@@ -121,18 +121,18 @@ class Layout {
 
   // Positions shown along an axis; -1 means the dots.
   std::vector<Index> positions(int axis) const {
-    std::vector<Index> at;
+    std::vector<Index> indices;
     Index n = x_.shape()[axis], edge = options_.edgeitems;
     bool dots = x_.numel() > options_.threshold && n > 2 * edge;
     for (Index i = 0; i < n; ++i) {
       if (dots && i == edge) {
-        at.push_back(-1);
+        indices.push_back(-1);
         i = n - edge;
         if (edge == 0) break;
       }
-      at.push_back(i);
+      indices.push_back(i);
     }
-    return at;
+    return indices;
   }
 
   void collect(int axis, Index offset, const std::function<void(Index)>& use) const {
@@ -144,7 +144,7 @@ class Layout {
   std::string text(int axis, Index offset, const std::string& indent, int width,
                    const std::function<std::string(Index)>& element) const {
     if (axis == x_.rank()) return element(offset);
-    std::vector<Index> at = positions(axis);
+    std::vector<Index> indices = positions(axis);
     auto part = [&](Index i) {
       return i < 0 ? std::string("...")
                    : text(axis + 1, offset + i * x_.strides()[axis], indent + " ", width - 1,
@@ -153,21 +153,21 @@ class Layout {
     std::string s;
     if (axis + 1 == x_.rank()) {  // a row: broken where it gets too wide
       std::string line = indent;
-      for (std::size_t k = 0; k < at.size(); ++k) {
-        std::string word = part(at[k]);
+      for (std::size_t k = 0; k < indices.size(); ++k) {
+        std::string word = part(indices[k]);
         if (static_cast<int>(line.size() + word.size()) > width - 1 &&
             line.size() > indent.size()) {
           s += without_trailing_blanks(line) + "\n";
           line = indent;
         }
         line += word;
-        if (k + 1 < at.size()) line += ' ';
+        if (k + 1 < indices.size()) line += ' ';
       }
       s += line;
     } else {
       std::string end(x_.rank() - axis - 1, '\n');
-      for (std::size_t k = 0; k < at.size(); ++k)
-        s += indent + part(at[k]) + (k + 1 < at.size() ? end : "");
+      for (std::size_t k = 0; k < indices.size(); ++k)
+        s += indent + part(indices[k]) + (k + 1 < indices.size() ? end : "");
     }
     s.replace(0, indent.size(), 1, '[');
     return s + "]";
@@ -191,9 +191,9 @@ std::string to_string(const Tensor& x, const PrintOptions& options) {
   return visit_dtype(x.dtype(), [&]<class T>() {
     const T* p = x.data<T>();
     std::vector<T> shown;
-    layout.collect(0, 0, [&](Index at) { shown.push_back(p[at]); });
+    layout.collect(0, 0, [&](Index i) { shown.push_back(p[i]); });
     Format<T> format(shown, options, x.rank() == 0);
-    return layout.text(0, 0, " ", options.linewidth, [&](Index at) { return format(p[at]); });
+    return layout.text(0, 0, " ", options.linewidth, [&](Index i) { return format(p[i]); });
   });
 }
 

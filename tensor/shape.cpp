@@ -11,15 +11,15 @@ void Dims::refuse_rank(int rank) {
                                 std::to_string(kMaxRank));
 }
 
-void Dims::insert(int at, Index v) {
+void Dims::insert(int axis, Index v) {
   check_rank(rank_ + 1);
-  for (int i = rank_; i > at; --i) (*this)[i] = (*this)[i - 1];
-  (*this)[at] = v;
+  for (int i = rank_; i > axis; --i) (*this)[i] = (*this)[i - 1];
+  (*this)[axis] = v;
   ++rank_;
 }
 
-void Dims::erase(int at) {
-  for (int i = at; i + 1 < rank_; ++i) (*this)[i] = (*this)[i + 1];
+void Dims::erase(int axis) {
+  for (int i = axis; i + 1 < rank_; ++i) (*this)[i] = (*this)[i + 1];
   --rank_;
 }
 
@@ -75,14 +75,14 @@ Dims normalize_axes(const Dims& axes, int rank, std::string_view op) {
     for (int i = 0; i < rank; ++i) out.push_back(i);
     return out;
   }
-  std::array<bool, kMaxRank> seen{};
+  std::array<bool, kMaxRank> marks{};
   for (Index a : axes) {
     int i = normalize_axis(a, rank, op);
-    if (seen[i]) throw IndexError(op, "axis " + std::to_string(a) + " is named twice");
-    seen[i] = true;
+    if (marks[i]) throw IndexError(op, "axis " + std::to_string(a) + " is named twice");
+    marks[i] = true;
   }
   for (int i = 0; i < rank; ++i)
-    if (seen[i]) out.push_back(i);
+    if (marks[i]) out.push_back(i);
   return out;
 }
 

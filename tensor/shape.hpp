@@ -56,8 +56,8 @@ class Dims {
     check_rank(rank_ + 1);
     (*this)[rank_++] = v;
   }
-  void insert(int at, Index v);
-  void erase(int at);
+  void insert(int axis, Index v);
+  void erase(int axis);
   std::vector<Index> vec() const { return {begin(), end()}; }
 
   friend bool operator==(const Dims& a, const Dims& b) {
@@ -84,7 +84,7 @@ class Dims {
     }
   }
   int rank_ = 0;
-  std::array<Index, kMaxRank> d_;  // of which rank_ have values
+  std::array<Index, kMaxRank> d_;  // the first rank_ have values
 };
 
 using Shape = Dims;

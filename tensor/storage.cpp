@@ -64,8 +64,8 @@ bool Storage::shared() const {
   return block_ && (block_->size_class == Block::kForeign ||
                     block_->lent.load(std::memory_order_relaxed) > 0);
 }
-void Storage::lend(int by) const {
-  if (block_) block_->lent.fetch_add(by, std::memory_order_relaxed);
+void Storage::lend(int change) const {
+  if (block_) block_->lent.fetch_add(change, std::memory_order_relaxed);
 }
 
 // While the process has one thread a count needs no locked instruction, which costs about as much

@@ -56,7 +56,7 @@ class Storage {
   bool read_only() const;  // true for memory of somebody else that may not be written
   // True where others may write without written(): memory of somebody else, or lent out.
   bool shared() const;
-  void lend(int by) const;  // 1 when somebody else may write from now on, -1 when that ends
+  void lend(int change) const;  // 1 when somebody else may write from now on, -1 when that ends
 
   // Counts the writes in place: copy_, fill_ and the like, and steps of optimizers. Equal versions mean the same
   // block of memory and no such write in between. Writes through data() are not counted.

@@ -23,9 +23,9 @@ std::string Tensor::kind() const {
   return to_string(shape_) + " " + std::string(name_of(dtype_));
 }
 
-void Tensor::wrong_access(DType asked) const {
+void Tensor::wrong_access(DType dtype) const {
   if (!defined()) throw StateError("data", "the tensor is undefined");
-  throw DTypeError("data", "elements are read as " + std::string(name_of(asked)), {{"x", *this}});
+  throw DTypeError("data", "elements are read as " + std::string(name_of(dtype)), {{"x", *this}});
 }
 
 double Tensor::item() const {
@@ -39,7 +39,7 @@ Index Tensor::place_of(std::initializer_list<Index> index) const {
     throw IndexError("at",
                      std::to_string(index.size()) + " indices for rank " + std::to_string(rank()),
                      {{"x", *this}});
-  Index at = 0;
+  Index offset = 0;
   int axis = 0;
   for (Index i : index) {
     Index n = shape_[axis];
@@ -48,9 +48,9 @@ Index Tensor::place_of(std::initializer_list<Index> index) const {
                        "index " + std::to_string(i) + " on axis " + std::to_string(axis) +
                            " of extent " + std::to_string(n),
                        {{"x", *this}});
-    at += (i < 0 ? i + n : i) * strides_[axis++];
+    offset += (i < 0 ? i + n : i) * strides_[axis++];
   }
-  return at;
+  return offset;
 }
 
 Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
@@ -74,9 +74,9 @@ void Tensor::copy_(const Tensor& source, const Where& where) const {
   if (dtype_ != source.dtype_)
     throw DTypeError("copy_", "dtypes differ", {{"to", *this}, {"from", source}});
   require_writable(*this, "copy_");
-  Tensor from = source_for(*this, source, "copy_");
+  Tensor values = source_for(*this, source, "copy_");
   storage_.written(where);
-  visit_dtype(dtype_, [&]<class T>() { map_into<T, T>(*this, {&from}, [](T v) { return v; }); });
+  visit_dtype(dtype_, [&]<class T>() { map_into<T, T>(*this, {&values}, [](T v) { return v; }); });
 }
 
 void Tensor::fill_(double value, const Where& where) const {
@@ -87,8 +87,8 @@ void Tensor::fill_(double value, const Where& where) const {
     T* p = data<T>();  // written, never read: what a new tensor holds may be no bool at all
     Loop loop(shape_, {&strides_});
     Index step = loop.step(0);
-    loop.runs([&](Index n, const Index* at) {
-      for (Index i = 0; i < n; ++i) p[at[0] + i * step] = v;
+    loop.runs([&](Index n, const Index* offsets) {
+      for (Index i = 0; i < n; ++i) p[offsets[0] + i * step] = v;
     });
   });
 }
@@ -122,20 +122,20 @@ std::pair<Index, Index> span_of(const Tensor& x) {
 }  // namespace
 
 Tensor source_for(const Tensor& target, const Tensor& source, std::string_view op) {
-  Tensor from = source;
+  Tensor result = source;
   if (source.shape() != target.shape()) {
     try {
-      from = broadcast_to(source, target.shape());
+      result = broadcast_to(source, target.shape());
     } catch (const ShapeError&) {
       throw ShapeError(op, "the source does not broadcast to " + to_string(target.shape()),
                        {{"to", target}, {"from", source}});
     }
   }
-  if (!(from.storage() == target.storage()) || from.numel() == 0) return from;
-  if (from.offset() == target.offset() && from.strides() == target.strides()) return from;
-  auto [low, high] = span_of(from);
+  if (!(result.storage() == target.storage()) || result.numel() == 0) return result;
+  if (result.offset() == target.offset() && result.strides() == target.strides()) return result;
+  auto [low, high] = span_of(result);
   auto [first, last] = span_of(target);
-  return high < first || last < low ? from : from.clone();
+  return high < first || last < low ? result : result.clone();
 }
 
 Tensor empty(const Shape& shape, DType dtype) {

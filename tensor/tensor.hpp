@@ -35,7 +35,7 @@ class Tensor {
     return shape_[normalize_axis(axis, rank(), "size")];
   }
   Index numel() const { return numel_of(shape_); }
-  Index bytes() const { return numel() * static_cast<Index>(size_of(dtype_)); }  // of the elements
+  Index bytes() const { return numel() * static_cast<Index>(size_of(dtype_)); }  // the elements'
   Index offset() const { return offset_; }
   const Storage& storage() const { return storage_; }
   bool is_contiguous() const;
@@ -66,7 +66,7 @@ class Tensor {
   Tensor contiguous() const;  // itself when already row-major
   Tensor clone() const;
   Tensor to(DType dtype) const;  // itself when equal; see convert in dtype.hpp
-  Tensor read_only() const;      // the same elements; writes are a ValueError
+  Tensor read_only() const;      // shares the elements; writes are a ValueError
   // Writes. ShapeError unless `source` broadcasts to this shape; DTypeError unless dtypes agree;
   // ValueError when several positions of this tensor share one element (it was expanded). A source
   // that overlaps this tensor is read before anything is written.
@@ -86,7 +86,7 @@ class Tensor {
                              const Strides& strides, DType dtype);
 
  private:
-  [[noreturn]] void wrong_access(DType asked) const;
+  [[noreturn]] void wrong_access(DType dtype) const;
   Index place_of(std::initializer_list<Index> index) const;
   Storage storage_;
   Index offset_ = 0;

@@ -35,9 +35,9 @@ Shape resolve(Shape shape, const Tensor& x) {
 }  // namespace
 
 // A new axis may span old axes only while these are evenly spaced: stride[i] = stride[i+1]·extent[i+1].
-std::optional<Tensor> Tensor::view(const Shape& wanted) const {
+std::optional<Tensor> Tensor::view(const Shape& sizes) const {
   if (!defined()) throw StateError("reshape", "the tensor is undefined");
-  Shape shape = resolve(wanted, *this);
+  Shape shape = resolve(sizes, *this);
   if (numel() == 0)
     return from_storage(storage_, offset_, shape, contiguous_strides(shape), dtype_);
   if (is_contiguous()) {
@@ -47,30 +47,30 @@ std::optional<Tensor> Tensor::view(const Shape& wanted) const {
     return y;
   }
   Strides strides = Dims::filled(shape.rank(), 1);
-  int to = shape.rank() - 1;
-  int from = rank() - 1;
-  while (from >= 0) {
-    if (shape_[from] == 1) {
-      --from;
+  int new_axis = shape.rank() - 1;
+  int old_axis = rank() - 1;
+  while (old_axis >= 0) {
+    if (shape_[old_axis] == 1) {
+      --old_axis;
       continue;
     }
-    // Gather a maximal run of evenly spaced old axes ending at `from`.
-    Index step = strides_[from];
-    Index run = shape_[from];
-    int first = from - 1;
+    // Gather a maximal run of evenly spaced old axes that ends at `old_axis`.
+    Index step = strides_[old_axis];
+    Index run = shape_[old_axis];
+    int first = old_axis - 1;
     while (first >= 0 && (shape_[first] == 1 || strides_[first] == step * run)) {
       run *= shape_[first];
       --first;
     }
     // Hand it out to new axes from the right.
     Index left = run;
-    while (to >= 0 && left % shape[to] == 0) {
-      strides[to] = step * (run / left);
-      left /= shape[to];
-      --to;
+    while (new_axis >= 0 && left % shape[new_axis] == 0) {
+      strides[new_axis] = step * (run / left);
+      left /= shape[new_axis];
+      --new_axis;
     }
     if (left != 1) return std::nullopt;
-    from = first;
+    old_axis = first;
   }
   return from_storage(storage_, offset_, shape, strides, dtype_);
 }

@@ -57,37 +57,37 @@ void Subject::add(std::string name, const Var& leaf) {
 bool Subject::checked(std::size_t input) const {
   return leaves[input].leaf().trainable && is_floating(values[input].dtype());
 }
-void Subject::put(const std::vector<Tensor>& at) const {
-  for (std::size_t k = 0; k < leaves.size(); ++k) leaves[k].leaf().value = at[k];
+void Subject::put(const std::vector<Tensor>& point) const {
+  for (std::size_t k = 0; k < leaves.size(); ++k) leaves[k].leaf().value = point[k];
 }
 
-std::vector<double> evaluate(const Subject& subject, const std::vector<Tensor>& at,
+std::vector<double> evaluate(const Subject& subject, const std::vector<Tensor>& point,
                              Inside* inside) {
   struct Look final : Observer {
     void computed(const Formula&, const Tensor& y) override {
       for (double e : flatten({y}))
-        if (std::isfinite(e)) seen.largest = std::max(seen.largest, std::abs(e));
+        if (std::isfinite(e)) bounds.largest = std::max(bounds.largest, std::abs(e));
     }
-    void rule_begins(int) override { seen.differentiates = true; }
-    Inside seen;
+    void rule_begins(int) override { bounds.differentiates = true; }
+    Inside bounds;
   } look;
   Restored same_random(generator());
   Tape tape;
   if (inside) tape.observe(look);
-  subject.put(at);
+  subject.put(point);
   std::vector<double> y = flatten(subject.run(false));
-  if (inside) *inside = look.seen;
+  if (inside) *inside = look.bounds;
   return y;
 }
 
-std::vector<double> evaluate_unrecorded(const Subject& subject, const std::vector<Tensor>& at) {
+std::vector<double> evaluate_unrecorded(const Subject& subject, const std::vector<Tensor>& point) {
   try {
     Restored same_random(generator());
     const NoGrad unrecorded;
-    subject.put(at);
+    subject.put(point);
     return flatten(subject.run(false));
   } catch (const StateError&) {
-    return evaluate(subject, at);
+    return evaluate(subject, point);
   }
 }
 
@@ -100,11 +100,11 @@ Analytic analytic(const Subject& subject, std::uint64_t seed, bool rows, bool fo
   r.y = flatten(ys);
   r.along_u.resize(subject.values.size());
   r.rows.resize(subject.values.size());
-  std::vector<std::size_t> wanted;
+  std::vector<std::size_t> differentiated;
   std::vector<Var> leaves;
   for (std::size_t k = 0; k < subject.values.size(); ++k) {
     if (!subject.checked(k)) continue;
-    wanted.push_back(k);
+    differentiated.push_back(k);
     leaves.push_back(subject.leaves[k]);
     r.along_u[k].resize(static_cast<std::size_t>(leaves.back().numel()));
   }
@@ -126,15 +126,15 @@ Analytic analytic(const Subject& subject, std::uint64_t seed, bool rows, bool fo
     const Tensor u = random_like(ys[o].value(), {seed, std::uint64_t{1} << 32 | o});
     for (double e : flatten({u})) r.u.push_back(e);
     const std::vector<Var> along_u = gradients(u);
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      std::vector<double>& sum = r.along_u[wanted[i]];
+    for (std::size_t i = 0; i < differentiated.size(); ++i) {
+      std::vector<double>& sum = r.along_u[differentiated[i]];
       const std::vector<double> d = flatten({along_u[i]});
       std::transform(d.begin(), d.end(), sum.begin(), sum.begin(), std::plus<>());
     }
     for (Index row = 0; rows && row < ys[o].numel(); ++row) {
       const std::vector<Var> d = gradients(unit(ys[o], row));
-      for (std::size_t i = 0; i < wanted.size(); ++i)
-        for (double e : flatten({d[i]})) r.rows[wanted[i]].push_back(e);
+      for (std::size_t i = 0; i < differentiated.size(); ++i)
+        for (double e : flatten({d[i]})) r.rows[differentiated[i]].push_back(e);
     }
   }
   return r;
@@ -142,9 +142,9 @@ Analytic analytic(const Subject& subject, std::uint64_t seed, bool rows, bool fo
 
 Subject gradient_of(const Subject& f, std::uint64_t seed) {
   Subject g = f;
-  std::vector<Var> wanted, dys;
+  std::vector<Var> xs, dys;
   for (std::size_t k = 0; k < f.leaves.size(); ++k)
-    if (f.checked(k)) wanted.push_back(f.leaves[k]);
+    if (f.checked(k)) xs.push_back(f.leaves[k]);
   {
     Restored same_random(generator());
     Tape tape;
@@ -155,14 +155,14 @@ Subject gradient_of(const Subject& f, std::uint64_t seed) {
       g.add(ys.size() == 1 ? "dy" : "dy" + std::to_string(o), dys.back());
     }
   }
-  g.run = [run = f.run, wanted, dys](bool recorded) {
+  g.run = [run = f.run, xs, dys](bool recorded) {
     const std::vector<Var> ys = run(true);
     Var total;
     for (std::size_t o = 0; o < ys.size(); ++o) {
       const Var product = sum(ys[o] * dys[o]);
       total = total.defined() ? total + product : product;
     }
-    return Tape::current()->grad(total, wanted, {}, {.create_graph = recorded});
+    return Tape::current()->grad(total, xs, {}, {.create_graph = recorded});
   };
   return g;
 }

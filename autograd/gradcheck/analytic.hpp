@@ -15,14 +15,14 @@ namespace glim::detail {
 struct Subject {
   std::vector<std::string> names;
   std::vector<Var> leaves;
-  std::vector<Tensor> values;  // of the leaves as given, views included
+  std::vector<Tensor> values;  // leaves at the start, views included
   // Runs the function on the current tape. `recorded`: derivatives of the result will be asked for. All outputs are
   // floating.
   std::function<std::vector<Var>(bool recorded)> run;
 
   void add(std::string name, const Var& leaf);
   bool checked(std::size_t input) const;
-  void put(const std::vector<Tensor>& at) const;  // into the leaves
+  void put(const std::vector<Tensor>& point) const;  // into the leaves
 };
 
 // (x, dy) ↦ Jᵀdy: backward itself as the function to check.
@@ -34,11 +34,11 @@ struct Inside {
   bool differentiates = false;  // f itself runs a backward, and needs a tape
 };
 
-// The values of all outputs at `at`, one after the other, computed on a tape. Random numbers are the same each time.
-std::vector<double> evaluate(const Subject& subject, const std::vector<Tensor>& at,
+// The values of all outputs at `point`, one after the other, computed on a tape. Random numbers are the same each time.
+std::vector<double> evaluate(const Subject& subject, const std::vector<Tensor>& point,
                              Inside* inside = nullptr);
 // Values as evaluate gives them, computed without a tape. If f refuses that by a StateError, it gets a tape.
-std::vector<double> evaluate_unrecorded(const Subject& subject, const std::vector<Tensor>& at);
+std::vector<double> evaluate_unrecorded(const Subject& subject, const std::vector<Tensor>& point);
 
 // Elements of magnitude in [½, 3/2) and of either sign: nothing cancels, nothing is overlooked.
 Tensor random_like(const Tensor& y, RandomKey key);

@@ -26,10 +26,10 @@ class Check {
     if (o.precise && float32)
       throw ValueError("gradcheck", "precise needs float64: float32 has 7 digits");
     evaluate_origin(float32);
-    const bool own = !found_.report.in_float64;
+    const bool same_dtype = !found_.report.in_float64;
     atol_is_set_ = o.atol > 0;
-    if (o.atol == 0) o.atol = o.precise ? 1e-11 : !float32 ? 1e-7 : own ? 2e-3 : 1e-5;
-    if (o.rtol == 0) o.rtol = o.precise ? 1e-10 : !float32 ? 1e-5 : own ? 1e-2 : 1e-3;
+    if (o.atol == 0) o.atol = o.precise ? 1e-11 : !float32 ? 1e-7 : same_dtype ? 2e-3 : 1e-5;
+    if (o.rtol == 0) o.rtol = o.precise ? 1e-10 : !float32 ? 1e-5 : same_dtype ? 1e-2 : 1e-3;
     tolerance_ = {o.atol, o.rtol};
     backward_noise_ = float32 ? 1e-3 : 1e-10;
   }
@@ -70,20 +70,20 @@ class Check {
   Verdict verdict(GradcheckEntry& e, double analytic, Line& line, Index row) const {
     e.rounds = e.rounds || line.grain(row) > 0;
     Verdict v = compare(analytic, line, row, tolerance_, options_.precise);
-    if (options_.may_round) settle(analytic, line, row, tolerance_.rtol, atol_is_set_, v);
+    if (options_.may_round) rejudge(analytic, line, row, tolerance_.rtol, atol_is_set_, v);
     return v;
   }
 
   // In float64, if the function takes that.
   void evaluate_origin(bool float32) {
     for (const bool in_float64 : {true, false}) try {
-        at_.clear();
+        xs_.clear();
         for (const Tensor& x : subject_.values)
-          at_.push_back((in_float64 && is_floating(x.dtype()) ? x.to(DType::Float64) : x).clone());
+          xs_.push_back((in_float64 && is_floating(x.dtype()) ? x.to(DType::Float64) : x).clone());
         found_.report.in_float64 = in_float64;
         origin_.epsilon = in_float64 ? 0x1p-52 : 0x1p-23;
         Inside inside;
-        origin_.y = evaluate(subject_, at_, &inside);
+        origin_.y = evaluate(subject_, xs_, &inside);
         origin_.largest_inside = inside.largest;
         recorded_ = inside.differentiates;
         return;
@@ -103,7 +103,7 @@ class Check {
     std::vector<Tensor> before;
     for (const Tensor& x : subject_.values) before.push_back(x.clone());
     found_.analytic = analytic(subject_, options_.seed, full());
-    if (!runs_alike(false) || !same_doubles(origin_.y, evaluate(subject_, at_)))
+    if (!runs_alike(false) || !same_doubles(origin_.y, evaluate(subject_, xs_)))
       return "is not deterministic: two runs on the same inputs differ";
     if (!runs_alike(true))
       return "reads in its backward what a later forward has changed: a saved value gone stale";
@@ -113,25 +113,25 @@ class Check {
     if (origin_.y.size() != analytic_.y.size())
       return "has another shape on a view than on its copy";
     for (std::size_t i = 0; i < origin_.y.size(); ++i) {
-      const double here = analytic_.y[i];
-      if (!std::isnan(here) && here != origin_.y[i] && !tolerance_.within(here, origin_.y[i]))
+      const double y = analytic_.y[i];
+      if (!std::isnan(y) && y != origin_.y[i] && !tolerance_.within(y, origin_.y[i]))
         return "has another value on the inputs as given than on copies of them";
     }
     return "";
   }
 
   // f at from + t v, where v is 0 but for elements of one input, from `begin` on.
-  Line line(std::size_t input, Index begin, std::vector<double> v, const Tensor& from) const {
+  Line line(std::size_t input, Index begin, std::vector<double> v, const Tensor& base) const {
     const Shape length{std::ssize(v)};
     auto moving = [&](const Tensor& x) { return narrow(reshape(x, {-1}), 0, begin, length[0]); };
-    const Tensor direction = zeros(from.shape(), from.dtype());
-    moving(direction).copy_(from_vector(v, length).to(from.dtype()));
+    const Tensor direction = zeros(base.shape(), base.dtype());
+    moving(direction).copy_(from_vector(v, length).to(base.dtype()));
     double size = 0;
-    for (double x : flatten({moving(from)})) size = std::max(size, std::abs(x));
+    for (double x : flatten({moving(base)})) size = std::max(size, std::abs(x));
     return {origin_,
-            [this, input, from, direction](double t) {
-              std::vector<Tensor> moved = at_;
-              moved[input] = from + t * direction;
+            [this, input, base, direction](double t) {
+              std::vector<Tensor> moved = xs_;
+              moved[input] = base + t * direction;
               return recorded_ ? evaluate(subject_, moved) : evaluate_unrecorded(subject_, moved);
             },
             size, v.size() > 1};
@@ -141,7 +141,7 @@ class Check {
 
   // Which outputs may have a grain? All elements move at once, each by steps of its own size.
   void find_uneven(std::size_t input) {
-    const Tensor& x = at_[input];
+    const Tensor& x = xs_[input];
     std::vector<double> v =
         flatten({random_like(x.to(DType::Float64), {options_.seed, 5ull << 32 | input})});
     const std::vector<double> size = flatten({x});
@@ -166,7 +166,7 @@ class Check {
   }
 
   void check_column(GradcheckEntry& e, Index j) {
-    Line here = line(e.input, j, {1}, at_[e.input]);
+    Line center = line(e.input, j, {1}, xs_[e.input]);
     double& error = e.errors.emplace_back(std::nan(""));
     ComparedDerivative found;
     found.index = unravel(e.shape, j);
@@ -177,12 +177,12 @@ class Check {
     bool within_atol = false, rounds = false, tells = false;
     for (const Shape& output : analytic_.output_shapes) {
       for (Index p = 0; p < numel_of(output); ++p, ++row) {
-        const auto at = static_cast<std::size_t>(row * numel_of(e.shape) + j);
+        const auto index = static_cast<std::size_t>(row * numel_of(e.shape) + j);
         found.output_index = unravel(output, p);
-        found.analytic = analytic_.rows[e.input][at];
-        Verdict v = verdict(e, found.analytic, here, row);
-        if (v.kind == Verdict::Wrong && !here.rounds(row)) {
-          if (jump.empty()) jump = jumps(e.input, j, here, v.level);
+        found.analytic = analytic_.rows[e.input][index];
+        Verdict v = verdict(e, found.analytic, center, row);
+        if (v.kind == Verdict::Wrong && !center.rounds(row)) {
+          if (jump.empty()) jump = jumps(e.input, j, center, v.level);
           v.explain_by(jump[row], found.analytic);
         }
         count(e, found, v);
@@ -191,7 +191,7 @@ class Check {
         tells = tells || v.tells;
         if (v.kind != Verdict::Undecidable)
           error = std::fmax(error, v.tolerance.excess(found.analytic, v.numeric));
-        found_.numeric[e.input][at] = v.numeric;
+        found_.numeric[e.input][index] = v.numeric;
         decided = decided && v.kind != Verdict::Undecidable;
         along_u += origin_.u[row] * v.numeric;
         allowed += std::abs(origin_.u[row]) * v.tolerance.allowed(v.numeric);
@@ -214,7 +214,7 @@ class Check {
     // Moving every element by h moves x by √n h: the length of v is held at 4, so that the error of cutting off stays
     // that of a single element. It has 20 bits, so that no point is rounded.
     const RandomKey key{options_.seed, static_cast<std::uint64_t>(2 + direction) << 32 | e.input};
-    const Tensor random = random_like(at_[e.input].to(DType::Float64), key);
+    const Tensor random = random_like(xs_[e.input].to(DType::Float64), key);
     std::vector<double> v = flatten({std::min(1.0, 4 / norm(random)) * random});
     for (double& x : v) x = std::ldexp(std::nearbyint(std::ldexp(x, 20)), -20);
     ComparedDerivative found;
@@ -231,15 +231,15 @@ class Check {
     const bool alone = end - begin == 1;
     const std::vector<double> weights =
         alone ? std::vector<double>{1} : std::vector<double>(v.begin() + begin, v.begin() + end);
-    Line here = line(e.input, begin, weights, at_[e.input]);
+    Line center = line(e.input, begin, weights, xs_[e.input]);
     ComparedDerivative whole = found;
     whole.index = unravel(e.shape, begin);
     whole.analytic = std::inner_product(weights.begin(), weights.end(),
                                         analytic_.along_u[e.input].begin() + begin, 0.0);
-    Verdict result = verdict(e, whole.analytic, here, Line::kAlong);
-    if (alone && result.kind == Verdict::Wrong && !here.rounds(Line::kAlong)) {
+    Verdict result = verdict(e, whole.analytic, center, Line::kAlong);
+    if (alone && result.kind == Verdict::Wrong && !center.rounds(Line::kAlong)) {
       double jump = 0;
-      const std::vector<double> by_output = jumps(e.input, begin, here, result.level);
+      const std::vector<double> by_output = jumps(e.input, begin, center, result.level);
       for (std::size_t row = 0; row < by_output.size(); ++row)
         jump += std::abs(origin_.u[row]) * by_output[row];
       result.explain_by(jump, whole.analytic);
@@ -249,8 +249,8 @@ class Check {
     const Index middle = begin + (end - begin) / 2;
     Verdict half;
     bool kink = false, tells = false;
-    for (const auto& [from, to] : {std::pair(begin, middle), std::pair(middle, end)}) {
-      half = along(e, v, from, to, found);
+    for (const auto& [first, last] : {std::pair(begin, middle), std::pair(middle, end)}) {
+      half = along(e, v, first, last, found);
       if (half.kind == Verdict::Wrong) return half;
       if (half.kind == result.kind && !half.kink) return half;  // undecidable
       kink = kink || half.kink;
@@ -269,27 +269,27 @@ class Check {
   // differences show that, or points beside it: where several elements meet at a kink, as three that are equal do in
   // sort, none of them crosses it alone. A change that is as large at a 64th of the distance is no curvature. After eight
   // wrong elements without one, f is smooth here.
-  std::vector<double> jumps(std::size_t input, Index j, Line& here, int level) {
+  std::vector<double> jumps(std::size_t input, Index j, Line& center, int level) {
     constexpr std::uint64_t kFirst = 6,
                             kAll = 64;  // the first few show whether there is one at all
     const double beyond_rounding = found_.report.in_float64 ? 1e-3 : 0.1;
-    const int far = std::max(level, here.ordinary()), near = far + 3;
-    const Tensor& x = at_[input];
+    const int far = std::max(level, center.ordinary()), near = far + 3;
+    const Tensor& x = xs_[input];
     std::vector<double> most(origin_.y.size());
     if (smooth_ == 8) return most;
     for (std::size_t row = 0; row < most.size(); ++row)
-      most[row] = here.kink(static_cast<Index>(row));
-    for (std::uint64_t beside = 0; beside < kAll; ++beside) {
-      if (beside == kFirst && *std::max_element(most.begin(), most.end()) == 0) break;
-      const Tensor r = random_like(x, {options_.seed, (100 + beside) << 32 | input});
-      Line from_far = line(input, j, {1}, x + 16 * here.h(far) * r);
-      Line from_near = line(input, j, {1}, x + 16 * here.h(near) * r);
+      most[row] = center.kink(static_cast<Index>(row));
+    for (std::uint64_t sample = 0; sample < kAll; ++sample) {
+      if (sample == kFirst && *std::max_element(most.begin(), most.end()) == 0) break;
+      const Tensor r = random_like(x, {options_.seed, (100 + sample) << 32 | input});
+      Line from_far = line(input, j, {1}, x + 16 * center.h(far) * r);
+      Line from_near = line(input, j, {1}, x + 16 * center.h(near) * r);
       for (Index row = 0; row < std::ssize(most); ++row) {
-        auto change = [&](Line& from, int by) {
-          return std::abs(from.central(by, row) - here.central(by, row));
+        auto change = [&](Line& path, int l) {
+          return std::abs(path.central(l, row) - center.central(l, row));
         };
         const double jump = change(from_near, near);
-        if (jump > beyond_rounding * (1 + std::abs(here.central(far, row))) &&
+        if (jump > beyond_rounding * (1 + std::abs(center.central(far, row))) &&
             jump > 0.25 * change(from_far, far))
           most[row] = std::max(most[row], jump);
       }
@@ -337,7 +337,7 @@ class Check {
   Tolerance tolerance_{};
   bool atol_is_set_ = false;  // by the caller
   double backward_noise_;     // relative to the largest derivative
-  std::vector<Tensor> at_;    // copies of the inputs, in the dtype of the numeric side
+  std::vector<Tensor> xs_;    // copies of the inputs, in the dtype of the numeric side
   Origin origin_;
   int smooth_ = 0;        // wrong elements without a kink; -1 once there was one
   bool recorded_ = true;  // each evaluation is on a tape

@@ -59,45 +59,45 @@ Verdict compare_once(double analytic, Line& line, Index row, const Tolerance& to
     return decided(e);
   const Estimate first = line.estimate(start, row);
   if (agrees(first) && one_slope(first)) return decided(first);
-  const Estimate own = line.best(start, row, tolerance);
-  if (agrees(own) && one_slope(own)) return decided(own);
+  const Estimate best = line.best(start, row, tolerance);
+  if (agrees(best) && one_slope(best)) return decided(best);
 
   // Is there a derivative at all?
-  if (std::isnan(zero) || std::isnan(analytic)) return decided(own);
-  if (!std::isfinite(own.error()))
-    return undecidable(own,
+  if (std::isnan(zero) || std::isnan(analytic)) return decided(best);
+  if (!std::isfinite(best.error()))
+    return undecidable(best,
                        std::isfinite(zero) ? "no difference is finite" : "the value is not finite");
   if (const double kink = line.kink(row); kink > 0) {
-    if (std::abs(analytic - own.value) > kink + own.error() + tolerance.allowed(own.value))
-      return decided(own);
-    Verdict v = undecidable(own, "");
+    if (std::abs(analytic - best.value) > kink + best.error() + tolerance.allowed(best.value))
+      return decided(best);
+    Verdict v = undecidable(best, "");
     v.at_kink();
     return v;
   }
-  for (const Estimate& e : {own, first})
+  for (const Estimate& e : {best, first})
     if (agrees(e)) return decided(e);
 
   // No difference has ten digits where f rounds, and no point is known to as many.
-  if (precise && !rounds.empty()) return undecidable(own, rounds);
+  if (precise && !rounds.empty()) return undecidable(best, rounds);
 
   // Does it differ by more than rounding within f explains?
   line.round_inside(true);
   const Estimate inside = line.best(start, row, tolerance);
   if (agrees(inside)) return decided(inside);
-  for (const Estimate& e : {inside, line.noisy(own.level, row)}) {
+  for (const Estimate& e : {inside, line.noisy(best.level, row)}) {
     const double allowed = tolerance.allowed(e.value);
     const bool known = e.is_rounding() || e.error() <= std::max(allowed, 0.01 * std::abs(e.value));
     if (known && line.resolved(e, row) && !tolerance.within(analytic, e.value) &&
         far(analytic, line, row, e))
       return decided(e);
   }
-  if (!rounds.empty()) return undecidable(own, rounds);
-  if (!own.is_rounding() && !inside.is_rounding())
-    return undecidable(own,
-                       "a kink or a steep place within " + number_text(4 * line.h(own.level), 1));
+  if (!rounds.empty()) return undecidable(best, rounds);
+  if (!best.is_rounding() && !inside.is_rounding())
+    return undecidable(best,
+                       "a kink or a steep place within " + number_text(4 * line.h(best.level), 1));
   return undecidable(
-      own, "rounding of values of " +
-               number_text(own.is_rounding() ? std::abs(zero) : line.origin().largest_inside, 1));
+      best, "rounding of values of " +
+                number_text(best.is_rounding() ? std::abs(zero) : line.origin().largest_inside, 1));
 }
 
 // The verdict of the step where the error is smallest. What is far beyond that error is wrong. What agrees is right where
@@ -142,7 +142,7 @@ Verdict compare(double analytic, Line& line, Index row, const Tolerance& toleran
   return v.rounds ? by_error(analytic, line, row, v) : v;
 }
 
-void settle(double analytic, Line& line, Index row, double rtol, bool atol_is_set, Verdict& v) {
+void rejudge(double analytic, Line& line, Index row, double rtol, bool atol_is_set, Verdict& v) {
   if (v.kind != Verdict::Right || v.tells) return;
   if (analytic == 0 && line.equal(line.ordinary(), row)) {
     v.within_atol =

@@ -22,7 +22,7 @@ struct Verdict {
   enum Kind { Right, Wrong, Undecidable } kind = Undecidable;
   double numeric = 0;
   Tolerance tolerance{};
-  int level = 0;          // of the step
+  int level = 0;          // the step's
   std::string because{};  // why it is undecidable, or of low precision
   bool kink = false;      // it is undecidable for a kink
   bool rounds = false;    // it is undecidable because f rounds
@@ -46,8 +46,8 @@ Verdict decided_by(double analytic, double numeric, const Tolerance& tolerance);
 // the precise one, and the verdict is of low precision. Where f rounds to few digits, a derivative that nothing else
 // decides is held to two digits, and is of low precision, too.
 Verdict compare(double analytic, Line& line, Index row, const Tolerance& tolerance, bool precise);
-// A right derivative that does not tell becomes right, within atol alone, or wrong. It never becomes wrong if the caller
+// Judges a right derivative that does not tell again, as right, within atol alone, or wrong. Never as wrong if the caller
 // has set atol.
-void settle(double analytic, Line& line, Index row, double rtol, bool atol_is_set, Verdict& v);
+void rejudge(double analytic, Line& line, Index row, double rtol, bool atol_is_set, Verdict& v);
 
 }  // namespace glim::detail

@@ -16,7 +16,7 @@ std::string text_of(double c) {
     return number_text(c, 2 - static_cast<int>(std::floor(std::log10(from_one))));
   for (bool root : {false, true})
     for (bool below : {false, true}) {
-      const double of = root ? size * size : size, k = below ? 1 / of : of;
+      const double magnitude = root ? size * size : size, k = below ? 1 / magnitude : magnitude;
       if (std::abs(k - std::round(k)) > 1e-4 * k || k > 1000) continue;
       return std::string(c < 0 ? "-" : "") + (below ? "1/" : "") + (root ? "√" : "") +
              number_text(k, 0, std::chars_format::fixed);
@@ -34,10 +34,10 @@ std::vector<double> factors(const Jacobians& j, bool by_row) {
     Index pivot = 0;
     for (Index m = 0; m < length; ++m)
       if (std::abs(n(l, m)) > std::abs(n(l, pivot))) pivot = m;
-    double& here = c[l];
-    if (std::abs(n(l, pivot)) > j.near) here = a(l, pivot) / n(l, pivot);
+    double& factor = c[l];
+    if (std::abs(n(l, pivot)) > j.near) factor = a(l, pivot) / n(l, pivot);
     for (Index m = 0; m < length; ++m)
-      if (std::abs(a(l, m) - (std::isnan(here) ? 0 : here * n(l, m))) > j.near) return {};
+      if (std::abs(a(l, m) - (std::isnan(factor) ? 0 : factor * n(l, m))) > j.near) return {};
   }
   return c;
 }
@@ -46,16 +46,16 @@ std::vector<double> factors(const Jacobians& j, bool by_row) {
 std::vector<double> by_column(const std::vector<double>& v, const Jacobians& j) {
   if (std::ssize(v) == j.columns) return v;
   if (std::ssize(v) != j.rows) return {};
-  std::vector<double> of(j.columns);
+  std::vector<double> result(j.columns);
   for (Index k = 0; k < j.columns; ++k) {
     Index found = 0;
     for (Index i = 0; i < j.rows; ++i) {
       if (j.no_n(i, k)) continue;
-      of[k] = v[i];
+      result[k] = v[i];
       if (++found > 1) return {};
     }
   }
-  return of;
+  return result;
 }
 
 // r when c_k v_k^power = r for every k; NaN when not.
@@ -64,9 +64,9 @@ double left_over(const std::vector<double>& c, const std::vector<double>& v, int
   Index told = 0;
   for (std::size_t k = 0; k < c.size(); ++k) {
     if (std::isnan(c[k])) continue;
-    const double here = c[k] * std::pow(v[k], power);
-    if (++told == 1) r = here;
-    if (!(std::abs(here - r) <= 1e-4 * std::abs(r))) return std::nan("");
+    const double product = c[k] * std::pow(v[k], power);
+    if (++told == 1) r = product;
+    if (!(std::abs(product - r) <= 1e-4 * std::abs(r))) return std::nan("");
   }
   return told < 3 ? std::nan("") : r;
 }

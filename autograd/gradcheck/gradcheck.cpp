@@ -25,8 +25,8 @@ GradcheckReport gradcheck(const CheckedFunction& function,
 }
 
 GradcheckReport gradcheck(const CheckedClosure& function, const NamedParameters& parameters,
-                          const GradcheckOptions& given) {
-  if (!function) throw ValueError("gradcheck", given.name + " is an empty function");
+                          const GradcheckOptions& settings) {
+  if (!function) throw ValueError("gradcheck", settings.name + " is an empty function");
   Subject f;
   bool any = false, float32 = false;
   for (const auto& [name, v] : parameters) {
@@ -41,7 +41,7 @@ GradcheckReport gradcheck(const CheckedClosure& function, const NamedParameters&
     any = any || checked;
     float32 = float32 || (checked && v.dtype() == DType::Float32);
   }
-  GradcheckOptions options = given;
+  GradcheckOptions options = settings;
   if (!any)
     throw ValueError("gradcheck", options.name + " has no input of a floating dtype to check");
   if (options.all_precise && !float32) {

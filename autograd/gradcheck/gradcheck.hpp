@@ -64,7 +64,7 @@ struct GradcheckOptions {
   // f may round to fewer digits than its dtype has, as another program may: a grain is looked for, and derivatives that
   // atol alone makes right are counted apart.
   bool may_round = false;
-  std::uint64_t seed = 0;  // of u and v
+  std::uint64_t seed = 0;  // u and v are drawn from it
 
   // Every check of this thread is precise, whatever it asks for, unless it has an input in float32.
   static inline thread_local bool all_precise = false;
@@ -90,8 +90,8 @@ using CheckedClosure = std::function<CheckedOutputs()>;
 
 // One derivative by both ways.
 struct ComparedDerivative {
-  Shape index;             // of the element within the input
-  bool projected = false;  // of Jᵀu or vᵀJᵀu; else of one element of the output:
+  Shape index;             // the element's, within the input
+  bool projected = false;  // true for Jᵀu and vᵀJᵀu; else one element of the output:
   std::size_t output = 0;
   Shape output_index;
   double analytic = 0, numeric = 0;
@@ -112,20 +112,20 @@ struct GradcheckEntry : ComparedDerivative {
   Shape shape;
   DType dtype = DType::Float64;
   Index checked = 0, failed = 0, undecidable = 0;
-  Index kinks = 0;          // of the undecidable ones, how many are at a kink
+  Index kinks = 0;          // undecidable derivatives at a kink
   Index telling = 0;        // how many tell
   Index within_atol = 0;    // neither right nor wrong: within atol alone
   Index low_precision = 0;  // right to fewer digits: rtol 1e-5 of a precise check, 0.02 if f rounds
   Index untold = 0;         // elements of which rounding leaves a derivative open, and none tells
   bool rounds = false;      // f rounds to few digits, or cancels, where the input moves
-  std::string why_undecidable;    // of the last of them
-  std::string why_low_precision;  // of the last of them
+  std::string why_undecidable;    // the last one's reason
+  std::string why_low_precision;  // the last one's reason
   // by_decade[k] counts right derivatives with an error of 10^-(k+1) to 10^-k, the last one smaller errors too. The
   // error is divided by atol/rtol + |numeric|.
   std::array<Index, 18> by_decade{};
   // Full mode: the largest excess of each element's derivatives; NaN where none was decided.
   std::vector<double> errors{};
-  Mistake mistake;  // what a wrong gradient looks like; in Projection mode for small Jacobians
+  Mistake mistake;  // the mistake that it looks like; in Projection mode for small Jacobians
 };
 
 struct GradcheckReport {
@@ -134,7 +134,7 @@ struct GradcheckReport {
   bool in_float64 = true;    // numeric side
   // A fault beside single derivatives, such as "is not deterministic"; else empty.
   std::string problem;
-  std::vector<GradcheckEntry> inputs;  // those that were checked
+  std::vector<GradcheckEntry> inputs;  // the checked inputs
   // If a derivative is wrong: the ops whose own check fails, each op name once. Their `function` is
   // "NAME at FILE:LINE (path)". ops_right counts the others.
   std::vector<GradcheckReport> ops_at_fault;
@@ -150,11 +150,11 @@ struct GradcheckReport {
   const GradcheckEntry* worst() const;  // the largest excess; null when nothing was compared
   explicit operator bool() const { return passed(); }
   std::string to_string() const;  // one block of text, without a newline at its end
-  std::string finding() const;    // of its first line, what comes after the verdict
+  std::string finding() const;    // its first line, after the verdict
   std::string details() const;    // its other lines, each after a newline
 
  private:
-  Index total(Index GradcheckEntry::*of) const;
+  Index total(Index GradcheckEntry::*count) const;
 };
 std::ostream& operator<<(std::ostream& out, const GradcheckReport& report);
 

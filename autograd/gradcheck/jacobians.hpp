@@ -15,7 +15,7 @@ struct Jacobians {
   const JacobianPair& pair;
   const Shape& output;
   Index rows, columns;
-  double near;  // what is closer is equal
+  double near;  // numbers that are closer are equal
 
   double a(Index i, Index j) const { return pair.analytic[i * columns + j]; }
   double n(Index i, Index j) const { return pair.numeric[i * columns + j]; }

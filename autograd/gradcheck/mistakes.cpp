@@ -20,16 +20,16 @@ bool ones_for_dy(const Jacobians& j) {
 // Positions with two axes of equal length exchanged: the identity first, each beside its name.
 struct Exchange {
   std::string axes;
-  std::vector<Index> to;
+  std::vector<Index> target;
 };
 std::vector<Exchange> exchanges(const Shape& s) {
   std::vector<Exchange> all{{"", std::vector<Index>(numel_of(s))}};
-  std::iota(all[0].to.begin(), all[0].to.end(), Index{0});
+  std::iota(all[0].target.begin(), all[0].target.end(), Index{0});
   for (int p = 0; p < s.rank(); ++p)
     for (int q = p + 1; q < s.rank(); ++q) {
       if (s[p] != s[q] || s[p] < 2) continue;
-      Exchange e{std::to_string(p) + " and " + std::to_string(q), all[0].to};
-      for (Index& i : e.to)
+      Exchange e{std::to_string(p) + " and " + std::to_string(q), all[0].target};
+      for (Index& i : e.target)
         i += (coordinate(s, q, i) - coordinate(s, p, i)) * (stride_of(s, p) - stride_of(s, q));
       all.push_back(std::move(e));
     }
@@ -42,7 +42,7 @@ std::string exchanged(const Jacobians& j) {
       for (const bool transposed : {false, true}) {
         if (transposed && (!j.square() || !in.axes.empty() || !out.axes.empty())) continue;
         if (!j.a_is([&](Index i, Index k) {
-              const Index row = out.to[i], column = in.to[k];
+              const Index row = out.target[i], column = in.target[k];
               return transposed ? j.n(column, row) : j.n(row, column);
             }))
           continue;
@@ -65,8 +65,8 @@ std::string other_pairs(const Jacobians& j) {
     for (const bool halves : {true, false}) {
       const auto moved = [&](Index i) {
         const Index c = coordinate(s, axis, i);
-        const Index to = halves ? c % 2 * half + c / 2 : c % half * 2 + c / half;
-        return i + (to - c) * stride_of(s, axis);
+        const Index target = halves ? c % 2 * half + c / 2 : c % half * 2 + c / half;
+        return i + (target - c) * stride_of(s, axis);
       };
       if (j.a_is([&](Index i, Index k) { return j.n(moved(i), moved(k)); }))
         return std::string("pairs along axis ") + std::to_string(axis) +
@@ -90,12 +90,12 @@ std::string shifted(const Jacobians& j) {
   for (const bool of_dy : {false, true}) {
     const Shape& s = of_dy ? j.output : j.pair.shape;
     for (int axis = 0; axis < s.rank(); ++axis)
-      for (const Index by : {-1, 1})
+      for (const Index shift : {-1, 1})
         for (const bool around : {false, true})
           if (s[axis] > 2 && j.a_is([&](Index i, Index k) {
-                const Index at = coordinate(s, axis, of_dy ? i : k), to = at + by;
-                if (!around && (to < 0 || to >= s[axis])) return 0.0;
-                const Index move = ((to + s[axis]) % s[axis] - at) * stride_of(s, axis);
+                const Index p = coordinate(s, axis, of_dy ? i : k), q = p + shift;
+                if (!around && (q < 0 || q >= s[axis])) return 0.0;
+                const Index move = ((q + s[axis]) % s[axis] - p) * stride_of(s, axis);
                 return of_dy ? j.n(i + move, k) : j.n(i, k + move);
               }))
             return (of_dy ? "dy's index" : "an index") +
@@ -110,13 +110,13 @@ bool opposite_mask(const Jacobians& j) {
 }
 
 // -1, or the only axis along which outputs depend on several elements each (a flip or a sort sums nothing).
-int mixed_axis(const Jacobians& j, double (Jacobians::*of)(Index, Index) const) {
+int mixed_axis(const Jacobians& j, double (Jacobians::*matrix)(Index, Index) const) {
   const Shape& s = j.pair.shape;
   if (j.output != s) return -1;
   for (int axis = 0; axis < s.rank(); ++axis) {
     Index row = -1, mixes = 0;  // `row`: of the last element that is not 0
     if (s[axis] > 1 && j.everywhere([&](Index i, Index k) {
-          if (std::abs((j.*of)(i, k)) <= j.near) return true;
+          if (std::abs((j.*matrix)(i, k)) <= j.near) return true;
           mixes += row == i, row = i;
           return (i - k) % stride_of(s, axis) == 0 &&
                  i / (stride_of(s, axis) * s[axis]) == k / (stride_of(s, axis) * s[axis]);

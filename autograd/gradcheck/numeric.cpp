@@ -24,7 +24,7 @@ Line::Line(const Origin& origin, F f, double size, bool many)
       size_(size),
       unit_(size > 1 ? std::exp2(std::floor(std::log2(size))) : 1),
       moved_rounding_(many ? origin.epsilon * size : 0) {
-  const double first = std::log2(1.4375) + 2;  // of h(0) / unit
+  const double first = std::log2(1.4375) + 2;  // log2 of h(0) / unit
   ordinary_ = static_cast<int>(std::lround((first - std::log2(std::cbrt(origin.epsilon))) / 2));
   const double least = std::log2(256 * origin.epsilon * (size > 0 ? size : 0x1p-6) / unit_);
   finest_ = std::clamp(static_cast<int>((first - least) / 2), ordinary_ + 3, 48);
@@ -104,18 +104,18 @@ double Line::rounding(int level, Index row) {
 bool Line::even(Index row) {
   if (row != kAlong && !origin_.uneven.empty() && !origin_.uneven[row]) return true;
   // Steps of few bits move what is rounded by whole units. A step of many bits does not.
-  for (const double by : {0x1.25c9d4a6b8f35p0, 0x1.6a3f1c8e5d2b7p0}) {
-    const double off = by * h(ordinary_), beside = (value(off, row) - value(-off, row)) / (2 * off);
-    if (std::abs(beside - central(ordinary_, row)) > 16 * rounding(ordinary_, row)) return false;
+  for (const double c : {0x1.25c9d4a6b8f35p0, 0x1.6a3f1c8e5d2b7p0}) {
+    const double off = c * h(ordinary_), slope = (value(off, row) - value(-off, row)) / (2 * off);
+    if (std::abs(slope - central(ordinary_, row)) > 16 * rounding(ordinary_, row)) return false;
   }
   for (int coarse = std::min(kCoarse, ordinary_ - 2); coarse < ordinary_ - 1; ++coarse) {
     const int middle = (coarse + ordinary_) / 2;
     const double first = central(coarse, row) - central(middle, row),
                  second = central(middle, row) - central(ordinary_, row);
     if (!std::isfinite(first) || !std::isfinite(second)) continue;
-    const double by = std::ldexp(1, 4 * (middle - coarse));  // (h(coarse) / h(middle))²
-    if (!(std::abs(first - by * second) <=
-          0.1 * std::abs(first) + by * rounding(ordinary_, row) + rounding(coarse, row)))
+    const double ratio = std::ldexp(1, 4 * (middle - coarse));  // (h(coarse) / h(middle))²
+    if (!(std::abs(first - ratio * second) <=
+          0.1 * std::abs(first) + ratio * rounding(ordinary_, row) + rounding(coarse, row)))
       return false;
     // Where nothing curves, the grain may be larger still.
     const double alike = 4 * (rounding(middle, row) + rounding(coarse, row));
@@ -138,8 +138,8 @@ double Line::grain(Index row, double alike) {
 // A rounded value jumps by about the same amount everywhere. A kink, or the edge of a mask, jumps once.
 double Line::grain_within(double reach, Index row, double alike) {
   double least = std::numeric_limits<double>::infinity(), most = 0;
-  for (double from : {-1.0, -0.5, 0.0, 0.5}) {
-    const double begin = from * reach, end = (from + 0.5) * reach;
+  for (double start : {-1.0, -0.5, 0.0, 0.5}) {
+    const double begin = start * reach, end = (start + 0.5) * reach;
     if (!std::isfinite(value(begin, row)) || !std::isfinite(value(end, row))) continue;
     const double found = jump(begin, end, row);
     least = std::min(least, found);
@@ -149,7 +149,7 @@ double Line::grain_within(double reach, Index row, double alike) {
 }
 
 // The largest change of f at one place between two points; 0 if it changes without one.
-double Line::jump(double from, double to, Index row) {
+double Line::jump(double begin, double end, Index row) {
   // The slope of all but what is rounded. One of the three steps may cross a jump.
   const int fine = std::clamp(finest_ - 5, ordinary_ + 2, ordinary_ + 8);
   std::array slopes{central(fine - 1, row), central(fine, row), central(fine + 1, row)};
@@ -157,14 +157,14 @@ double Line::jump(double from, double to, Index row) {
   auto change = [&](double a, double b) {
     return std::abs(value(b, row) - value(a, row) - slopes[1] * (b - a));
   };
-  const double shortest = std::max(h(finest_), 0x1p-39 * (to - from));
+  const double shortest = std::max(h(finest_), 0x1p-39 * (end - begin));
   const double rounding = origin_.epsilon * std::max(kGrain * scale(ordinary_, row),
                                                      kGrainInside * origin_.largest_inside);
-  std::vector<double> changes{change(from, to)};
-  while (to - from > shortest) {
-    const double middle = (from + to) / 2;
-    (change(from, middle) > change(middle, to) ? to : from) = middle;
-    changes.push_back(change(from, to));
+  std::vector<double> changes{change(begin, end)};
+  while (end - begin > shortest) {
+    const double middle = (begin + end) / 2;
+    (change(begin, middle) > change(middle, end) ? end : begin) = middle;
+    changes.push_back(change(begin, end));
     // Over 18 halvings a change of many jumps has become one.
     const std::size_t n = changes.size();
     if (!(changes[n - 1] > rounding) || (n > 18 && changes[n - 1] < 0.25 * changes[n - 5]))

@@ -40,7 +40,7 @@ struct Tolerance {
 
 struct Estimate {
   double value = 0;
-  int level = 0;  // of its finest step
+  int level = 0;  // its finest step
   double cut_off = std::numeric_limits<double>::infinity(), rounded = 0;
   double error() const { return cut_off + rounded; }
   bool is_rounding() const { return rounded > cut_off; }  // mostly
@@ -50,9 +50,9 @@ struct Estimate {
 struct Origin {
   std::vector<double> y{};     // the outputs
   std::vector<double> u{};     // their weights in kAlong
-  double epsilon = 0x1p-52;    // of the dtype that f computes in
+  double epsilon = 0x1p-52;    // ε of the dtype that f computes in
   double largest_inside = 0;   // the largest value that an op within f computes
-  double noise = 0;            // of backward: derivatives that are closer may be the same
+  double noise = 0;            // backward's: derivatives that are closer may be the same
   bool may_round = false;      // a grain is looked for
   bool rounds = false;         // some output has a grain
   std::vector<bool> uneven{};  // the outputs that may have a grain in the input that moves
@@ -91,7 +91,7 @@ class Line {
   // The size of f's jumps; 0 where there are none beyond ε, or none are looked for. `alike`: the largest over the least.
   double grain(Index row, double alike = 2.5);
   bool rounds(Index row);               // has f a grain, or noise?
-  double change(int level, Index row);  // of f over the step
+  double change(int level, Index row);  // f's, over the step
   // The slope over coarse steps if f has one value over fine ones; else 0.
   double stairs(Index row);
   bool plateau(Index row);           // the ordinary step is below the grain
@@ -106,13 +106,13 @@ class Line {
 
  private:
   double value(double t, Index row);
-  double scale(int level, Index row);   // of the values whose ε is f's rounding
-  double growth(int level, Index row);  // of what f rounds, from the ordinary step on
+  double scale(int level, Index row);   // size of the values whose ε is f's rounding
+  double growth(int level, Index row);  // growth of the rounded values from the ordinary step on
   double rounding(int level, Index row);
   // The noise of f's values: what two fine differences change by, times the step.
   double noise(Index row);
   double grain_within(double reach, Index row, double alike);
-  double jump(double from, double to, Index row);
+  double jump(double begin, double end, Index row);
 
   const Origin& origin_;
   F f_;

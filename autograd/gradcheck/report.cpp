@@ -68,9 +68,9 @@ bool GradcheckReport::undecided() const {
           std::any_of(inputs.begin(), inputs.end(), undecided_by));
 }
 
-Index GradcheckReport::total(Index GradcheckEntry::*of) const {
+Index GradcheckReport::total(Index GradcheckEntry::*count) const {
   Index n = 0;
-  for (const GradcheckEntry& e : inputs) n += e.*of;
+  for (const GradcheckEntry& e : inputs) n += e.*count;
   return n;
 }
 
@@ -97,8 +97,8 @@ std::string GradcheckReport::finding() const {
     text += std::to_string(failed()) + " of " +
             count(checked(), "derivative is", "derivatives are") + " wrong";
   } else if (undecided()) {
-    const auto by = std::find_if(inputs.begin(), inputs.end(), undecided_by);
-    text += (by == inputs.end() ? "" : "by " + by->name + " ") +
+    const auto entry = std::find_if(inputs.begin(), inputs.end(), undecided_by);
+    text += (entry == inputs.end() ? "" : "by " + entry->name + " ") +
             "no derivative other than 0 was found right, and a missing gradient would look the "
             "same. Move the point, or scale the inputs or the outputs";
   } else {

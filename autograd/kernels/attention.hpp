@@ -45,19 +45,19 @@ struct Matrices {
   Shape batch_dims;
 
   Matrices() = default;
-  Matrices(const Tensor& from, const Shape& batch, Index rows, Index columns) : batch_dims(batch) {
-    if (!from.defined()) return;
-    x = from;
-    if (from.size(-1) > 1 && from.strides().back() != 1) x = from.contiguous();
+  Matrices(const Tensor& data, const Shape& batch, Index rows, Index columns) : batch_dims(batch) {
+    if (!data.defined()) return;
+    x = data;
+    if (data.size(-1) > 1 && data.strides().back() != 1) x = data.contiguous();
     if (Shape full = with_matrix(batch, rows, columns); x.shape() != full)
       x = broadcast_to(x, full);
     row = x.strides()[x.rank() - 2];
     column = columns == 1 ? 1 : x.strides().back();
   }
   // An operand of a product: BLAS wants rows that do not overlap.
-  static Matrices operand(const Tensor& from, const Shape& batch, Index rows, Index columns) {
-    Matrices m(from, batch, rows, columns);
-    if (rows > 1 && m.row < columns) m = Matrices(from.contiguous(), batch, rows, columns);
+  static Matrices operand(const Tensor& data, const Shape& batch, Index rows, Index columns) {
+    Matrices m(data, batch, rows, columns);
+    if (rows > 1 && m.row < columns) m = Matrices(data.contiguous(), batch, rows, columns);
     return m;
   }
   bool defined() const { return x.defined(); }
@@ -125,7 +125,7 @@ struct Tile {
   Index h, t;
   Span<T> p, d;
   Index size() const { return p.rows * p.columns; }
-  Index first(const Attended& o) const { return (h * o.t + t) * o.s; }  // of its elements
+  Index first(const Attended& o) const { return (h * o.t + t) * o.s; }  // its first element
 };
 
 // S = Q Kᵀ

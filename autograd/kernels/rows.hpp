@@ -66,12 +66,12 @@ inline Tensor contiguous_or_none(const Tensor& x) { return x.defined() ? x.conti
 struct RowSums {
   Index piece;
   Tensor sums;  // (pieces, columns)
-  RowSums(Index rows, Index rows_of_piece, Index columns, DType dtype, bool wanted = true)
+  RowSums(Index rows, Index rows_of_piece, Index columns, DType dtype, bool enabled = true)
       : piece(rows_of_piece) {
-    if (wanted) sums = zeros({std::max<Index>(1, (rows + piece - 1) / piece), columns}, dtype);
+    if (enabled) sums = zeros({std::max<Index>(1, (rows + piece - 1) / piece), columns}, dtype);
   }
-  RowSums(const LastAxis& of, bool wanted)
-      : RowSums(of.count, rows_per_piece(of.columns), of.columns, of.x.dtype(), wanted) {}
+  RowSums(const LastAxis& rows, bool enabled)
+      : RowSums(rows.count, rows_per_piece(rows.columns), rows.columns, rows.x.dtype(), enabled) {}
 
   template <class T>
   T* at(Index row) const {

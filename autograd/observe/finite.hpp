@@ -23,13 +23,13 @@ class FiniteCheck final : public Observer {
   }
   void flow(const Flow& flow) override {
     if (all_finite(flow.gradient)) return;
-    const Node& node = tape()->nodes()[flow.from];
+    const Node& node = tape()->nodes()[flow.sender];
     NonFiniteError e(node.name(),
                      "its gradient of " + node.formula->input_name(flow.input) +
                          " is not finite, though that of its output is",
                      {{"gradient", flow.gradient}});
     e.set_operand_path(0, tape()->path(flow.node));
-    place(e, *tape(), flow.from);
+    place(e, *tape(), flow.sender);
     throw e;
   }
 };

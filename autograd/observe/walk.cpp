@@ -46,20 +46,20 @@ void BackwardWalk::set_gradient(int node, Tensor g) {
 
 namespace {
 
-// Writes one node's step down.
-struct Scribe final : Observer {
-  explicit Scribe(int node) { seen.node = node; }
+// Records one node's step.
+struct StepObserver final : Observer {
+  explicit StepObserver(int node) { step.node = node; }
 
   void arrived(int node, const Var& dy) override {
-    if (node == seen.node) seen.dy = dy.value().clone();
+    if (node == step.node) step.dy = dy.value().clone();
   }
-  // A copy: a second holder would keep the gradient from being added to in place, and where that
-  // changes its layout, parts added later round otherwise.
+  // Copies the gradient. A second reference would keep the engine from accumulating in place, and
+  // sums in another layout round differently.
   void flow(const Flow& f) override {
-    if (f.from == seen.node)  // not within a checkpointed region
-      seen.flows.push_back({f.input, f.node, f.gradient.clone(), f.from});
+    if (f.sender == step.node)  // not within a checkpointed region
+      step.flows.push_back({f.input, f.node, f.gradient.clone(), f.sender});
   }
-  WalkStep seen;
+  WalkStep step;
 };
 
 }  // namespace
@@ -68,11 +68,11 @@ WalkStep BackwardWalk::step() {
   int node = next();
   if (node < 0) throw StateError("backward", "the walk is at its end");
   int after = std::exchange(place_, -1);  // the end, should an exception come
-  Scribe scribe(node);
-  tape_.observe(scribe);
+  StepObserver observer(node);
+  tape_.observe(observer);
   TapePass(tape_, pending_, options_, fill_leaves_).step(node);
   place_ = std::min(after, node) - 1;
-  return std::move(scribe.seen);
+  return std::move(observer.step);
 }
 
 }  // namespace glim

@@ -77,27 +77,27 @@ struct Minimum final : OneOfTwo<Minimum, minimum, greater> {
                                     "db = 0 where b > a, dy/2 where a = b, else dy"}};
 };
 
-struct Shift final : Unary<Shift> {
+struct AddNumber final : Unary<AddNumber> {
   static constexpr Formula formula{"shift", "y = x + c", {"dx = dy"}};
-  explicit Shift(double shift) : c(shift) {}
+  explicit AddNumber(double shift) : c(shift) {}
   Tensor forward(const Tensor& x) { return add(x, c); }
   Var dx(const Var& dy) const { return dy; }
   Arguments arguments() const override { return {{"c", c}}; }
   double c;
 };
 
-struct Scale final : Unary<Scale> {
+struct MulNumber final : Unary<MulNumber> {
   static constexpr Formula formula{"scale", "y = c x", {"dx = c dy"}};
-  explicit Scale(double factor) : c(factor) {}
+  explicit MulNumber(double factor) : c(factor) {}
   Tensor forward(const Tensor& x) { return mul(x, c); }
   Var dx(const Var& dy) const { return c * dy; }
   Arguments arguments() const override { return {{"c", c}}; }
   double c;
 };
 
-struct Divide final : Unary<Divide> {
+struct DivNumber final : Unary<DivNumber> {
   static constexpr Formula formula{"divide", "y = x / c", {"dx = dy / c"}};
-  explicit Divide(double divisor) : c(divisor) {}
+  explicit DivNumber(double divisor) : c(divisor) {}
   Tensor forward(const Tensor& x) { return div(x, c); }
   Var dx(const Var& dy) const { return dy / c; }
   Arguments arguments() const override { return {{"c", c}}; }
@@ -110,9 +110,9 @@ struct Neg final : Unary<Neg> {
   Var dx(const Var& dy) const { return -dy; }
 };
 
-struct Pow final : Unary<Pow> {
+struct PowNumber final : Unary<PowNumber> {
   static constexpr Formula formula{"pow", "y = x^p", {"dx = p x^(p-1) ⊙ dy, 0 for p = 0"}};
-  explicit Pow(double exponent) : p(exponent) {}
+  explicit PowNumber(double exponent) : p(exponent) {}
   Tensor forward(const Tensor& x) {
     save(X);
     return pow(x, p);
@@ -124,7 +124,7 @@ struct Pow final : Unary<Pow> {
   double p;
 };
 
-struct Power final : Binary<Power> {
+struct Pow final : Binary<Pow> {
   static constexpr Formula formula{
       "power",
       "y = a^b",
@@ -182,12 +182,12 @@ Var mul(const Operand& a, const Var& b) { return ops::binary<ops::Mul>(a, b); }
 Var div(const Operand& a, const Var& b) { return ops::binary<ops::Div>(a, b); }
 Var maximum(const Operand& a, const Var& b) { return ops::binary<ops::Maximum>(a, b); }
 Var minimum(const Operand& a, const Var& b) { return ops::binary<ops::Minimum>(a, b); }
-Var add(const Operand& x, double c) { return apply(ops::Shift(c), x); }
-Var mul(const Operand& x, double c) { return apply(ops::Scale(c), x); }
-Var div(const Operand& x, double c) { return apply(ops::Divide(c), x); }
+Var add(const Operand& x, double c) { return apply(ops::AddNumber(c), x); }
+Var mul(const Operand& x, double c) { return apply(ops::MulNumber(c), x); }
+Var div(const Operand& x, double c) { return apply(ops::DivNumber(c), x); }
 Var neg(const Operand& x) { return apply(ops::Neg{}, x); }
-Var pow(const Operand& x, double exponent) { return apply(ops::Pow(exponent), x); }
-Var pow(const Operand& x, const Var& exponent) { return ops::binary<ops::Power>(x, exponent); }
+Var pow(const Operand& x, double exponent) { return apply(ops::PowNumber(exponent), x); }
+Var pow(const Operand& x, const Var& exponent) { return ops::binary<ops::Pow>(x, exponent); }
 Var pow(double base, const Operand& exponent) {
   CallSite site(exponent.where());
   return pow(Var(scalar(base, exponent->dtype())), exponent);

@@ -82,24 +82,24 @@ Var index_add(const Shape& shape, Index axis, const Tensor& index, const Operand
                source);
 }
 
-Var index(const Operand& x, const std::vector<Tensor>& at) {
+Var index(const Operand& x, const std::vector<Tensor>& indices) {
   const int rank = x->rank();
   std::vector<Tensor> arrays;
   Dims axes;
   Index axis = 0;
-  for (const Tensor& given : at) {
-    const bool mask = given.defined() && given.dtype() == DType::Bool;
-    const Index next = axis + (mask ? given.rank() : 1);
+  for (const Tensor& array : indices) {
+    const bool mask = array.defined() && array.dtype() == DType::Bool;
+    const Index next = axis + (mask ? array.rank() : 1);
     if (next > rank || next == axis)
       throw IndexError("index", "more indices than x has axes, or a mask of none",
-                       {{"x", x->value()}, {"index", given}});
+                       {{"x", x->value()}, {"index", array}});
     if (mask)
       for (Index a = axis; a < next; ++a)
-        if (given.size(a - axis) != x->size(a))
+        if (array.size(a - axis) != x->size(a))
           throw ShapeError("index",
                            "a mask has x's extents, from axis " + std::to_string(axis) + " on",
-                           {{"x", x->value()}, {"mask", given}});
-    const std::vector<Tensor> places = mask ? nonzero(given) : std::vector<Tensor>{given};
+                           {{"x", x->value()}, {"mask", array}});
+    const std::vector<Tensor> places = mask ? nonzero(array) : std::vector<Tensor>{array};
     for (const Tensor& p : places) {
       if (p.defined()) {
         arrays.push_back(p);
@@ -109,9 +109,9 @@ Var index(const Operand& x, const std::vector<Tensor>& at) {
     }
   }
   if (arrays.empty()) return reshape(x, x->shape());
-  // The axes of the arrays, side by side at `to` as one axis.
+  // The axes of the arrays, side by side at `position` as one axis.
   const bool adjacent = axes.back() - axes[0] + 1 == axes.rank();
-  const int to = adjacent ? static_cast<int>(axes[0]) : 0;
+  const int position = adjacent ? static_cast<int>(axes[0]) : 0;
   Dims order, merged, extents;
   for (Index a : axes) extents.push_back(x->size(a));
   for (int a = 0; a < rank; ++a)
@@ -119,11 +119,11 @@ Var index(const Operand& x, const std::vector<Tensor>& at) {
       order.push_back(a);
       merged.push_back(x->size(a));
     }
-  for (int k = axes.rank(); k-- > 0;) order.insert(to, axes[k]);
-  merged.insert(to, numel_of(extents));
+  for (int k = axes.rank(); k-- > 0;) order.insert(position, axes[k]);
+  merged.insert(position, numel_of(extents));
   CallSite site(x.where());
   const Var moved = adjacent ? *x : permute(x, order);
-  return index_select(reshape(moved, merged), to, ravel_index(arrays, extents));
+  return index_select(reshape(moved, merged), position, ravel_index(arrays, extents));
 }
 
 // The order is found on values; what flows back goes to where each value came from.

@@ -103,7 +103,7 @@ struct SmoothedLoss : Fused {
   Tensor target;
   double epsilon;
   Index pad;
-  std::shared_ptr<Measures> sums = std::make_shared<Measures>();  // of the last forward
+  std::shared_ptr<Measures> sums = std::make_shared<Measures>();  // the last forward's
 };
 
 struct LabelSmoothingLoss final : SmoothedLoss {
@@ -168,8 +168,8 @@ struct LinearLabelSmoothingLoss final : SmoothedLoss {
     const Index count = x.size(0), classes = weight.size(0);
     const Index chunk = std::max<Index>(64, (Index{1} << 22) / std::max<Index>(1, classes));
     begin_sums(formula.op, classes);
-    auto like = [&](Input i, const Tensor& of) {
-      return of.defined() && needs_grad(i) ? empty(of.shape(), of.dtype()) : Tensor();
+    auto like = [&](Input i, const Tensor& t) {
+      return t.defined() && needs_grad(i) ? empty(t.shape(), t.dtype()) : Tensor();
     };
     Tensor dx = like(X, x), dweight = like(Weight, weight), dbias = like(Bias, bias);
     if (dweight.defined() && count == 0) dweight.fill_(0);  // no chunk writes it

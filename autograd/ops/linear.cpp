@@ -23,7 +23,7 @@ struct Affine : Fused {
   Grads affine_gradient(const Var& du, bool by_kernel) const {
     Var du_rows = rows(du);
     Grads d;
-    if (needs_grad(X)) d[X] = reshape(matmul(du_rows, saved(Weight)), from_);
+    if (needs_grad(X)) d[X] = reshape(matmul(du_rows, saved(Weight)), input_shape_);
     if (needs_grad(Weight)) d[Weight] = matmul(transpose(du_rows), rows(saved(X)));
     if (needs_grad(Bias)) d[Bias] = by_kernel ? sum_of_rows(du_rows.value()) : sum(du_rows, {0});
     return d;
@@ -33,18 +33,18 @@ struct Affine : Fused {
   Tensor product(const Tensor& x, const Tensor& weight, const Epilogue& epilogue) {
     if (needs_grad(Weight)) save(X);
     if (needs_grad(X)) save(Weight);
-    from_ = x.shape();
-    Shape shape = from_;
+    input_shape_ = x.shape();
+    Shape shape = input_shape_;
     shape[shape.rank() - 1] = weight.size(0);
     rows_ = 1;
-    for (int i = 0; i + 1 < from_.rank(); ++i) rows_ *= from_[i];
+    for (int i = 0; i + 1 < input_shape_.rank(); ++i) rows_ *= input_shape_[i];
     return reshape(matmul_then(reshape(x, {rows_, x.size(-1)}), transpose(weight), epilogue),
                    shape);
   }
 
  private:
   Var rows(const Var& v) const { return reshape(v, {rows_, v.size(-1)}); }
-  Shape from_;
+  Shape input_shape_;
   Index rows_ = 0;
 };
 

@@ -70,8 +70,8 @@ struct LstmCell final : CellOp {
   }
   Grads fast_gradient(const Var& dy) const override {
     LastAxis dy_rows = rows_of(dy.value());
-    auto like = [&](bool wanted, Input i) {
-      return wanted ? empty(saved(i).shape(), dy.dtype()) : Tensor();
+    auto like = [&](bool enabled, Input i) {
+      return enabled ? empty(saved(i).shape(), dy.dtype()) : Tensor();
     };
     Tensor da = like(needs_grad(InputGates) || needs_grad(Hidden), InputGates);
     Tensor dstate = like(needs_grad(State), State);

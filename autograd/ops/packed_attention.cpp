@@ -20,8 +20,8 @@ struct HeadVars {
 HeadVars heads_of(const Var& x, const Var& memory, Index heads) {
   const bool self = !memory.defined();
   const Index d = self ? x.size(2) / 3 : x.size(2);
-  auto block = [&](const Var& of, Index i) {
-    return split_heads(slice(of, 2, i * d, (i + 1) * d), heads);
+  auto block = [&](const Var& operand, Index i) {
+    return split_heads(slice(operand, 2, i * d, (i + 1) * d), heads);
   };
   if (self) return {block(x, 0), block(x, 1), block(x, 2)};
   return {split_heads(x, heads), block(memory, 0), block(memory, 1)};
@@ -73,8 +73,8 @@ struct PackedAttention final : AttentionOp {
   }
   Grads fast_gradient(const Var& dy) const override {
     const Tensor &x = saved(X).value(), &memory = saved(Memory).value();
-    auto like = [&](Input i, const Tensor& of) {
-      return needs_grad(i) ? empty(of.shape(), of.dtype()) : Tensor();
+    auto like = [&](Input i, const Tensor& operand) {
+      return needs_grad(i) ? empty(operand.shape(), operand.dtype()) : Tensor();
     };
     Tensor dx = like(X, x), dmemory = like(Memory, memory);
     const bool to_memory = memory.defined();

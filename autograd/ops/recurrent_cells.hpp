@@ -46,9 +46,9 @@ struct CellOp : Fused {
                    state_rows = rows_of(state);
     const Tensor flat_valid = contiguous_or_none(valid);
     each_rows(input_rows, [&]<class T>(Index begin, Index end) {
-      auto from = [&](const LastAxis& r) { return RowsAt<T>{r.at<T>(begin), r.ld}; };
-      f(CellRows<T>{end - begin, input.size(1) / gates, from(input_rows), from(hidden_rows),
-                    from(state_rows), data_or_null<bool>(flat_valid, begin)},
+      auto row = [&](const LastAxis& r) { return RowsAt<T>{r.at<T>(begin), r.ld}; };
+      f(CellRows<T>{end - begin, input.size(1) / gates, row(input_rows), row(hidden_rows),
+                    row(state_rows), data_or_null<bool>(flat_valid, begin)},
         begin);
     });
   }

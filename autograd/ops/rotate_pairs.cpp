@@ -23,12 +23,12 @@ struct RotatePairs final : Unary<RotatePairs> {
     each_rows(in, [&]<class T>(Index begin, Index end) {
       for (Index r = begin; r < end; ++r) {
         const Index position = r % length * pairs;
-        const T *from = in.at<T>(r), *cos = c.data<T>() + position, *sin = s.data<T>() + position;
-        T* to = y.data<T>() + r * in.columns;
+        const T *source = in.at<T>(r), *cos = c.data<T>() + position, *sin = s.data<T>() + position;
+        T* target = y.data<T>() + r * in.columns;
         for (Index i = 0; i < pairs; ++i) {
-          T a = from[2 * i], b = from[2 * i + 1];
-          to[2 * i] = a * cos[i] - b * sin[i];
-          to[2 * i + 1] = a * sin[i] + b * cos[i];
+          T a = source[2 * i], b = source[2 * i + 1];
+          target[2 * i] = a * cos[i] - b * sin[i];
+          target[2 * i + 1] = a * sin[i] + b * cos[i];
         }
       }
     });

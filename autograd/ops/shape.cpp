@@ -10,11 +10,11 @@ namespace ops {
 struct Reshape final : Unary<Reshape> {
   static constexpr Formula formula{
       "reshape", "y = x under another shape", {"dx = dy under x's shape"}};
-  explicit Reshape(const Shape& s) : to(s) {}
-  Tensor forward(const Tensor& x) { return reshape(x, to); }
+  explicit Reshape(const Shape& s) : target(s) {}
+  Tensor forward(const Tensor& x) { return reshape(x, target); }
   Var dx(const Var& dy) const { return reshape(dy, x_shape); }
-  Arguments arguments() const override { return {{"shape", to}}; }
-  Shape to;
+  Arguments arguments() const override { return {{"shape", target}}; }
+  Shape target;
 };
 
 struct Permute final : Unary<Permute> {
@@ -36,28 +36,28 @@ struct BroadcastTo final : Unary<BroadcastTo> {
   static constexpr Formula formula{"broadcast_to",
                                    "y = x repeated along new axes and axes of extent 1",
                                    {"dx = Σ dy over the repeats"}};
-  explicit BroadcastTo(const Shape& s) : to(s) {}
-  Tensor forward(const Tensor& x) { return broadcast_to(x, to); }
+  explicit BroadcastTo(const Shape& s) : target(s) {}
+  Tensor forward(const Tensor& x) { return broadcast_to(x, target); }
   Var dx(const Var& dy) const { return sum_to(dy, x_shape); }
-  Arguments arguments() const override { return {{"shape", to}}; }
-  Shape to;
+  Arguments arguments() const override { return {{"shape", target}}; }
+  Shape target;
 };
 
 struct SumTo final : Unary<SumTo> {
   static constexpr Formula formula{"sum_to",
                                    "y = Σ x over the axes in which `shape` has extent 1 or none",
                                    {"dx = dy repeated"}};
-  explicit SumTo(const Shape& s) : to(s) {}
-  Tensor forward(const Tensor& x) { return sum_to(x, to); }
+  explicit SumTo(const Shape& s) : target(s) {}
+  Tensor forward(const Tensor& x) { return sum_to(x, target); }
   Var dx(const Var& dy) const { return broadcast_to(dy, x_shape); }
-  Arguments arguments() const override { return {{"shape", to}}; }
-  Shape to;
+  Arguments arguments() const override { return {{"shape", target}}; }
+  Shape target;
 };
 
 struct Slice final : Unary<Slice> {
   static constexpr Formula formula{
       "slice", "y = x[start : stop : step] along the axis", {"dx = zeros with dy at these places"}};
-  Slice(int a, Index from, Index to, Index by) : axis(a), start(from), stop(to), step(by) {}
+  Slice(int a, Index begin, Index end, Index d) : axis(a), start(begin), stop(end), step(d) {}
   Tensor forward(const Tensor& x) { return slice(x, axis, start, stop, step); }
   Var dx(const Var& dy) const { return unslice(dy, x_shape, axis, start, step); }
   AddTo kernel(const Tensor& dy) const {
@@ -75,7 +75,7 @@ struct Slice final : Unary<Slice> {
 struct Unslice final : Unary<Unslice> {
   static constexpr Formula formula{
       "unslice", "y = zeros of `shape` with x at start, start + step, ...", {"dx = dy there"}};
-  Unslice(const Shape& s, int a, Index from, Index by) : shape(s), axis(a), start(from), step(by) {}
+  Unslice(const Shape& s, int a, Index begin, Index d) : shape(s), axis(a), start(begin), step(d) {}
   Tensor forward(const Tensor& x) {
     Tensor y = zeros(shape, x.dtype());
     slice(y, axis, start, stop(), step).copy_(x);

@@ -140,21 +140,21 @@ Masked mask_tokens(const Tensor& ids, Index mask, const MaskingOptions& o, Rando
   std::vector<Index> chosen, targets, candidates;
   for (Index b = 0; b < rows; ++b) {
     candidates.clear();
-    for (Index at = b * columns; at < (b + 1) * columns; ++at)
-      if (id[at] >= o.first_token && id[at] != mask) candidates.push_back(at);
+    for (Index position = b * columns; position < (b + 1) * columns; ++position)
+      if (id[position] >= o.first_token && id[position] != mask) candidates.push_back(position);
     auto n = static_cast<Index>(candidates.size()), count = chosen_count(n, o.share);
     for (Index i = 0; i < count; ++i)  // the first steps of a shuffle (Fisher & Yates)
       std::swap(candidates[i], candidates[i + below(n - i)]);
     std::sort(candidates.begin(), candidates.begin() + count);
     for (Index i = 0; i < count; ++i) {
-      Index at = candidates[i];
-      chosen.push_back(at);
-      targets.push_back(id[at]);
+      Index position = candidates[i];
+      chosen.push_back(position);
+      targets.push_back(id[position]);
       double u = next();
       if (u < o.masked)
-        id[at] = mask;
+        id[position] = mask;
       else if (u < o.masked + o.random)
-        id[at] = o.first_token + below(mask - o.first_token);
+        id[position] = o.first_token + below(mask - o.first_token);
     }
   }
   auto found = static_cast<Index>(chosen.size());

@@ -107,7 +107,7 @@ class SequenceClassifier : public Callable<SequenceClassifier> {
 };
 
 struct MaskingOptions {
-  double share = 0.15;  // of a sentence's tokens; at least one
+  double share = 0.15;  // share of a sentence's tokens; at least one
   double masked = 0.8, random = 0.1;
   Index first_token = 4;  // lower numbers are special: never chosen, never put in
 };

@@ -143,8 +143,8 @@ TeacherForced ConvSeq2Seq::teach(const SourceBatch& source, const Tensor& tgt_in
   Tensor read = tgt_in;
   if (options.sampling > 0) {
     NoGrad first_pass;
-    Var said = generate(decoder(embed_target(tgt_in), memory, false).hidden);
-    read = mix_predictions(tgt_in, argmax(said.value(), -1), options.sampling,
+    Var logits = generate(decoder(embed_target(tgt_in), memory, false).hidden);
+    read = mix_predictions(tgt_in, argmax(logits.value(), -1), options.sampling,
                            glim::generator().next(), config_.pad);
   }
   ConvOutput decoded = decoder(embed_target(read), memory, options.need_attention);
@@ -197,7 +197,7 @@ class CachedConvDecoder final : public StepDecoder {
   ConvSeq2Seq& model_;
   ConvMemory memory_;
   std::vector<Tensor> windows_;  // (rows, k, D) each
-  std::vector<Index> sentence_;  // of each row
+  std::vector<Index> sentence_;  // each row's sentence
   Tensor attention_;
   Index length_ = 0;
 };

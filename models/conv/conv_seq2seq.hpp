@@ -48,7 +48,7 @@ struct ConvSeq2SeqConfig {
   Index d_model = 256, kernel = 3;
   Index encoder_layers = 4, decoder_layers = 3;
   double dropout = 0.1;
-  Index max_len = 256;                       // of a sequence; learned positions have as many rows
+  Index max_len = 256;  // longest sequence; learned positions have as many rows
   Positions positions = Positions::Learned;  // or Sinusoidal, of this base, or None
   double position_base = 10000;
   Index pad = 0;
@@ -89,7 +89,7 @@ struct ConvMemory {
 
 struct ConvOutput {
   Var hidden;                  // h_L (B, T, D)
-  std::vector<Var> attention;  // of each layer (B, T, S), where asked for
+  std::vector<Var> attention;  // each layer's (B, T, S), on request
 };
 
 class ConvDecoder : public Callable<ConvDecoder> {

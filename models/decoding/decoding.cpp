@@ -15,7 +15,7 @@ namespace {
 struct Open {  // a prefix that has not ended
   std::vector<Index> tokens;
   double log_prob = 0;
-  Index row = 0;  // of the decoder, among the sentence's
+  Index row = 0;  // the decoder's, among the sentence's
   std::vector<std::vector<double>> attention;
 };
 
@@ -43,8 +43,8 @@ class Search {
     while (!tokens.empty()) {
       Tensor logits = decoder_.step(tokens).contiguous();
       if (std::ssize(never_) != logits.size(1)) mark_never(logits.size(1));
-      Tensor seen = o_.keep_attention ? decoder_.attention() : Tensor();
-      if (seen.defined()) seen = seen.to(DType::Float64).contiguous();
+      Tensor attn = o_.keep_attention ? decoder_.attention() : Tensor();
+      if (attn.defined()) attn = attn.to(DType::Float64).contiguous();
       weigh(logits);
       Index row = 0;
       std::vector<Index> rows;
@@ -53,7 +53,7 @@ class Search {
         Beam& beam = beams_[s];
         if (beam.done) continue;
         auto count = static_cast<Index>(beam.open.size());
-        advance(beam, limits_[s], row, seen.defined() ? narrow(seen, 0, row, count) : Tensor());
+        advance(beam, limits_[s], row, attn.defined() ? narrow(attn, 0, row, count) : Tensor());
         if (!beam.done) {
           auto first = static_cast<Index>(tokens.size());
           tokens.resize(tokens.size() + beam.open.size());
@@ -70,21 +70,21 @@ class Search {
   }
 
  private:
-  void finish(Beam& beam, const Open& from, double log_prob, bool ended,
+  void finish(Beam& beam, const Open& open, double log_prob, bool ended,
               std::vector<double> last_attention) {
     Hypothesis h;
-    h.tokens = from.tokens;
+    h.tokens = open.tokens;
     h.log_prob = log_prob;
     h.finished = ended;
     auto length = static_cast<Index>(h.tokens.size()) + (ended ? 1 : 0);
     h.score = log_prob / length_penalty(length, o_.length_penalty);
-    h.attention = from.attention;
+    h.attention = open.attention;
     if (ended && !last_attention.empty()) h.attention.push_back(std::move(last_attention));
     auto better = [this](const Hypothesis& a, const Hypothesis& b) {
       return o_.ended_first && a.finished != b.finished ? a.finished : a.score > b.score;
     };
-    auto at = std::upper_bound(beam.finished.begin(), beam.finished.end(), h, better);
-    beam.finished.insert(at, std::move(h));
+    auto position = std::upper_bound(beam.finished.begin(), beam.finished.end(), h, better);
+    beam.finished.insert(position, std::move(h));
     if (std::ssize(beam.finished) > o_.n_best) beam.finished.pop_back();
   }
 
@@ -153,7 +153,7 @@ class Search {
   // continuations_[row] for every open prefix of every sentence: of each, only END and its best
   // `beam` other tokens can matter.
   void weigh(const Tensor& logits) {
-    std::vector<double> log_probs;  // of the prefixes, by row
+    std::vector<double> log_probs;  // the prefixes', by row
     for (const Beam& beam : beams_) {
       if (beam.done) continue;
       std::size_t first = log_probs.size();
@@ -202,17 +202,17 @@ class Search {
 
   // Continues every open prefix of a sentence by one token, as weighed from `row` on; origin_ says
   // where the new ones came from.
-  void advance(Beam& beam, Index limit, Index row, const Tensor& seen) {
+  void advance(Beam& beam, Index limit, Index row, const Tensor& attention) {
     std::size_t width = o_.beam;
     std::vector<Candidate> all;
     for (std::size_t i = 0; i < beam.open.size(); ++i) {
-      const auto& [ended, own] = continuations_[row + beam.open[i].row];
-      for (const Candidate& c : own) all.push_back({c.log_prob, i, c.token});
+      const auto& [ended, candidates] = continuations_[row + beam.open[i].row];
+      for (const Candidate& c : candidates) all.push_back({c.log_prob, i, c.token});
       if (ended > kNever) {
         // Greedy search ends where END is the likeliest token; a beam keeps every ending.
-        bool likeliest = own.empty() || ended >= own.front().log_prob;
+        bool likeliest = candidates.empty() || ended >= candidates.front().log_prob;
         if (o_.beam > 1 || likeliest) {
-          finish(beam, beam.open[i], ended, true, attention_of(seen, beam.open[i].row));
+          finish(beam, beam.open[i], ended, true, attention_of(attention, beam.open[i].row));
           if (o_.beam == 1) {
             beam.done = true;
             return;
@@ -229,7 +229,7 @@ class Search {
       Open o = beam.open[c.open];
       o.tokens.push_back(c.token);
       o.log_prob = c.log_prob;
-      if (seen.defined()) o.attention.push_back(attention_of(seen, o.row));
+      if (attention.defined()) o.attention.push_back(attention_of(attention, o.row));
       next.push_back(std::move(o));
     }
     place(next, beam.open.size());
@@ -245,9 +245,9 @@ class Search {
     }
   }
 
-  std::vector<double> attention_of(const Tensor& seen, Index row) const {
-    if (!seen.defined()) return {};
-    return select(seen, 0, row).to_vector<double>();
+  std::vector<double> attention_of(const Tensor& attention, Index row) const {
+    if (!attention.defined()) return {};
+    return select(attention, 0, row).to_vector<double>();
   }
 
   StepDecoder& decoder_;

@@ -56,11 +56,11 @@ Tensor mix_predictions(const Tensor& truth, const Tensor& predicted, double shar
   Tensor mixed = truth.clone();
   Index later = truth.size(1) - 1;
   if (later < 1) return mixed;
-  Tensor tokens = narrow(truth, 1, 1, later), own = narrow(predicted, 1, 0, later);
+  Tensor tokens = narrow(truth, 1, 1, later), predictions = narrow(predicted, 1, 0, later);
   auto p = static_cast<double>(pad);
   Tensor take = logical_and(bernoulli(tokens.shape(), share, key),
-                            logical_and(not_equal(tokens, p), not_equal(own, p)));
-  narrow(mixed, 1, 1, later).copy_(where(take, own, tokens));
+                            logical_and(not_equal(tokens, p), not_equal(predictions, p)));
+  narrow(mixed, 1, 1, later).copy_(where(take, predictions, tokens));
   return mixed;
 }
 

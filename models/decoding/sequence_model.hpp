@@ -63,7 +63,7 @@ class SequenceModel : public Module {
                                                                   const std::vector<Index>& limits,
                                                                   const SearchOptions& options);
 
-  Index max_len() const { return max_len_; }  // of a sequence, <s> or </s> included
+  Index max_len() const { return max_len_; }  // longest sequence, <s> or </s> included
   Index pad() const { return pad_; }
   Index src_vocab() const { return src_vocab_; }
   Index tgt_vocab() const { return tgt_vocab_; }

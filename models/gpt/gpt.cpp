@@ -74,7 +74,7 @@ Gpt::Gpt(const GptConfig& config)
       GLIM_NAMED(transformer, config.layers, sizes_of(config_)),
       GLIM_NAMED(lm_head, config.d_model, config.vocab, false) {
   lm_head.weight.tie(wte.weight);
-  std::set<const Leaf*> last;  // of a residual branch
+  std::set<const Leaf*> last;  // last weights of residual branches
   for (EncoderLayer& layer : transformer.layers)
     last.insert({&layer.self_attn.out_proj.weight.leaf(), &layer.linear2.weight.leaf()});
   const double branches = std::sqrt(2 * static_cast<double>(config.layers));
@@ -91,11 +91,11 @@ Var Gpt::forward(const Tensor& ids) {
 }
 
 Var Gpt::logits(const Var& hidden) {
-  Var said = lm_head(hidden);
-  if (config_.never_predicted == 0) return said;
-  Tensor never = zeros({config_.vocab}, said.dtype());
+  Var scores = lm_head(hidden);
+  if (config_.never_predicted == 0) return scores;
+  Tensor never = zeros({config_.vocab}, scores.dtype());
   narrow(never, 0, 0, config_.never_predicted).fill_(-1000);
-  return said + never;
+  return scores + never;
 }
 
 // Each row's context, of which the first `computed_` tokens are in the caches.

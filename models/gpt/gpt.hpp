@@ -46,7 +46,7 @@ struct GptConfig {
   NormKind norm_kind = NormKind::Layer;
   FeedForward feed_forward = FeedForward::Plain;  // Gated with the activation SiLU is SwiGLU
   Index kv_heads =
-      0;  // of keys and values, each for neighbouring heads of the query; 0: as many as heads
+      0;  // heads of keys and values, each for neighbouring heads of the query; 0: as many as heads
 
   Rows rows();
 };

@@ -27,8 +27,8 @@ const NonAutoregressiveConfig& checked(const NonAutoregressiveConfig& c) {
 
 // (B, 1, 1, T): true for the positions of each row's own length.
 Tensor length_keep(const std::vector<Index>& lengths, Index columns) {
-  Tensor own = from_vector(lengths, {std::ssize(lengths), 1, 1, 1});
-  return less(arange(0, static_cast<double>(columns)), own);
+  Tensor ends = from_vector(lengths, {std::ssize(lengths), 1, 1, 1});
+  return less(arange(0, static_cast<double>(columns)), ends);
 }
 
 Index longest(const std::vector<Index>& lengths) {
@@ -129,9 +129,9 @@ TeacherForced NonAutoregressive::teach(const SourceBatch& source, const Tensor& 
   if (options.sampling > 0)
     throw ValueError("non-autoregressive",
                      "reads no target tokens: there is nothing for scheduled sampling to replace");
-  std::vector<Index> own = row_lengths(tgt_in, config_.pad), lengths = own;
+  std::vector<Index> target_lengths = row_lengths(tgt_in, config_.pad), lengths = target_lengths;
   std::vector<Index> sources = row_lengths(source.ids, config_.pad);
-  if (own.size() != sources.size())
+  if (target_lengths.size() != sources.size())
     throw ShapeError("non-autoregressive", "batch extents B differ",
                      {{"source", source.ids}, {"tgt_in", tgt_in}});
   if (config_.length == OutputLength::Long)
@@ -141,17 +141,17 @@ TeacherForced NonAutoregressive::teach(const SourceBatch& source, const Tensor& 
   TeacherForced out;
   Var memory = encode(source.ids);
   auto [hidden, attention] = decode(lengths, memory, source.ids, options.need_attention);
-  Index wanted = tgt_in.size(1), have = hidden.size(1);
+  Index length = tgt_in.size(1), have = hidden.size(1);
   auto fit = [&](const Var& x, Index axis) {
-    if (have > wanted) return narrow(x, axis, 0, wanted);
-    if (have == wanted) return x;
-    Shape more = x.shape();
-    more[static_cast<int>(axis)] = wanted - have;
-    return concatenate(std::vector<Var>{x, Var(zeros(more, x.dtype()))}, axis);
+    if (have > length) return narrow(x, axis, 0, length);
+    if (have == length) return x;
+    Shape padding = x.shape();
+    padding[static_cast<int>(axis)] = length - have;
+    return concatenate(std::vector<Var>{x, Var(zeros(padding, x.dtype()))}, axis);
   };
   out.set_logits(generator, fit(hidden, 1), options.defer_logits);
   for (const Var& a : attention) out.attention.push_back(fit(a, 2));  // (B, H, T, S)
-  if (length_predictor) out.auxiliary = length_loss(memory, source.ids, sources, own);
+  if (length_predictor) out.auxiliary = length_loss(memory, source.ids, sources, target_lengths);
   return out;
 }
 
@@ -237,15 +237,15 @@ std::vector<std::vector<Hypothesis>> NonAutoregressive::generate_sequences(
         decode(lengths, index_select(memory, 0, picked),
                index_select(Var(source.ids), 0, picked).value(), options.keep_attention);
     Tensor log_probs = log_softmax(generate(hidden).value());
-    Tensor seen;  // (rows, T, S)
-    if (options.keep_attention) seen = mean(attention.back().value(), {1}).to(DType::Float64);
+    Tensor weights;  // (rows, T, S)
+    if (options.keep_attention) weights = mean(attention.back().value(), {1}).to(DType::Float64);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       Index b = rows[i];
-      Tensor own = select(log_probs, 0, static_cast<Index>(i)).to(DType::Float64).contiguous();
-      Hypothesis h = read(own, lists[b][rank], limits[b], options);
-      for (std::size_t t = 0; seen.defined() && t < h.tokens.size() + (h.finished ? 1 : 0); ++t)
+      Tensor row = select(log_probs, 0, static_cast<Index>(i)).to(DType::Float64).contiguous();
+      Hypothesis h = read(row, lists[b][rank], limits[b], options);
+      for (std::size_t t = 0; weights.defined() && t < h.tokens.size() + (h.finished ? 1 : 0); ++t)
         h.attention.push_back(
-            select(select(seen, 0, static_cast<Index>(i)), 0, static_cast<Index>(t))
+            select(select(weights, 0, static_cast<Index>(i)), 0, static_cast<Index>(t))
                 .to_vector<double>());
       result[b].push_back(std::move(h));
     }

@@ -86,7 +86,7 @@ class NonAutoregressive : public SequenceModel {
   std::unique_ptr<StepDecoder> new_decoder(const SourceBatch& source) override;
   struct Candidate {
     Index length;
-    double log_prob;  // of the length
+    double log_prob;  // the length's
   };
   Var length_loss(const Var& memory, const Tensor& src, const std::vector<Index>& src_lengths,
                   const std::vector<Index>& tgt_lengths);

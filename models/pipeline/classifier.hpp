@@ -3,7 +3,7 @@
 //   const Classifier classifier("model");              // a folder of glim train, or one of its files
 //   Classified c = classifier("a fine film");
 //   classifier.labels().name(c.label);                 // "1"
-//   c.probs[0];                                        // of the label 0
+//   c.probs[0];                                        // probability of label 0
 //
 // All calls are const. Several threads may use one classifier at once, and each gets the bytes that it would get alone.
 //

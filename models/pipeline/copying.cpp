@@ -23,8 +23,8 @@ const VocabularyTokenizer& of_words(const TokenizerPtr& tokenizer) {
 std::int64_t column(const VocabularyTokenizer& target, const std::string& token,
                     const std::vector<std::string>& words) {
   const std::int64_t id = target.vocabulary().id(token);
-  const auto at = std::ranges::find(words, token);
-  return id == kUnk && at != words.end() ? target.size() + (at - words.begin()) : id;
+  const auto entry = std::ranges::find(words, token);
+  return id == kUnk && entry != words.end() ? target.size() + (entry - words.begin()) : id;
 }
 
 }  // namespace
@@ -55,12 +55,12 @@ CopyNumbers CopyNumbering::number(std::string_view source, std::string_view targ
 
 std::string CopyNumbering::piece(std::int64_t id, const std::vector<std::string>& words) const {
   if (id < target_.size()) return target_.piece(id);
-  const auto at = static_cast<std::size_t>(id - target_.size());
-  if (at >= words.size()) {
+  const auto index = static_cast<std::size_t>(id - target_.size());
+  if (index >= words.size()) {
     throw IndexError("copying", fmt::format("token {} outside 0..{}", id,
                                             target_.size() + std::ssize(words) - 1));
   }
-  return words[at];
+  return words[index];
 }
 
 std::string CopyNumbering::decode(const std::vector<std::int64_t>& ids,

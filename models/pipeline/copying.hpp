@@ -21,7 +21,7 @@ namespace glim {
 struct CopyNumbers {
   std::vector<std::int64_t> source;  // the column of each source token, without </s>
   std::vector<std::int64_t> target;  // the numbers of the target tokens, without </s>
-  std::vector<std::string> words;    // of the columns V, V+1, …
+  std::vector<std::string> words;    // words of the columns V, V+1, …
 };
 
 // Numbers sentences for one pair of tokenisers, which must outlive it. ValueError for a

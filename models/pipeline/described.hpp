@@ -25,7 +25,7 @@
 
 namespace glim {
 
-// What a trained model gives a user, and what it reads for it.
+// The output of a trained model. It decides which inputs the model reads.
 enum class Gives { Translations, Text, HiddenTokens, Class, TokenClasses, ImageClass };
 template <>
 inline const ChoiceNames<Gives> kNames<Gives>{{{"translations", Gives::Translations},

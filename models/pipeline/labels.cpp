@@ -48,8 +48,8 @@ Labels Labels::from_json(const std::string& text, const std::string& where) {
 std::string Labels::to_json() const { return nlohmann::json(names_).dump(); }
 
 Index Labels::find(const std::string& name) const {
-  auto at = std::find(names_.begin(), names_.end(), name);
-  return at == names_.end() ? -1 : static_cast<Index>(at - names_.begin());
+  auto entry = std::find(names_.begin(), names_.end(), name);
+  return entry == names_.end() ? -1 : static_cast<Index>(entry - names_.begin());
 }
 
 Index Labels::number(const std::string& name, const std::string& where) const {

@@ -10,10 +10,10 @@
 namespace glim {
 
 const std::string& ModelFile::described(const std::string& name) const {
-  auto at = description.find(name);
-  if (at == description.end())
+  auto entry = description.find(name);
+  if (entry == description.end())
     throw FileError(file, "is not a whole checkpoint: its metadata has no '" + name + "'");
-  return at->second;
+  return entry->second;
 }
 
 std::string model_file(const std::string& path) {

@@ -65,9 +65,9 @@ Score Scorer::score(const std::string& text) const {
   Score all;
   const Index context = language_->config().context, last = std::ssize(ids) - 1;
   for (Index start = 0; start < last; start += context) {
-    const auto from = ids.begin() + start;
+    const auto begin = ids.begin() + start;
     const Index length = std::min(context, last - start);
-    const std::vector<Index> in(from, from + length), out(from + 1, from + 1 + length);
+    const std::vector<Index> in(begin, begin + length), out(begin + 1, begin + 1 + length);
     const Score part =
         score_of((*language_)(from_vector(in, {1, length})), from_vector(out, {length}), kPad);
     all.log_prob += part.log_prob;
@@ -81,16 +81,16 @@ Score Scorer::score(const std::string& source, const std::string& target) const 
     throw ValueError("source", "a model of kind '" + kind_ + "' scores a text alone");
   NoGrad no_tape;
   const Index most = translating_->max_len();
-  const auto from = encoded(*tokenizers_.source, "source", source, most),
-             to = encoded(*tokenizers_.target, "target", target, most);
-  if (from.empty()) throw ValueError("source", "is blank");
-  SourceBatch batch(padded_rows({&from}, false, true));
-  Tensor target_out = padded_rows({&to}, false, true);
+  const auto source_ids = encoded(*tokenizers_.source, "source", source, most),
+             target_ids = encoded(*tokenizers_.target, "target", target, most);
+  if (source_ids.empty()) throw ValueError("source", "is blank");
+  SourceBatch batch(padded_rows({&source_ids}, false, true));
+  Tensor target_out = padded_rows({&target_ids}, false, true);
   if (translating_->copies()) {
     const CopyNumbers numbers = CopyNumbering(tokenizers_).number(source, target);
     target_out = number_words(batch, {&numbers});
   }
-  const TeacherForced taught = translating_->teach(batch, padded_rows({&to}, true, false));
+  const TeacherForced taught = translating_->teach(batch, padded_rows({&target_ids}, true, false));
   return score_of(taught.logits, reshape(target_out, {-1}), translating_->pad());
 }
 

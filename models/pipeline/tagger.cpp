@@ -24,11 +24,11 @@ std::vector<std::int64_t> token_numbers(const Tokenizer& tokenizer,
   if (tokens.empty()) throw FileError(name, "has no token");
   std::vector<std::int64_t> ids{kBos};
   for (const std::string& token : tokens) {
-    const auto own = tokenizer.encode(token);
-    if (own.size() != 1)
-      throw FileError(name, "the token '" + token + "' is " + std::to_string(own.size()) +
+    const auto token_ids = tokenizer.encode(token);
+    if (token_ids.size() != 1)
+      throw FileError(name, "the token '" + token + "' is " + std::to_string(token_ids.size()) +
                                 " of the model's, not one");
-    ids.push_back(own[0]);
+    ids.push_back(token_ids[0]);
   }
   return ids;
 }
@@ -63,17 +63,17 @@ std::vector<Span> spans_of(const std::vector<std::string>& labels) {
   return spans;
 }
 
-void SpanCounts::add(const std::vector<std::string>& said, const std::vector<std::string>& truth) {
-  const std::vector<Span> ours = spans_of(said), theirs = spans_of(truth);
+void SpanCounts::add(const std::vector<std::string>& tags, const std::vector<std::string>& truth) {
+  const std::vector<Span> ours = spans_of(tags), theirs = spans_of(truth);
   found += std::ssize(ours);
-  wanted += std::ssize(theirs);
+  expected += std::ssize(theirs);
   right += std::ranges::count_if(
       ours, [&](const Span& s) { return std::ranges::find(theirs, s) != theirs.end(); });
 }
 
 std::string SpanCounts::describe() const {
   return fmt::format("F1 of spans {:.4f} (precision {:.4f}, recall {:.4f}; {} of {})", f1(),
-                     precision(), recall(), right, wanted);
+                     precision(), recall(), right, expected);
 }
 
 }  // namespace glim

@@ -46,17 +46,17 @@ std::vector<Span> spans_of(const std::vector<std::string>& labels);
 
 // How many spans of both are equal in place and type (as conlleval counts).
 struct SpanCounts {
-  Index right = 0, found = 0, wanted = 0;
-  void add(const std::vector<std::string>& said, const std::vector<std::string>& truth);
+  Index right = 0, found = 0, expected = 0;
+  void add(const std::vector<std::string>& tags, const std::vector<std::string>& truth);
   double precision() const { return share(right, found); }
-  double recall() const { return share(right, wanted); }
-  double f1() const { return share(2 * right, found + wanted); }
+  double recall() const { return share(right, expected); }
+  double f1() const { return share(2 * right, found + expected); }
   // "F1 of spans 0.9123 (precision 0.9200, recall 0.9048; 190 of 210)"
   std::string describe() const;
 
  private:
-  static double share(Index part, Index of) {
-    return of > 0 ? static_cast<double>(part) / static_cast<double>(of) : 0;
+  static double share(Index part, Index whole) {
+    return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
   }
 };
 

@@ -60,9 +60,9 @@ std::string TextGenerator::generate(const std::vector<Index>& ids, const Generat
   auto decoder =
       model_->decoder_for(narrow(from_vector(ids, {1, before + 1}), 1, 0, before), o.slide);
   std::string all;
-  auto take = [&](const std::string& more) {
-    all += more;
-    if (piece) piece(more);
+  auto take = [&](const std::string& chars) {
+    all += chars;
+    if (piece) piece(chars);
   };
   glim::generate(*decoder, ids.back(), o.max_tokens, sampling, {o.seed, o.sample},
                  [&](Index token) {

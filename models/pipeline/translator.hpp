@@ -24,7 +24,7 @@ namespace glim {
 struct TranslateOptions {
   int beam = 1, n_best = 1;
   double length_penalty = 1;
-  Index max_length = 0;     // of an output, in tokens with END; 0: from the source
+  Index max_length = 0;     // longest output, in tokens with END; 0: from the source
   bool truncate = false;    // cut sources that are too long
   bool alignments = false;  // keep the attention
   Index batch = 64;         // sentences decoded together

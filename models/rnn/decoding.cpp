@@ -42,7 +42,7 @@ class CachedRnnDecoder final : public StepDecoder {
  private:
   Seq2SeqRnn& model_;
   Seq2SeqRnn::Encoded source_;
-  std::vector<Index> sentence_;  // of each row
+  std::vector<Index> sentence_;  // each row's sentence
   Tensor attention_;
 };
 

@@ -94,8 +94,8 @@ Seq2SeqRnn::Encoded Seq2SeqRnn::encode(const SourceBatch& source) {
 
 Var Seq2SeqRnn::last_state(const Var& final, Index layer, Index part) const {
   const Index he = encoder_hidden(config_);
-  auto of = [&](Index i) { return narrow(select(final, 0, i), 1, part * he, he); };
-  return concatenate({of(2 * layer), of(2 * layer + 1)}, 1);  // (2, B, He) -> (B, 2 He)
+  auto state = [&](Index i) { return narrow(select(final, 0, i), 1, part * he, he); };
+  return concatenate({state(2 * layer), state(2 * layer + 1)}, 1);  // (2, B, He) -> (B, 2 He)
 }
 
 std::vector<Var> Seq2SeqRnn::initial_states(const Var& final) {
@@ -181,10 +181,10 @@ Seq2SeqRnn::Readout Seq2SeqRnn::decode_at_once(const Var& embedded, const Encode
 Tensor Seq2SeqRnn::sampled_tokens(const Tensor& tgt_in, Index t, const Tensor& sampled,
                                   const Readout& before, const SourceBatch& source) {
   auto tokens = select(tgt_in, 1, t).to_vector<Index>();
-  auto own = select(sampled, 1, t).to_vector<bool>();
+  auto flags = select(sampled, 1, t).to_vector<bool>();
   std::vector<Index> rows;
   for (std::size_t b = 0; b < tokens.size(); ++b)
-    if (own[b] && tokens[b] != config_.pad) rows.push_back(static_cast<Index>(b));
+    if (flags[b] && tokens[b] != config_.pad) rows.push_back(static_cast<Index>(b));
   if (!rows.empty()) {
     NoGrad no_tape;
     auto count = static_cast<Index>(rows.size());

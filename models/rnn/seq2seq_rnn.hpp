@@ -47,11 +47,11 @@ namespace glim {
 struct Seq2SeqRnnConfig {
   Index src_vocab = 0, tgt_vocab = 0;
   Index d_embed = 256, d_model = 512;  // E, D: the decoder's hidden size
-  Index layers = 1;                    // of the encoder, and of the decoder
+  Index layers = 1;                    // the encoder's, and as many of the decoder
   CellKind cell = CellKind::Gru;
   AttentionScore attention = AttentionScore::Additive;
   double dropout = 0.5;
-  Index max_len = 5000;  // of a sequence that a caller asks for; nothing here depends on it
+  Index max_len = 5000;  // longest sequence for callers; nothing here depends on it
   Index pad = 0;
   bool copy = false;
   Index unk = 3;
@@ -71,7 +71,7 @@ class Seq2SeqRnn : public SequenceModel {
     Var memory;               // (B, S, 2 He); without attention the last states (B, 1, 2 He)
     Var keys;                 // the attention's keys, computed once
     Tensor keep;              // (B, S)
-    std::vector<Var> states;  // of each decoder layer, (B, D), an LSTM's (B, 2 D)
+    std::vector<Var> states;  // one a decoder layer, (B, D), an LSTM's (B, 2 D)
     SourceBatch source;       // the words to copy
   };
   Encoded encode(const SourceBatch& source);
@@ -86,7 +86,7 @@ class Seq2SeqRnn : public SequenceModel {
   // Teacher forcing with tgt_in (B, T); sampling 0 reads it unchanged.
   Readout decode(const Tensor& tgt_in, const Encoded& source, double sampling = 0);
   Var generate(const Readout& read);  // (..., V)
-  // The same, or with `copy` the mixture: (..., V + extra).
+  // The logits, or with `copy` the mixture: (..., V + extra).
   Var answer(const Readout& read, const SourceBatch& source);
 
   TeacherForced teach(const SourceBatch& source, const Tensor& tgt_in,

@@ -22,15 +22,15 @@ bool is_run(std::string_view token) { return !stands_alone(code_point_at(token, 
 
 std::vector<std::string_view> characters_of(std::string_view text) {
   std::vector<std::string_view> characters;
-  for (std::size_t at = 0; at < text.size(); at += characters.back().size())
-    characters.push_back(text.substr(at, code_point_at(text, at).length));
+  for (std::size_t position = 0; position < text.size(); position += characters.back().size())
+    characters.push_back(text.substr(position, code_point_at(text, position).length));
   return characters;
 }
 
 std::vector<std::string_view> runs_and_characters(std::string_view line) {
   std::vector<std::string_view> tokens;
   for (std::string_view run : split_spaces(line)) {
-    std::size_t begin = 0;  // of a token that goes on
+    std::size_t begin = 0;  // start of a token that goes on
     for (const CodePoint& c : code_points(run)) {
       if (!stands_alone(c.value)) continue;
       if (begin < c.offset) tokens.push_back(run.substr(begin, c.offset - begin));
@@ -49,7 +49,7 @@ struct VocabularyTokenizer::Cutting {
   std::vector<std::string_view> (*tokens)(std::string_view text);
   bool (*spaced)(std::string_view token);  // decode puts a space between two neighbours that are
   bool by_line;                            // a text is cut line by line
-  const char* problem;                     // of a text that is not one token
+  const char* problem;                     // the problem of a text that is not one token
 };
 
 const VocabularyTokenizer::Cutting* VocabularyTokenizer::cutting(std::string_view kind) {

@@ -39,9 +39,9 @@ std::string bytes_of(const std::string& token) {
   }();
   std::string bytes;
   for (const CodePoint& c : code_points(token)) {
-    auto at = byte_of.find(token.substr(c.offset, c.length));
-    if (at == byte_of.end()) return token;
-    bytes += at->second;
+    auto entry = byte_of.find(token.substr(c.offset, c.length));
+    if (entry == byte_of.end()) return token;
+    bytes += entry->second;
   }
   return bytes;
 }
@@ -66,30 +66,30 @@ Class class_of(std::uint32_t c) {
   }
 }
 
-// The end of the run of this class that begins at `at`.
-std::size_t run_end(std::string_view text, std::size_t at, Class wanted) {
-  while (at < text.size()) {
-    const CodePoint c = code_point_at(text, at);
-    if (class_of(c.value) != wanted) break;
-    at += c.length;
+// The end of the run of this class that begins at `i`.
+std::size_t run_end(std::string_view text, std::size_t i, Class expected) {
+  while (i < text.size()) {
+    const CodePoint c = code_point_at(text, i);
+    if (class_of(c.value) != expected) break;
+    i += c.length;
   }
-  return at;
+  return i;
 }
 
-// The end of the word that begins at `at`, by GPT-2's pattern
+// The end of the word that begins at `i`, by GPT-2's pattern
 //   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-std::size_t word_end(std::string_view text, std::size_t at) {
+std::size_t word_end(std::string_view text, std::size_t i) {
   for (std::string_view ending : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"})
-    if (text.substr(at).starts_with(ending)) return at + ending.size();
-  const std::size_t start = text[at] == ' ' && at + 1 < text.size() ? at + 1 : at;
+    if (text.substr(i).starts_with(ending)) return i + ending.size();
+  const std::size_t start = text[i] == ' ' && i + 1 < text.size() ? i + 1 : i;
   const Class first = class_of(code_point_at(text, start).value);
   if (first != Class::Space) return run_end(text, start, first);
-  const std::size_t end = run_end(text, at, Class::Space);
+  const std::size_t end = run_end(text, i, Class::Space);
   if (end == text.size()) return end;
   std::size_t last =
       end - 1;  // the last white space, which belongs to the next word if more is before it
   while ((text[last] & 0xC0) == 0x80) --last;
-  return last > at ? last : end;
+  return last > i ? last : end;
 }
 
 std::uint64_t pair_key(std::int64_t left, std::int64_t right) {
@@ -133,14 +133,14 @@ void ByteBpeTokenizer::add_merge(std::size_t rank) {
 }
 
 std::int64_t ByteBpeTokenizer::id(std::string_view token) const {
-  auto at = ids_.find(std::string(token));
-  return at == ids_.end() ? kUnk : at->second;
+  auto entry = ids_.find(std::string(token));
+  return entry == ids_.end() ? kUnk : entry->second;
 }
 
 const ByteBpeTokenizer::Merge* ByteBpeTokenizer::merge_of(std::int64_t left,
                                                           std::int64_t right) const {
-  auto at = merges_.find(pair_key(left, right));
-  return at == merges_.end() ? nullptr : &at->second;
+  auto entry = merges_.find(pair_key(left, right));
+  return entry == merges_.end() ? nullptr : &entry->second;
 }
 
 // The symbols of a word are a linked list; a queue holds the pairs that may be merged, lowest rank first, then
@@ -155,29 +155,29 @@ void ByteBpeTokenizer::encode_word(std::string_view word, std::vector<std::int64
   for (int i = 0; i < n; ++i)
     symbols.push_back(
         {byte_ids_[static_cast<unsigned char>(word[i])], i - 1, i + 1 < n ? i + 1 : -1});
-  auto merge_at = [&](int at) -> const Merge* {
-    if (at < 0 || symbols[at].after < 0) return nullptr;
-    return merge_of(symbols[at].token, symbols[symbols[at].after].token);
+  auto merge_at = [&](int index) -> const Merge* {
+    if (index < 0 || symbols[index].after < 0) return nullptr;
+    return merge_of(symbols[index].token, symbols[symbols[index].after].token);
   };
   using Candidate = std::pair<std::int64_t, int>;  // the rank of its merge, and where it is
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue;
-  auto consider = [&](int at) {
-    if (const Merge* m = merge_at(at)) queue.emplace(m->rank, at);
+  auto consider = [&](int index) {
+    if (const Merge* m = merge_at(index)) queue.emplace(m->rank, index);
   };
   for (int i = 0; i < n; ++i) consider(i);
   constexpr std::int64_t kGone = -1;
   while (!queue.empty()) {
-    const auto [rank, at] = queue.top();
+    const auto [rank, index] = queue.top();
     queue.pop();
-    const Merge* m = merge_at(at);
+    const Merge* m = merge_at(index);
     if (!m || m->rank != rank) continue;
-    Symbol &left = symbols[at], &right = symbols[left.after];
+    Symbol &left = symbols[index], &right = symbols[left.after];
     left.token = m->token;
     right.token = kGone;
     left.after = right.after;
-    if (left.after >= 0) symbols[left.after].before = at;
+    if (left.after >= 0) symbols[left.after].before = index;
     consider(left.before);
-    consider(at);
+    consider(index);
   }
   for (const Symbol& s : symbols)
     if (s.token != kGone) ids.push_back(s.token);
@@ -185,25 +185,25 @@ void ByteBpeTokenizer::encode_word(std::string_view word, std::vector<std::int64
 
 void ByteBpeTokenizer::encode_words(std::string text, std::vector<std::int64_t>& ids) const {
   if (data_.prefix_space && !text.empty() && text[0] != ' ') text.insert(0, 1, ' ');
-  for (std::size_t at = 0, end; at < text.size(); at = end) {
-    end = word_end(text, at);
-    encode_word(std::string_view(text).substr(at, end - at), ids);
+  for (std::size_t position = 0, end; position < text.size(); position = end) {
+    end = word_end(text, position);
+    encode_word(std::string_view(text).substr(position, end - position), ids);
   }
 }
 
 std::vector<std::int64_t> ByteBpeTokenizer::encode_valid_text(std::string_view text) const {
   std::vector<std::int64_t> ids;
-  std::size_t start = 0;  // of the words before the next added token
-  for (std::size_t at = 0; at < text.size();) {
+  std::size_t start = 0;  // start of the words before the next added token
+  for (std::size_t position = 0; position < text.size();) {
     const std::string* found = nullptr;  // the longest that begins here
     for (const std::string& token : data_.added)
-      if (text.substr(at).starts_with(token) && (!found || token.size() > found->size()))
+      if (text.substr(position).starts_with(token) && (!found || token.size() > found->size()))
         found = &token;
-    at += found ? found->size() : 1;
+    position += found ? found->size() : 1;
     if (!found) continue;
-    encode_words(std::string(text.substr(start, at - found->size() - start)), ids);
+    encode_words(std::string(text.substr(start, position - found->size() - start)), ids);
     ids.push_back(id(*found));
-    start = at;
+    start = position;
   }
   encode_words(std::string(text.substr(start)), ids);
   return ids;

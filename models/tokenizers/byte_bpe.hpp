@@ -57,8 +57,8 @@ class ByteBpeTokenizer final : public Tokenizer {
 
   ByteBpe data_;
   std::unordered_map<std::string, std::int64_t> ids_;
-  std::vector<std::string> bytes_;                   // of each token
-  std::vector<std::int64_t> byte_ids_;               // of each byte
+  std::vector<std::string> bytes_;                   // each token's bytes
+  std::vector<std::int64_t> byte_ids_;               // each byte's id
   std::unordered_map<std::uint64_t, Merge> merges_;  // by left * 2^32 + right
 };
 

@@ -61,7 +61,7 @@ std::string SentencePieceTokenizer::piece(std::int64_t id) const {
 
 bool SentencePieceTokenizer::unknown(std::string_view character) const {
   if (!tokens_) return processor_->PieceToId(character == " " ? "▁" : character) == kUnk;
-  std::vector<int> ids;  // of the text after the character map
+  std::vector<int> ids;  // ids of the text after the character map
   if (!processor_->Encode(character, &ids).ok()) return true;
   return std::ranges::any_of(ids, [&](int id) { return processor_->IsUnknown(id); });
 }
@@ -127,7 +127,7 @@ std::string SentencePieceTokenizer::decode_plain(std::span<const std::int64_t> i
     text.append(kSpecialNames[kUnk]).append(" ");
   }
   say();
-  for (std::size_t at; (at = text.find("▁")) != text.npos;) text.replace(at, 3, " ");
+  for (std::size_t i; (i = text.find("▁")) != text.npos;) text.replace(i, 3, " ");
   const auto words = split_spaces(text);
   if (words.empty()) return "";
   return {words.front().data(), words.back().data() + words.back().size()};

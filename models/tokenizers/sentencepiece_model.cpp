@@ -23,14 +23,14 @@ enum Wire : unsigned { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 struct WireField {
   std::uint64_t number = 0;
   unsigned wire = 0;
-  std::uint64_t value = 0;  // of kVarint and kFixed32
-  std::string_view bytes;   // of kBytes
+  std::uint64_t value = 0;  // for kVarint and kFixed32
+  std::string_view bytes;   // for kBytes
 };
 
 // Four bytes, the lowest first.
-std::uint32_t word_at(std::string_view bytes, std::size_t at) {
+std::uint32_t word_at(std::string_view bytes, std::size_t k) {
   std::uint32_t value = 0;
-  for (std::size_t i = 4; i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[at + i]);
+  for (std::size_t i = 4; i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[k + i]);
   return value;
 }
 
@@ -155,7 +155,7 @@ void check_trainer(std::string_view bytes, bool foreign) {
 // and texts that end in NUL. The library follows it without looking, so that every step that some text could make
 // must stay inside.
 void check_character_map(std::string_view map) {
-  auto word = [&](std::size_t at) { return word_at(map, at); };
+  auto word = [&](std::size_t offset) { return word_at(map, offset); };
   auto broken = [] { fail("its compiled character map is broken"); };
   if (map.size() < 4 || word(0) % 4 != 0 || word(0) == 0 || word(0) >= map.size() - 4) broken();
   const std::uint32_t units = word(0) / 4;
@@ -163,18 +163,18 @@ void check_character_map(std::string_view map) {
   if (map.back() != '\0') broken();
   auto unit = [&](std::uint32_t i) { return word(4 + 4 * std::size_t{i}); };
   auto offset = [](std::uint32_t u) { return (u >> 10) << ((u & 0x200) >> 6); };
-  std::vector<bool> seen(units);
+  std::vector<bool> visited(units);
   std::vector<std::uint32_t> rest{0};  // states of the array, by unit
-  for (seen[0] = true; !rest.empty();) {
-    const std::uint32_t at = rest.back(), next = at ^ offset(unit(at));
+  for (visited[0] = true; !rest.empty();) {
+    const std::uint32_t node = rest.back(), next = node ^ offset(unit(node));
     rest.pop_back();
     if ((next | 0xFF) >= units) broken();  // any byte may follow
-    if ((unit(at) & 0x100) != 0 && (unit(next) & 0x7FFFFFFF) >= texts) broken();
+    if ((unit(node) & 0x100) != 0 && (unit(next) & 0x7FFFFFFF) >= texts) broken();
     for (std::uint32_t byte = 0; byte < 256; ++byte) {
-      const std::uint32_t to = next ^ byte;
-      if ((unit(to) & 0x800000FF) != byte || seen[to]) continue;
-      seen[to] = true;
-      rest.push_back(to);
+      const std::uint32_t child = next ^ byte;
+      if ((unit(child) & 0x800000FF) != byte || visited[child]) continue;
+      visited[child] = true;
+      rest.push_back(child);
     }
   }
 }
@@ -201,13 +201,13 @@ void check_normalizer(std::string_view bytes, bool foreign, bool& removes) {
 
 bool check_sentencepiece_model(std::string_view model, bool foreign) {
   bool removes = true;
-  std::unordered_set<std::string_view> seen;
+  std::unordered_set<std::string_view> pieces;
   WireField field;
   for (Message message(model); message.next(field);) {
     if (field.number >= 1 && field.number <= 5) expect(field, kBytes);
     if (field.number == 1) {
-      const auto id = static_cast<std::int64_t>(seen.size());
-      if (!seen.insert(check_piece(field.bytes, id, foreign)).second) {
+      const auto id = static_cast<std::int64_t>(pieces.size());
+      if (!pieces.insert(check_piece(field.bytes, id, foreign)).second) {
         fail(fmt::format("piece {} occurs twice", id));
       }
     } else if (field.number == 2) {
@@ -219,7 +219,7 @@ bool check_sentencepiece_model(std::string_view model, bool foreign) {
       fail("it has self-tests");
     }
   }
-  if (seen.size() <= static_cast<std::size_t>(kSpecialTokens)) fail("it has no pieces");
+  if (pieces.size() <= static_cast<std::size_t>(kSpecialTokens)) fail("it has no pieces");
   return removes;
 }
 

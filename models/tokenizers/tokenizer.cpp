@@ -61,12 +61,12 @@ std::vector<std::string> unknown_parts(const Tokenizer& tokenizer, std::string_v
   };
   std::vector<std::string> unknown;
   if (!has_unknown(tokenizer.encode(line, most))) return unknown;
-  std::unordered_set<std::string> seen;
+  std::unordered_set<std::string> set;
   const auto* words = dynamic_cast<const VocabularyTokenizer*>(&tokenizer);
   if (words == nullptr) {
     for (const CodePoint& c : code_points(line)) {
       std::string character(line.substr(c.offset, c.length));
-      if (seen.insert(character).second && has_unknown(tokenizer.encode(character)))
+      if (set.insert(character).second && has_unknown(tokenizer.encode(character)))
         unknown.push_back(std::move(character));
     }
     return unknown;
@@ -74,7 +74,7 @@ std::vector<std::string> unknown_parts(const Tokenizer& tokenizer, std::string_v
   std::vector<std::string> tokens = words->tokens(line);
   tokens.resize(std::min(tokens.size(), static_cast<std::size_t>(most)));
   for (const std::string& token : tokens)
-    if (!words->vocabulary().contains(token) && seen.insert(token).second) unknown.push_back(token);
+    if (!words->vocabulary().contains(token) && set.insert(token).second) unknown.push_back(token);
   return unknown;
 }
 

@@ -29,10 +29,10 @@ AttentionOutput DecoderLayer::forward(const Var& x, const Var& memory,
     return self_attn(h, self_request, cache ? &cache->self : nullptr).y;
   });
   y = residual(sizes_.norm, y, *norm2, dropout2, [&](const Var& h) {
-    AttentionOutput seen = cache ? multihead_attn.attend(h, cache->memory, memory_request)
-                                 : multihead_attn(h, memory, memory_request);
-    weights = seen.weights;
-    return seen.y;
+    AttentionOutput output = cache ? multihead_attn.attend(h, cache->memory, memory_request)
+                                   : multihead_attn(h, memory, memory_request);
+    weights = output.weights;
+    return output.y;
   });
   y = residual(sizes_.norm, y, *norm3, dropout3, [&](const Var& h) {
     return feed_forward(h, linear1, sizes_.activation, dropout, linear2, linear3.get());
@@ -54,10 +54,10 @@ DecoderOutput Decoder::forward(Var x, const Var& memory, const AttentionRequest&
                                AttentionRequest memory_request,
                                std::vector<DecoderLayerCache>* caches) {
   DecoderOutput out;
-  const bool wanted = memory_request.need_weights, again = recompute_ && training() && !wanted;
+  const bool probs = memory_request.need_weights, again = recompute_ && training() && !probs;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     DecoderLayerCache* cache = caches ? &(*caches)[i] : nullptr;
-    memory_request.need_weights = wanted && (!caches || i + 1 == layers.size());
+    memory_request.need_weights = probs && (!caches || i + 1 == layers.size());
     auto run = [=, &layer = layers[i]] {
       return layer(x, memory, self_request, memory_request, cache);
     };

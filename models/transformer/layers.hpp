@@ -29,7 +29,7 @@ struct LayerSizes {
   NormPlacement norm = NormPlacement::Post;
   Activation activation = Activation::Relu;
   double norm_eps = 1e-5;
-  bool bias = true;  // of every projection, linear layer and norm
+  bool bias = true;  // every projection, linear layer and norm has one
   // On attention probabilities, and on the hidden layer; as dropout unless given.
   std::optional<double> attention_dropout = {}, activation_dropout = {};
   Positions positions = Positions::Sinusoidal;  // Rotary and Alibi are self-attention's
@@ -37,7 +37,7 @@ struct LayerSizes {
   std::optional<bool> final_norm = {};          // behind a stack; pre-norm ones alone unless given
   NormKind norm_kind = NormKind::Layer;
   FeedForward feed_forward = FeedForward::Plain;
-  Index kv_heads = 0;  // of attention; 0: as many as heads
+  Index kv_heads = 0;  // heads of keys and values; 0: as many as heads
 
   AttentionOptions attention(Positions relative = Positions::None) const;
   std::unique_ptr<Layer> new_norm() const {

@@ -62,7 +62,7 @@ struct Tensor {
   Shape shape, strides;
 
   Tensor() = default;
-  Tensor(double number);  // of shape (), so that it broadcasts to any other
+  Tensor(double number);  // has shape (), so that it broadcasts to any other
 
   bool defined() const { return storage != nullptr; }
   int rank() const { return int(shape.size()); }
@@ -110,8 +110,8 @@ void walk(const Tensor& x, const Tensor& y, const auto& f, double* at_x, double*
 }
 void walk(const Tensor& x, const Tensor& y, const auto& f) { walk(x, y, f, x.data(), y.data()); }
 
-void copy_to(const Tensor& x, const Tensor& from) {
-  walk(x, from, [](double& to, double v) { to = v; });
+void copy_to(const Tensor& x, const Tensor& source) {
+  walk(x, source, [](double& target, double v) { target = v; });
 }
 Tensor clone(const Tensor& x) {
   Tensor y = zeros(x.shape);
@@ -125,7 +125,7 @@ Tensor contiguous(const Tensor& x) { return x.strides == row_major(x.shape) ? x 
 
 Tensor reshape(const Tensor& x, Shape shape) {
   for (Index& n : shape)
-    if (n == -1) n = numel_of(x.shape) / -numel_of(shape);  // what is left for this axis
+    if (n == -1) n = numel_of(x.shape) / -numel_of(shape);  // the extent left for this axis
   if (numel_of(shape) != numel_of(x.shape)) throw std::invalid_argument("reshape: other numel");
   Tensor y = contiguous(x);
   y.shape = shape;
@@ -172,13 +172,13 @@ Shape broadcast_shapes(Shape a, Shape b) {
 
 Tensor map(const Tensor& x, const auto& f) {
   Tensor y = zeros(x.shape);
-  walk(y, x, [&](double& to, double v) { to = f(v); });
+  walk(y, x, [&](double& element, double v) { element = f(v); });
   return y;
 }
 Tensor map(const Tensor& a, const Tensor& b, const auto& f) {
   const Shape shape = broadcast_shapes(a.shape, b.shape);
   Tensor y = clone(broadcast_to(a, shape));
-  walk(y, broadcast_to(b, shape), [&](double& to, double v) { to = f(to, v); });
+  walk(y, broadcast_to(b, shape), [&](double& element, double v) { element = f(element, v); });
   return y;
 }
 Tensor operator+(const Tensor& a, const Tensor& b) { return map(a, b, std::plus{}); }
@@ -193,7 +193,7 @@ Tensor sqrt(const Tensor& x) { return map<double (*)(double)>(x, std::sqrt); }
 // would have read it.
 Tensor reduce_to(const Tensor& x, const Shape& shape, double start, const auto& f) {
   Tensor y = full(shape, start);
-  walk(broadcast_to(y, x.shape), x, [&](double& to, double v) { to = f(to, v); });
+  walk(broadcast_to(y, x.shape), x, [&](double& element, double v) { element = f(element, v); });
   return y;
 }
 Tensor sum_to(const Tensor& x, const Shape& shape) { return reduce_to(x, shape, 0, std::plus{}); }
@@ -216,12 +216,12 @@ Tensor matmul(const Tensor& left, const Tensor& right) {
   const Tensor a = contiguous(left), b = contiguous(right);
   const Index m = a.size(-2), k = a.size(-1), n = b.size(-1);
   const Tensor y = zeros(with_last(a.shape, n));
-  for (Index row = 0; row < numel_of(a.shape) / k; ++row)  // of all leading axes
+  for (Index row = 0; row < numel_of(a.shape) / k; ++row)  // rows of all leading axes
     for (Index j = 0; j < k; ++j) {
       const double factor = a.data()[row * k + j];
-      const double* from = b.data() + (row / m * k + j) * n;
-      double* to = y.data() + row * n;
-      for (Index column = 0; column < n; ++column) to[column] += factor * from[column];
+      const double* source = b.data() + (row / m * k + j) * n;
+      double* target = y.data() + row * n;
+      for (Index column = 0; column < n; ++column) target[column] += factor * source[column];
     }
   return y;
 }
@@ -262,7 +262,7 @@ using Gradient = std::function<Grads(const Tensor& dy)>;
 struct Rule {
   const char* op;
   const char* gradient;  // as text, for --show
-  int line;              // of this file
+  int line;              // in this file
 };
 
 struct Node {
@@ -382,7 +382,7 @@ Var matmul(const Var& a, const Var& b) {
 // y = x Wᵀ + b for each row, x (..., I), W (O, I), b (O,), y (..., O)
 Var linear(const Var& x, const Var& weight, const Var& bias) {
   const Index in = weight.size(1), out = weight.size(0);
-  const Tensor rows = reshape(x.value(), {-1, in});  // of all leading axes
+  const Tensor rows = reshape(x.value(), {-1, in});  // rows of all leading axes
   const Tensor y = matmul(rows, transpose(weight.value())) + bias.value();
   auto gradient = [=](const Tensor& dy) {
     const Tensor dy_rows = reshape(dy, {-1, out});
@@ -464,11 +464,11 @@ struct Parameters {
   std::map<std::string, Var> named;
 };
 
-// Where a layer is in the model. It gives the layer's parameters their names and first values.
-struct Place {
+// A layer's directory in the tree of names. It gives the layer's parameters their names and first values.
+struct Directory {
   std::shared_ptr<Parameters> model;
   std::string path;
-  Place operator/(const std::string& name) const {
+  Directory operator/(const std::string& name) const {
     return {model, path.empty() ? name : path + "." + name};
   }
   Var add(const std::string& name, const Tensor& value) const {
@@ -483,27 +483,27 @@ struct Place {
 };
 
 struct Linear {
-  Place at;
+  Directory dir;
   Index in, out;
-  Var weight = at.matrix("weight", out, in), bias = at.add("bias", zeros({out}));
+  Var weight = dir.matrix("weight", out, in), bias = dir.add("bias", zeros({out}));
   Var operator()(const Var& x) const { return linear(x, weight, bias); }
 };
 
 struct LayerNorm {
-  Place at;
+  Directory dir;
   Index d;
-  Var weight = at.add("weight", full({d}, 1)), bias = at.add("bias", zeros({d}));
+  Var weight = dir.add("weight", full({d}, 1)), bias = dir.add("bias", zeros({d}));
   Var operator()(const Var& x) const { return layer_norm(x, weight, bias); }
 };
 
 // Section 5.4: each element becomes 0 with probability p, and the others grow by 1/(1 - p), so that
 // the mean stays. Decoding has no tape, and drops nothing.
 struct Dropout {
-  Place at;
+  Directory dir;
   double p;
   Var operator()(const Var& x) const {
     if (p == 0 || !Tape::current) return x;
-    auto draw = [&](double) { return at.model->random.uniform() < p ? 0 : 1 / (1 - p); };
+    auto draw = [&](double) { return dir.model->random.uniform() < p ? 0 : 1 / (1 - p); };
     return dropout(x, map(zeros(x.shape()), draw));
   }
 };
@@ -512,15 +512,15 @@ struct Dropout {
 //
 // in_proj_weight has (W^Q)ᵀ, then (W^K)ᵀ and (W^V)ᵀ, D rows each, in which head follows head.
 struct MultiheadAttention {
-  Place at;
+  Directory dir;
   Index d, heads;
-  Var in_proj_weight = at.matrix("in_proj_weight", 3 * d, d);
-  Var in_proj_bias = at.add("in_proj_bias", zeros({3 * d}));
-  Linear out_proj{at / "out_proj", d, d};
+  Var in_proj_weight = dir.matrix("in_proj_weight", 3 * d, d);
+  Var in_proj_bias = dir.add("in_proj_bias", zeros({3 * d}));
+  Linear out_proj{dir / "out_proj", d, d};
 
   // x (B, T, D), memory (B, S, D), keep broadcasts to (B, H, T, S), y (B, T, D)
   Var operator()(const Var& x, const Var& memory, const Tensor& keep) const {
-    const std::string path = at.path + ".";
+    const std::string path = dir.path + ".";
     const Var query = named(split_heads(project(x, 0)), path + "query");
     const Var key = named(split_heads(project(memory, 1)), path + "key");
     const Var value = named(split_heads(project(memory, 2)), path + "value");
@@ -561,12 +561,12 @@ Var residual(const Var& x, const LayerNorm& norm, const Dropout& dropout, const 
 }
 
 struct EncoderLayer {
-  Place at;
+  Directory dir;
   TransformerConfig c;
-  MultiheadAttention self_attn{at / "self_attn", c.d_model, c.heads};
-  Linear linear1{at / "linear1", c.d_model, c.d_ff}, linear2{at / "linear2", c.d_ff, c.d_model};
-  LayerNorm norm1{at / "norm1", c.d_model}, norm2{at / "norm2", c.d_model};
-  Dropout dropout{at, c.dropout};
+  MultiheadAttention self_attn{dir / "self_attn", c.d_model, c.heads};
+  Linear linear1{dir / "linear1", c.d_model, c.d_ff}, linear2{dir / "linear2", c.d_ff, c.d_model};
+  LayerNorm norm1{dir / "norm1", c.d_model}, norm2{dir / "norm2", c.d_model};
+  Dropout dropout{dir, c.dropout};
 
   Var operator()(const Var& x, const Tensor& keep) const {
     auto attend = [&](const Var& h) { return self_attn(h, h, keep); };
@@ -576,14 +576,14 @@ struct EncoderLayer {
 };
 
 struct DecoderLayer {
-  Place at;
+  Directory dir;
   TransformerConfig c;
-  MultiheadAttention self_attn{at / "self_attn", c.d_model, c.heads};
-  MultiheadAttention multihead_attn{at / "multihead_attn", c.d_model, c.heads};
-  Linear linear1{at / "linear1", c.d_model, c.d_ff}, linear2{at / "linear2", c.d_ff, c.d_model};
-  LayerNorm norm1{at / "norm1", c.d_model}, norm2{at / "norm2", c.d_model};
-  LayerNorm norm3{at / "norm3", c.d_model};
-  Dropout dropout{at, c.dropout};
+  MultiheadAttention self_attn{dir / "self_attn", c.d_model, c.heads};
+  MultiheadAttention multihead_attn{dir / "multihead_attn", c.d_model, c.heads};
+  Linear linear1{dir / "linear1", c.d_model, c.d_ff}, linear2{dir / "linear2", c.d_ff, c.d_model};
+  LayerNorm norm1{dir / "norm1", c.d_model}, norm2{dir / "norm2", c.d_model};
+  LayerNorm norm3{dir / "norm3", c.d_model};
+  Dropout dropout{dir, c.dropout};
 
   Var operator()(Var x, const Var& memory, const Tensor& keep, const Tensor& memory_keep) const {
     auto attend = [&](const Var& h) { return self_attn(h, h, keep); };
@@ -619,20 +619,20 @@ Tensor decoder_keep(const Tensor& ids) { return padding_keep(ids) * causal_keep(
 // Figure 1.
 struct Transformer {
   TransformerConfig c;
-  Place at{std::make_shared<Parameters>(), ""};
-  Dropout dropout{at, c.dropout};
-  Var src_embed = at.matrix("src_embed.weight", c.vocab, c.d_model);
-  Var tgt_embed = c.tied ? src_embed : at.matrix("tgt_embed.weight", c.vocab, c.d_model);
+  Directory dir{std::make_shared<Parameters>(), ""};
+  Dropout dropout{dir, c.dropout};
+  Var src_embed = dir.matrix("src_embed.weight", c.vocab, c.d_model);
+  Var tgt_embed = c.tied ? src_embed : dir.matrix("tgt_embed.weight", c.vocab, c.d_model);
   std::vector<EncoderLayer> encoder = {};
   std::vector<DecoderLayer> decoder = {};
-  Var weight = c.tied ? src_embed : at.matrix("generator.weight", c.vocab, c.d_model);
-  Linear generator{at / "generator", c.d_model, c.vocab, weight};
+  Var weight = c.tied ? src_embed : dir.matrix("generator.weight", c.vocab, c.d_model);
+  Linear generator{dir / "generator", c.d_model, c.vocab, weight};
 
   explicit Transformer(const TransformerConfig& config) : c(config) {
     for (Index i = 0; i < c.layers; ++i) {
       const std::string layer = "layers." + std::to_string(i);
-      encoder.push_back({at / "encoder" / layer, c});
-      decoder.push_back({at / "decoder" / layer, c});
+      encoder.push_back({dir / "encoder" / layer, c});
+      decoder.push_back({dir / "decoder" / layer, c});
     }
   }
 
@@ -669,11 +669,11 @@ struct Transformer {
 // Where the target is padding, q is 0 everywhere: Σ(q), the row's loss and its gradient are 0.
 Var label_smoothing_loss(const Var& logits, const Tensor& target, double epsilon) {
   const Index rows = logits.size(0), classes = logits.size(1);  // (N, V), target (N,)
-  auto asked = [=](double right, double token) {
+  auto smoothed = [=](double right, double token) {
     if (right == kPad || token == kPad) return 0.0;
     return token == right ? 1 - epsilon : epsilon / double(classes - 2);
   };
-  const Tensor q = map(reshape(target, {rows, 1}), arange(classes), asked);
+  const Tensor q = map(reshape(target, {rows, 1}), arange(classes), smoothed);
   const Tensor shifted = logits.value() - row_max(logits.value());
   const Tensor log_probs = shifted - log(row_sum(exp(shifted)));
   const Tensor kl = map(q, log_probs, [](double q_i, double log_p_i) {
@@ -744,7 +744,7 @@ Tensor padded(const std::vector<Sentence>& sentences) {
 // Teacher forcing: the decoder reads <s> y and has to say y </s>. causal_keep hides the answers.
 struct Batch {
   Tensor src, tgt_in, tgt_out;
-  double tokens = 0;  // of the targets, without padding
+  double tokens = 0;  // targets that are not padding
 
   explicit Batch(const std::vector<Sentence>& sentences) {
     std::vector<Sentence> in = sentences, out = sentences;
@@ -775,18 +775,18 @@ double forward_and_backward(const Transformer& model, const Batch& batch) {
 
 // Greedy decoding: each time the likeliest token but padding and <s>. After </s> comes padding.
 std::vector<Sentence> greedy(const Transformer& model, const Tensor& src) {
-  std::vector<Sentence> said(src.size(0), {kBegin});
+  std::vector<Sentence> ys(src.size(0), {kBegin});
   const Var memory = model.encode(src);
   for (Index length = 1; length <= src.size(1); ++length) {
-    const Var logits = model.generator(model.decode(padded(said), memory, src));  // (B, length, V)
+    const Var logits = model.generator(model.decode(padded(ys), memory, src));  // (B, length, V)
     const double* last = logits.value().data() + (length - 1) * model.c.vocab;
-    for (Sentence& s : said) {
+    for (Sentence& s : ys) {
       const Index token = std::max_element(last + kEnd, last + model.c.vocab) - last;
       s.push_back(s.back() == kEnd || s.back() == kPad ? kPad : token);
       last += length * model.c.vocab;
     }
   }
-  return said;
+  return ys;
 }
 
 std::string text_of(const Sentence& tokens) {
@@ -797,7 +797,7 @@ std::string text_of(const Sentence& tokens) {
 }
 
 void train(const Transformer& model) {
-  Adam adam{model.at.model->named};
+  Adam adam{model.dir.model->named};
   SplitMix64 random{3};
   for (int step = 1; step <= 500; ++step) {
     const double loss = forward_and_backward(model, Batch(draw_sentences(random, 32)));
@@ -805,10 +805,10 @@ void train(const Transformer& model) {
     if (step % 50 == 0) std::printf("step %d  loss of a token %.4f\n", step, loss);
   }
   const std::vector<Sentence> drawn = draw_sentences(random, 100);
-  const std::vector<Sentence> said = greedy(model, Batch(drawn).src);
+  const std::vector<Sentence> outputs = greedy(model, Batch(drawn).src);
   int right = 0;
   for (std::size_t i = 0; i < drawn.size(); ++i) {
-    const std::string source = text_of(drawn[i]), output = text_of(said[i]);
+    const std::string source = text_of(drawn[i]), output = text_of(outputs[i]);
     right += source == output;
     if (i < 3) std::printf("\nsource  %s\noutput  %s\n", source.c_str(), output.c_str());
   }
@@ -838,27 +838,27 @@ void show(const Transformer& model, const std::string& place) {
                            (kind == std::string("cross") ? ".multihead_attn." : ".self_attn.");
   Tape tape;
   tape.backward(loss_of(model, Batch({{5, 3, 6, 3, 7}})));
-  std::map<std::string, Var> seen;
+  std::map<std::string, Var> values;
   for (auto node = tape.nodes.rbegin(); node != tape.nodes.rend(); ++node) {
     if (node->path.rfind(path, 0) != 0) continue;
-    if (seen.empty())
+    if (values.empty())
       std::printf("value     shape       |y|   |∂L/∂y|  line  the rule, with dy = ∂L/∂y\n");
     const std::string name = node->path.substr(path.size());
     const Tensor x = head_of(node->y.value()), dx = head_of(node->y.grad());
     std::printf("%-8s %2td x %-2td  %8.4f %8.4f  %4d  %s: %s\n", name.c_str(), x.size(0), x.size(1),
                 norm(x), norm(dx), node->rule.line, node->rule.op, node->rule.gradient);
-    seen[name] = node->y;
+    values[name] = node->y;
   }
-  if (seen.empty()) throw std::invalid_argument("--show " + place + ": try decoder.0.cross");
-  print("A = probs", head_of(seen["probs"].value()));
-  print("∂L/∂A", head_of(seen["probs"].grad()));
-  print("S = scores", head_of(seen["scores"].value()));
-  print("∂L/∂S, each row of which adds up to 0", head_of(seen["scores"].grad()));
+  if (values.empty()) throw std::invalid_argument("--show " + place + ": try decoder.0.cross");
+  print("A = probs", head_of(values["probs"].value()));
+  print("∂L/∂A", head_of(values["probs"].grad()));
+  print("S = scores", head_of(values["scores"].value()));
+  print("∂L/∂S, each row of which adds up to 0", head_of(values["scores"].grad()));
 }
 
 // For the test: 20 updates from the weights of a file. Both have lines of a name and its numbers.
 void hold(const Transformer& model, const std::string& file) {
-  const std::map<std::string, Var>& parameters = model.at.model->named;
+  const std::map<std::string, Var>& parameters = model.dir.model->named;
   std::ifstream in(file);
   for (std::string name; in >> name;)
     for (double& v : *parameters.at(name).value().storage) in >> v;

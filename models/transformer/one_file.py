@@ -422,11 +422,11 @@ def forward_and_backward(model, sentences):
 # Greedy decoding: the likeliest token from </s> on, again and again. After </s> comes padding.
 def greedy(model, sentences):
     src = padded([s + [END] for s in sentences])
-    memory, said = model.encode(src), np.full((len(src), 1), BEGIN)
+    memory, output = model.encode(src), np.full((len(src), 1), BEGIN)
     for _ in range(src.shape[1]):
-        token = END + model.decode(said, memory, src).value[:, -1, END:].argmax(-1)
-        said = np.column_stack([said, np.where(np.isin(said[:, -1], (END, PAD)), PAD, token)])
-    return said.tolist()
+        token = END + model.decode(output, memory, src).value[:, -1, END:].argmax(-1)
+        output = np.column_stack([output, np.where(np.isin(output[:, -1], (END, PAD)), PAD, token)])
+    return output.tolist()
 
 
 def text_of(tokens):
@@ -441,7 +441,7 @@ def train(model):
         if step % 50 == 0:
             print(f"step {step}  loss of a token {loss:.4f}")
     drawn = draw_sentences(random, 100)
-    pairs = [(text_of(source), text_of(said)) for source, said in zip(drawn, greedy(model, drawn))]
+    pairs = [(text_of(source), text_of(output)) for source, output in zip(drawn, greedy(model, drawn))]
     for source, output in pairs[:3]:
         print(f"\nsource  {source}\noutput  {output}")
     print(f"\n{sum(source == output for source, output in pairs)} of 100 drawn sentences are copied without a mistake.")
@@ -460,13 +460,13 @@ def show(model, place):
     if not nodes:
         sys.exit(f"one_file: --show {place}: try decoder.0.cross")
     print("value     shape       |y|   |∂L/∂y|  line  the rule, with dy = ∂L/∂y")
-    seen = {}
+    values = {}
     for node in nodes:
         name, line = node.path[len(path):], node.gradient.__code__.co_firstlineno
-        x, dx = seen[name] = node.y.value[0, 0], node.y.grad[0, 0]  # of head 0: (T, ...)
+        x, dx = values[name] = node.y.value[0, 0], node.y.grad[0, 0]  # of head 0: (T, ...)
         print(f"{name:8} {len(x):2} x {len(x[0]):<2}  {np.linalg.norm(x):8.4f} {np.linalg.norm(dx):8.4f}  "
               f"{line:4}  {node.op}: {node.formula}")
-    (a, da), (s, ds) = seen["probs"], seen["scores"]
+    (a, da), (s, ds) = values["probs"], values["scores"]
     for title, x in (("A = probs", a), ("∂L/∂A", da), ("S = scores", s), ("∂L/∂S, each row of which adds up to 0", ds)):
         print(f"\n{title}\n" + "\n".join(" ".join(f"{v:8.4f}" for v in row) for row in x))
 
@@ -484,8 +484,8 @@ def hold(model, file):
         adam.step(noam_schedule(step, warmup=10))  # rises and falls
     for name, x in model.parameters.items():
         print(name, *x.value.ravel().tolist())
-    for said in greedy(model, draw_sentences(random, 8)):
-        print("said", text_of(said))
+    for output in greedy(model, draw_sentences(random, 8)):
+        print("said", text_of(output))
 
 
 if __name__ == "__main__":

@@ -117,8 +117,8 @@ TeacherForced Transformer::teach(const SourceBatch& source, const Tensor& tgt_in
   Tensor read = tgt_in;
   if (options.sampling > 0) {
     NoGrad first_pass;
-    Tensor said = argmax(answer(tgt_in, memory.detach(), source, {}).logits.value(), -1);
-    read = mix_predictions(tgt_in, said, options.sampling, glim::generator().next(), config_.pad);
+    Tensor best = argmax(answer(tgt_in, memory.detach(), source, {}).logits.value(), -1);
+    read = mix_predictions(tgt_in, best, options.sampling, glim::generator().next(), config_.pad);
   }
   return answer(read, memory, source, options);
 }
@@ -128,15 +128,15 @@ TeacherForced Transformer::answer(const Tensor& tgt_in, const Var& memory,
   TeacherForced out;
   Tensor known = copy ? embeddable(tgt_in, config_.tgt_vocab, config_.unk) : tgt_in;
   Var x = embed(tgt_embed, tgt_positions, known);
-  auto [hidden, seen] =
+  auto [hidden, attention] =
       decode_embedded(x, known, memory, source.ids, options.need_attention || copy);
   out.set_logits(generator, hidden, options.defer_logits && !copy);
   if (copy) {
-    Var last = mean(seen.back(), {1});                     // (B, H, T, S) -> (B, T, S)
+    Var last = mean(attention.back(), {1});                // (B, H, T, S) -> (B, T, S)
     Var context = named(matmul(last, memory), "context");  // (B, T, S) (B, S, D) -> (B, T, D)
     out.logits = copy(out.logits, last, context, hidden, x, source.copy_ids, source.extra);
   }
-  if (options.need_attention) out.attention = std::move(seen);
+  if (options.need_attention) out.attention = std::move(attention);
   return out;
 }
 
@@ -166,9 +166,9 @@ class CachedTransformerDecoder final : public StepDecoder {
     if (model_.copy) ids = embeddable(ids, c.tgt_vocab, c.unk);
     const AttentionRequest request{.keep = keep_, .need_weights = wants_attention_};
     Var x = model_.embed(model_.tgt_embed, model_.tgt_positions, ids, length_++), weights;
-    auto [hidden, seen] =
+    auto [hidden, attention] =
         model_.decoder(x, Var(), AttentionRequest{.causal = true}, request, &caches_);
-    if (wants_attention_) attention_ = (weights = seen.back()).value();
+    if (wants_attention_) attention_ = (weights = attention.back()).value();
     Var logits = model_.generate(hidden);  // (rows, 1, V)
     if (model_.copy)
       logits = model_.copy(logits, weights, matmul(weights, Var(memory_)), hidden, x,
@@ -194,7 +194,7 @@ class CachedTransformerDecoder final : public StepDecoder {
     source_.copy_ids = index_select(source_.copy_ids, 0, picked);
   }
 
-  void keep_attention(bool wanted) override { wants_attention_ = wanted || model_.copy; }
+  void keep_attention(bool enabled) override { wants_attention_ = enabled || model_.copy; }
 
   Tensor attention() const override {
     return attention_.defined() ? select(attention_, 1, -1) : Tensor();
@@ -204,28 +204,28 @@ class CachedTransformerDecoder final : public StepDecoder {
   // One memory for all rows of a sentence if sentences have equally many rows and these are together;
   // else one memory for each row.
   void select_memories() {
-    std::vector<Index> wanted;
-    std::unique_copy(sentence_.begin(), sentence_.end(), std::back_inserter(wanted));
-    std::size_t each = wanted.empty() ? 1 : sentence_.size() / wanted.size();
+    std::vector<Index> sentences;
+    std::unique_copy(sentence_.begin(), sentence_.end(), std::back_inserter(sentences));
+    std::size_t each = sentences.empty() ? 1 : sentence_.size() / sentences.size();
     for (std::size_t i = 0; i < sentence_.size(); ++i)
-      if (i / each >= wanted.size() || sentence_[i] != wanted[i / each]) {
-        wanted = sentence_;
+      if (i / each >= sentences.size() || sentence_[i] != sentences[i / each]) {
+        sentences = sentence_;
         break;
       }
-    if (wanted == memories_) return;
+    if (sentences == memories_) return;
     std::vector<Index> rows;
-    for (Index s : wanted)
+    for (Index s : sentences)
       rows.push_back(std::find(memories_.begin(), memories_.end(), s) - memories_.begin());
     Tensor picked = from_vector(rows, {static_cast<Index>(rows.size())});
     for (DecoderLayerCache& c : caches_) c.memory.select_rows(picked);
     keep_ = index_select(keep_, 0, picked);
-    memories_ = std::move(wanted);
+    memories_ = std::move(sentences);
   }
 
   Transformer& model_;
   std::vector<DecoderLayerCache> caches_;
   SourceBatch source_;
-  std::vector<Index> sentence_;  // of each row
+  std::vector<Index> sentence_;  // each row's sentence
   std::vector<Index> memories_;  // the sentences whose keys and values the caches hold
   Tensor keep_, attention_, memory_;
   bool wants_attention_ = true;

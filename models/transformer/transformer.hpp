@@ -45,8 +45,8 @@ struct TransformerConfig : LayerSizes {
   Index src_vocab = 0, tgt_vocab = 0;
   Index encoder_layers = 6, decoder_layers = 6;
   Tie tie = Tie::None;
-  Index max_len = 5000;          // of a sequence; learned positions have as many rows
-  double position_base = 10000;  // of the sinusoidal ones
+  Index max_len = 5000;          // longest sequence; learned positions have as many rows
+  double position_base = 10000;  // for sinusoidal positions
   // Deviation of the initial embeddings; 0: xavier-uniform, as for every other matrix. 1/√D gives a
   // token's vector √D E[token] entries of deviation 1, the size of its position's (Ott et al. 2019).
   double embedding_init = 0;

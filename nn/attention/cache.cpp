@@ -18,9 +18,9 @@ bool copies_of_what_stays(const std::vector<Index>& picked, Index rows) {
 }  // namespace
 
 void KeyValueCache::append(const Tensor& more_key, const Tensor& more_value) {
-  Index more = more_key.size(2), capacity = key.defined() ? key.size(2) : 0;
-  if (length + more > capacity) {
-    Index room = length == 0 ? more : std::max<Index>(16, 2 * (length + more));
+  Index count = more_key.size(2), capacity = key.defined() ? key.size(2) : 0;
+  if (length + count > capacity) {
+    Index room = length == 0 ? count : std::max<Index>(16, 2 * (length + count));
     auto grow = [&](Tensor& t, const Tensor& like) {
       Tensor bigger = empty({like.size(0), like.size(1), room, like.size(3)}, like.dtype());
       if (length > 0) narrow(bigger, 2, 0, length).copy_(narrow(t, 2, 0, length));
@@ -29,9 +29,9 @@ void KeyValueCache::append(const Tensor& more_key, const Tensor& more_value) {
     grow(key, more_key);
     grow(value, more_value);
   }
-  narrow(key, 2, length, more).copy_(more_key);
-  narrow(value, 2, length, more).copy_(more_value);
-  length += more;
+  narrow(key, 2, length, count).copy_(more_key);
+  narrow(value, 2, length, count).copy_(more_value);
+  length += count;
 }
 
 void KeyValueCache::select_rows(const Tensor& rows) {
@@ -47,14 +47,14 @@ void KeyValueCache::select_rows(const Tensor& rows) {
     // memory: in a beam most prefixes continue in their rows.
     bool in_place = others_are_copies && cached->storage().exclusive();
     Index heads = cached->size(1), capacity = cached->size(2), width = cached->size(3);
-    Tensor from = *cached, to = from;
+    Tensor input = *cached, output = input;
     if (!in_place)
-      to = empty({static_cast<Index>(picked.size()), heads, capacity, width}, from.dtype());
+      output = empty({static_cast<Index>(picked.size()), heads, capacity, width}, input.dtype());
     // Only the filled part is copied: `length` of `capacity` positions of each (row, head).
-    visit_dtype(from.dtype(), [&]<class T>() {
-      const T* source = from.data<T>();
-      T* target = to.data<T>();
-      parallel_for(to.size(0) * heads, std::max<Index>(1, 16384 / (length * width)),
+    visit_dtype(input.dtype(), [&]<class T>() {
+      const T* source = input.data<T>();
+      T* target = output.data<T>();
+      parallel_for(output.size(0) * heads, std::max<Index>(1, 16384 / (length * width)),
                    [&](Index begin, Index end) {
                      for (Index i = begin; i < end; ++i) {
                        Index row = i / heads, origin = picked[row];
@@ -64,7 +64,7 @@ void KeyValueCache::select_rows(const Tensor& rows) {
                      }
                    });
     });
-    *cached = to;
+    *cached = output;
   }
 }
 

@@ -12,7 +12,7 @@ namespace glim {
 struct AttentionOptions {
   double dropout = 0;  // on the probabilities
   bool bias = true;
-  Positions positions = Positions::None;  // of self-attention, Rotary or Alibi; row 0 is at 0
+  Positions positions = Positions::None;  // Rotary or Alibi, for self-attention; row 0 is at 0
   double rotary_base = 10000;
   bool share_qk = false;  // W^Q is W^K, and their biases
   Index kv_heads = 0;     // heads of keys and values; 0: as many as heads

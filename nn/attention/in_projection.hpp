@@ -20,9 +20,9 @@ class InProjection {
   InProjection(Module& owner, Index d_model, Index heads, const AttentionOptions& options,
                bool stored);
 
-  // The heads of all three. Of a query alone by one product, of a query and a key that is also the value by two.
+  // The heads of all three: one product for a query alone, two for a query and a key that is also the value.
   Heads operator()(const Operand& query, const Var& key, const Var& value) const;
-  // Those of one: (B, T, D) -> (B, H or G, T, Dh).
+  // Heads of one of them: (B, T, D) -> (B, H or G, T, Dh).
   Var heads(const Var& x, Part part) const { return split(project(x, part, part)); }
   // (B, T, H·Dh or G·Dh) -> (B, H or G, T, Dh)
   Var split(const Var& x) const { return split_heads(x, x.size(-1) * h_ / d_); }

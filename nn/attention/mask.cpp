@@ -16,10 +16,10 @@ Shape shape_for(const Shape& scores, const Tensor& m, const char* name, bool of_
   bool fits = !of_keys && m.rank() == 4;
   for (int i = 0; fits && i < 4; ++i) fits = m.size(i) == 1 || m.size(i) == scores[i];
   if (fits) return m.shape();
-  std::string wanted =
+  std::string expected =
       of_keys ? " must be (B, S) = " + to_string(Shape{b, s})
               : " fits neither (T, S), (B·H, T, S) nor (B, H, T, S) = " + to_string(scores);
-  throw ShapeError("attention", name + wanted, {{name, m}});
+  throw ShapeError("attention", name + expected, {{name, m}});
 }
 
 }  // namespace
@@ -27,12 +27,12 @@ Shape shape_for(const Shape& scores, const Tensor& m, const char* name, bool of_
 AttentionMask combined(const AttentionRequest& r, const Shape& scores, Index offset,
                        const Var& further) {
   AttentionMask mask{{}, further};
-  auto keep = [&](const Tensor& more) {
-    if (more.dtype() != DType::Bool)
-      throw DTypeError("attention", "a keep-mask must be bool", {{"keep", more}});
-    mask.keep = mask.keep.defined() ? logical_and(mask.keep, more) : more;
+  auto keep = [&](const Tensor& keep_mask) {
+    if (keep_mask.dtype() != DType::Bool)
+      throw DTypeError("attention", "a keep-mask must be bool", {{"keep", keep_mask}});
+    mask.keep = mask.keep.defined() ? logical_and(mask.keep, keep_mask) : keep_mask;
   };
-  auto bias = [&](const Var& more) { mask.bias = mask.bias.defined() ? mask.bias + more : more; };
+  auto bias = [&](const Var& term) { mask.bias = mask.bias.defined() ? mask.bias + term : term; };
   auto shape = [&](const Tensor& m, const char* name, bool of_keys) {
     return shape_for(scores, m, name, of_keys);
   };

@@ -34,12 +34,12 @@ Tensor sinusoidal_positions(Index first, Index length, Index d_model, double bas
 }
 
 Tensor SinusoidalTable::rows(Index first, Index length, DType dtype) {
-  static std::mutex growing;  // of every table: threads may use one model
+  static std::mutex growing;  // guards every table: threads may use one model
   const std::lock_guard alone(growing);
-  Index have = table_.size(0), wanted = first + length;
-  if (wanted > have || table_.dtype() != dtype) {
+  Index have = table_.size(0), end = first + length;
+  if (end > have || table_.dtype() != dtype) {
     // Doubling keeps the cost of growing step by step proportional to the length reached.
-    Index rows = wanted > have ? std::max({wanted, 2 * have, Index{64}}) : have;
+    Index rows = end > have ? std::max({end, 2 * have, Index{64}}) : have;
     table_ = sinusoidal_positions(0, rows, table_.size(1), base_, dtype);
   }
   return narrow(table_, 0, first, length);

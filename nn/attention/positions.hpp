@@ -62,7 +62,7 @@ class PositionalEncoding : public Callable<PositionalEncoding> {
   Tensor table(Index length) const;
 
   Child<Dropout> dropout;
-  Param weight;  // of learned positions (max_len, D)
+  Param weight;  // learned positions (max_len, D)
 
   Var forward(const Var& x, Index offset = 0);
 

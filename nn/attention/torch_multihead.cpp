@@ -13,14 +13,14 @@ bool one_width(const TorchAttentionOptions& o, Index d, bool share_qk) {
   return one;
 }
 
-Tensor xavier_matrix(bool wanted, Index rows, Index columns) {
-  if (!wanted) return {};
+Tensor xavier_matrix(bool enabled, Index rows, Index columns) {
+  if (!enabled) return {};
   Tensor w = empty({rows, columns});
   xavier_uniform_(w);
   return w;
 }
-Tensor xavier_row(bool wanted, Index d) {
-  return wanted ? reshape(xavier_matrix(true, 1, d), {1, 1, d}) : Tensor();
+Tensor xavier_row(bool enabled, Index d) {
+  return enabled ? reshape(xavier_matrix(true, 1, d), {1, 1, d}) : Tensor();
 }
 
 }  // namespace
@@ -102,13 +102,13 @@ void TorchMultiheadAttention::append_keys(Var& key, Var& value, AttentionMask& m
   }
   if (torch_.add_zero_attn)
     for (auto* list : {&keys, &values}) list->emplace_back(zeros(row, key.dtype()));
-  const Index before = key.size(2), more = std::ssize(keys) - 1;
+  const Index before = key.size(2), extra = std::ssize(keys) - 1;
   key = concatenate(keys, 2);
   value = concatenate(values, 2);
-  auto longer = [&](const Var& m, const Tensor& last) {  // (..., S) -> (..., S + more)
+  auto longer = [&](const Var& m, const Tensor& last) {  // (..., S) -> (..., S + extra)
     Shape wide = m.shape(), columns = wide;
     wide[3] = before;
-    columns[3] = more;
+    columns[3] = extra;
     return concatenate({broadcast_to(m, wide), Var(broadcast_to(last, columns))}, 3);
   };
   if (mask.keep.defined())

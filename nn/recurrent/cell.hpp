@@ -27,7 +27,7 @@ inline const ChoiceNames<CellKind> kNames<CellKind>{
     {{"gru", CellKind::Gru}, {"lstm", CellKind::Lstm}, {"rnn", CellKind::Tanh}}};
 std::string_view name_of(CellKind kind);  // "RNN", "RNN", "GRU", "LSTM"
 Index gates_of(CellKind kind);            // 1, 1, 3, 4
-Index parts_of(CellKind kind);            // of the state: 1, and 2 for an LSTM
+Index parts_of(CellKind kind);            // parts of the state: 1, and 2 for an LSTM
 
 struct CellWeights {
   // Registers weight_ih, weight_hh, bias_ih, bias_hh, each with the suffix; the biases may be absent.

@@ -18,7 +18,7 @@ std::string suffix(Index layer, bool reverse) {
 // Which steps are real.
 struct Recurrent::Lengths {
   Tensor valid;        // (B, T) bool; undefined: all
-  Tensor by_step;      // the same as (T, B)
+  Tensor by_step;      // `valid` as (T, B)
   Index shortest = 0;  // steps before it are real everywhere
 
   Lengths(CellKind kind, const Tensor& lengths, Index batch, Index steps) : shortest(steps) {

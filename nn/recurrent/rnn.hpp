@@ -34,7 +34,7 @@ struct RecurrentOptions {
 
 struct RecurrentOutput {
   Var y;
-  Var state;  // of every layer and direction: layer 0, layer 0 reverse, layer 1, ...
+  Var state;  // one a layer and direction: layer 0, layer 0 reverse, layer 1, ...
 };
 
 class Recurrent : public Callable<Recurrent> {

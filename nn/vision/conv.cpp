@@ -53,8 +53,8 @@ Var convolve(const Var& x, const Var& weight, const Var& bias, const Window& row
   return bias.defined() ? y + bias : y;
 }
 
-[[noreturn]] void wrong_input(const Var& x, const std::string& wanted) {
-  throw ShapeError("conv", "x must be " + wanted, {{"x", x}});
+[[noreturn]] void wrong_input(const Var& x, const std::string& expected) {
+  throw ShapeError("conv", "x must be " + expected, {{"x", x}});
 }
 
 Window sequence_window(Index kernel, const Conv1dOptions& o) {

@@ -23,7 +23,7 @@ namespace glim {
 struct PoolOptions {
   Extent2 stride = 0;  // 0: the kernel's size
   Extent2 padding = 0, dilation = 1;
-  bool count_include_pad = true;  // of an average
+  bool count_include_pad = true;  // in an average
 };
 
 enum class Pool { Max, Average };

@@ -17,7 +17,7 @@ struct Arena::Piece : Storage::Block {
   Segment* segment;
   Piece *before, *after;  // neighbours in the segment
   bool free = false;
-  std::size_t resident = 0;    // of it in free_bytes_: its pages are there
+  std::size_t resident = 0;    // bytes counted in free_bytes_: their pages are there
   FreePieces::iterator place;  // when free
 };
 
@@ -26,7 +26,7 @@ constexpr std::size_t kHuge = std::size_t{2} << 20;
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kLargePiece = std::size_t{8} << 20;
 constexpr std::size_t kSegment = std::size_t{256} << 20;
-std::size_t rounded(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
+std::size_t rounded(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 }  // namespace
 
 Arena::Arena() = default;
@@ -38,11 +38,11 @@ Arena::~Arena() {
   }
 }
 
-Arena::Piece* Arena::new_piece(Segment& s, std::byte* at, std::size_t size, Piece* before,
+Arena::Piece* Arena::new_piece(Segment& s, std::byte* data, std::size_t size, Piece* before,
                                Piece* after) {
   auto* piece = new Piece{{}, &s, before, after, false, 0, {}};
   piece->size_class = Storage::Block::kPiece;
-  piece->data = at;
+  piece->data = data;
   piece->capacity = size;
   return piece;
 }
@@ -71,9 +71,9 @@ void Arena::join_with_next(Piece* p) {
 }
 
 Arena::Piece* Arena::from_free(bool large, std::size_t bytes) {
-  auto at = free_[large].lower_bound(bytes);
-  if (at == free_[large].end()) return nullptr;
-  Piece* p = at->second;
+  auto entry = free_[large].lower_bound(bytes);
+  if (entry == free_[large].end()) return nullptr;
+  Piece* p = entry->second;
   // The rest stays free; a sliver of less than a sixteenth is not worth a piece.
   Piece* rest = nullptr;
   if (p->capacity - bytes >= std::max(kPage, bytes / 16))
@@ -92,8 +92,8 @@ Arena::Piece* Arena::from_free(bool large, std::size_t bytes) {
 Arena::Piece* Arena::from_top(Segment& s, std::size_t bytes) {
   Piece* last = s.last;
   std::size_t have = last && last->free ? last->capacity : 0;
-  std::size_t more = bytes - have;  // a free piece of `bytes` would have been found
-  if (s.size - s.top < more) return nullptr;
+  std::size_t growth = bytes - have;  // a free piece of `bytes` would have been found
+  if (s.size - s.top < growth) return nullptr;
   if (have > 0) {
     set_used(last);
     last->capacity = bytes;
@@ -102,7 +102,7 @@ Arena::Piece* Arena::from_top(Segment& s, std::size_t bytes) {
     (s.last ? s.last->after : s.first) = last;
     s.last = last;
   }
-  s.top += more;
+  s.top += growth;
   return last;
 }
 
@@ -110,9 +110,9 @@ bool Arena::add_segment(bool large, std::size_t bytes) {
   auto segment = std::make_unique<Segment>();
   for (std::size_t size : {std::max(kSegment, rounded(bytes, kHuge)), rounded(bytes, kHuge)}) {
     // Aligned by asking for more and giving the ends back.
-    std::size_t asked = size + kHuge;
-    if (asked < bytes) return false;
-    void* p = mmap(nullptr, asked, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::size_t length = size + kHuge;
+    if (length < bytes) return false;
+    void* p = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) continue;
     ++system_calls_;
     auto* begin = static_cast<std::byte*>(p);

@@ -38,12 +38,12 @@ class Arena {
   struct Segment;
   struct Piece;
   using FreePieces = std::multimap<std::size_t, Piece*>;
-  static Piece* new_piece(Segment& segment, std::byte* at, std::size_t size, Piece* before,
+  static Piece* new_piece(Segment& segment, std::byte* data, std::size_t size, Piece* before,
                           Piece* after);
   Piece* from_free(bool large, std::size_t bytes);
   Piece* from_top(Segment& segment, std::size_t bytes);
   void set_free(Piece* piece, std::size_t resident);
-  std::size_t set_used(Piece* piece);  // what of it was resident
+  std::size_t set_used(Piece* piece);  // returns how much of it was resident
   void join_with_next(Piece* piece);
   bool add_segment(bool large, std::size_t bytes);
 

@@ -28,14 +28,14 @@ bool runs(Isa isa) {
 
 Isa choose() {
   Isa best = supported_isas().back();
-  const char* asked = std::getenv("GLIM_ISA");
-  if (!asked) return best;
+  const char* name = std::getenv("GLIM_ISA");
+  if (!name) return best;
   std::string known;
   for (Isa isa : supported_isas()) {
-    if (name_of(isa) == asked) return isa;
+    if (name_of(isa) == name) return isa;
     known += (known.empty() ? "" : ", ") + std::string(name_of(isa));
   }
-  throw ValueError("GLIM_ISA", "'" + std::string(asked) + "' is not one of " + known);
+  throw ValueError("GLIM_ISA", "'" + std::string(name) + "' is not one of " + known);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ void multiply_vector(const Gemm<T>& p) {
   const T *matrix = row ? p.b : p.a, *vector = row ? p.a : p.b;
   Index ld = row ? p.ldb : p.lda;
   Index vector_step = row ? (p.transpose_a ? p.lda : 1) : (p.transpose_b ? 1 : p.ldb);
-  std::vector<T> gathered, result;  // what is not adjacent
+  std::vector<T> gathered, result;  // copies of vectors that are not adjacent
   if (vector_step != 1) {
     for (Index i = 0; i < p.k; ++i) gathered.push_back(vector[i * vector_step]);
     vector = gathered.data();

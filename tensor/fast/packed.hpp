@@ -76,7 +76,7 @@ struct InPlace {
 // R rows of a times V vectors of rows of b, `ldb` apart. The tile's part of c is fetched while the first steps
 // run.
 template <class T, int R, int V, class Rows>
-GLIM_INLINE void packed_tile(Index k, Rows a, const T* b, Index ldb, const Target<T>& to) {
+GLIM_INLINE void packed_tile(Index k, Rows a, const T* b, Index ldb, const Target<T>& target) {
   constexpr Index L = kLanes<T>;
   Vec<T> sum[R][V] = {};
   auto step = [&]() __attribute__((always_inline)) {
@@ -92,7 +92,7 @@ GLIM_INLINE void packed_tile(Index k, Rows a, const T* b, Index ldb, const Targe
     b += ldb;
   };
   Index i = 0;
-  for (const T* row = to.c; i < R && i < k; ++i, row += to.ldc) {
+  for (const T* row = target.c; i < R && i < k; ++i, row += target.ldc) {
     for (int v = 0; v < V; ++v) __builtin_prefetch(row + v * L, 1, 3);
     step();
   }
@@ -102,12 +102,12 @@ GLIM_INLINE void packed_tile(Index k, Rows a, const T* b, Index ldb, const Targe
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 2
       for (int v = 0; v < V; ++v) {
-        T* place = to.c + r * to.ldc + v * L;
+        T* place = target.c + r * target.ldc + v * L;
         bool full = whole || v + 1 < V;
-        Index rest = to.columns - v * L;
-        Vec<T> value = to.alpha * sum[r][v];
-        if (to.beta != T(0))
-          value = multiply_add<T>(splat<T>(to.beta),
+        Index rest = target.columns - v * L;
+        Vec<T> value = target.alpha * sum[r][v];
+        if (target.beta != T(0))
+          value = multiply_add<T>(splat<T>(target.beta),
                                   full ? load<T>(place) : load_part<T>(place, rest, T(0)), value);
         if (full)
           store<T>(place, value);
@@ -115,7 +115,7 @@ GLIM_INLINE void packed_tile(Index k, Rows a, const T* b, Index ldb, const Targe
           store_part<T>(place, value, rest);
       }
   };
-  if (to.columns >= V * L)
+  if (target.columns >= V * L)
     write(true);
   else
     write(false);
@@ -130,14 +130,14 @@ GLIM_INLINE void packed_tile(Index k, Rows a, const T* b, Index ldb, const Targe
 //   8 panels of 6 and prefetching     0.9 (Zen 3)
 //   whole stores                      0.7 to 0.9 (AVX2)
 template <class T, Index W>
-void pack(bool transposed, Index m, Index k, const T* x, Index ld, T* to) {
+void pack(bool transposed, Index m, Index k, const T* x, Index ld, T* packed) {
   constexpr Index L = kLanes<T>, kRead = (W + L - 1) / L * L;
   constexpr Index kTogether = (W == 6 ? 8 : 4) * W;
   if (transposed) {
     for (Index first = 0; first < m; first += kTogether) {
       Index end = m - first < kTogether ? m : first + kTogether;
       const T* row = x;
-      T* panels = to + first * k;
+      T* panels = packed + first * k;
       for (Index i = 0; i < k; ++i, row += ld, panels += W) {
         // Rows are too far apart for the processor to foresee the next.
         if constexpr (kVectorBytes < 64)
@@ -160,10 +160,10 @@ void pack(bool transposed, Index m, Index k, const T* x, Index ld, T* to) {
       }
     }
   } else {
-    for (Index r = 0; r < m; r += W, to += W * k)
+    for (Index r = 0; r < m; r += W, packed += W * k)
       for (Index h = kRead - L; h >= 0; h -= L) {
         Index rows = m - r - h < W - h ? m - r - h : W - h;
-        transpose_into<T>(rows < L ? rows : L, k, x + (r + h) * ld, ld, W - h, to + h, W);
+        transpose_into<T>(rows < L ? rows : L, k, x + (r + h) * ld, ld, W - h, packed + h, W);
       }
   }
 }
@@ -179,20 +179,20 @@ struct Columns {
 // rows of a from r on.
 template <class T, class Rows>
 GLIM_INLINE void packed_block(Index high, Index wide, Index depth, const Rows& rows,
-                              const Columns<T>& columns, Target<T> to) {
-  T* corner = to.c;
+                              const Columns<T>& columns, Target<T> target) {
+  T* corner = target.c;
   for (Index q = 0; q < wide; q += kTileColumns<T>) {
-    to.columns = wide - q < kTileColumns<T> ? wide - q : kTileColumns<T>;
+    target.columns = wide - q < kTileColumns<T> ? wide - q : kTileColumns<T>;
     const T* right = columns.b + q / kTileColumns<T> * columns.panel;
     for (Index r = 0; r < high;) {
       auto left = rows(r);
-      to.c = corner + r * to.ldc + q;
+      target.c = corner + r * target.ldc + q;
       auto take = [&]<int R>() __attribute__((always_inline)) {
         if (high - r < R) return false;
-        if (to.columns > kLanes<T>)
-          packed_tile<T, R, 2>(depth, left, right, columns.ld, to);
+        if (target.columns > kLanes<T>)
+          packed_tile<T, R, 2>(depth, left, right, columns.ld, target);
         else
-          packed_tile<T, R, 1>(depth, left, right, columns.ld, to);
+          packed_tile<T, R, 1>(depth, left, right, columns.ld, target);
         r += R;
         return true;
       };
@@ -221,7 +221,7 @@ void packed_product(bool transpose_a, bool transpose_b, Index m, Index n, Index 
       if (!b_in_place) pack<T, kColumns>(!transpose_b, wide, depth, right, ldb, panels);
       for (Index i = 0; i < m; i += blocks.rows) {
         Index high = m - i < blocks.rows ? m - i : blocks.rows;
-        Target<T> to{alpha, p == 0 ? beta : T(1), c + i * ldc + j, ldc, 0};
+        Target<T> target{alpha, p == 0 ? beta : T(1), c + i * ldc + j, ldc, 0};
         const T* left = a + (transpose_a ? p * lda + i : i * lda + p);
         if (a_in_place) {
           Index down = transpose_a ? 1 : lda, across = transpose_a ? lda : 1;
@@ -229,7 +229,7 @@ void packed_product(bool transpose_a, bool transpose_b, Index m, Index n, Index 
               high, wide, depth, [&](Index r) { return InPlace<T>(left + r * down, down, across); },
               b_in_place ? Columns<T>{right, ldb, kColumns}
                          : Columns<T>{panels, kColumns, kColumns * depth},
-              to);
+              target);
           continue;
         }
         pack<T, kTileRows>(transpose_a, high, depth, left, lda, rows);
@@ -238,7 +238,7 @@ void packed_product(bool transpose_a, bool transpose_b, Index m, Index n, Index 
             [&](Index r) {
               return Panel<T>{rows + r / kTileRows * kTileRows * depth + r % kTileRows};
             },
-            Columns<T>{panels, kColumns, kColumns * depth}, to);
+            Columns<T>{panels, kColumns, kColumns * depth}, target);
       }
     }
   }

@@ -50,11 +50,11 @@ class Helpers {
   bool run(std::int64_t pieces, FunctionRef<void(std::int64_t)> f) {
     std::unique_lock lock(busy_, std::try_to_lock);
     if (!lock) return false;
-    const int wanted = static_cast<int>(std::min<std::int64_t>(num_threads(), pieces)) - 1;
-    if (started_ < wanted) start(wanted);
+    const int count = static_cast<int>(std::min<std::int64_t>(num_threads(), pieces)) - 1;
+    if (started_ < count) start(count);
     f_ = &f;
     pieces_ = pieces;
-    wanted_ = wanted;
+    helpers_ = count;
     unfinished_ = pieces;
     left_ = pieces;
     ++loop_;
@@ -70,11 +70,11 @@ class Helpers {
  private:
   // One more team of OpenMP's, which serves to the end of the program: the end of a parallel region waits for each of its
   // threads.
-  void start(int wanted) {
-    const int more = wanted - std::exchange(started_, wanted);
+  void start(int count) {
+    const int missing = count - std::exchange(started_, count);
     try {
-      std::thread([this, more, first = wanted - more] {
-#pragma omp parallel num_threads(more)
+      std::thread([this, missing, first = count - missing] {
+#pragma omp parallel num_threads(missing)
         serve(first + omp_get_thread_num());
       }).detach();
     } catch (const std::system_error&) {
@@ -96,33 +96,33 @@ class Helpers {
   }
   void serve(int id) {
     in_loop = true;
-    for (std::int64_t seen = 0;;) {
-      wait([&](std::int64_t n) { return n != seen; }, loop_);
-      seen = loop_;
-      if (id < wanted_) help();
+    for (std::int64_t last = 0;;) {
+      wait([&](std::int64_t n) { return n != last; }, loop_);
+      last = loop_;
+      if (id < helpers_) help();
     }
   }
   // Spins for some 0.2 ms before it sleeps, longer than a step runs on one thread: beside a busy program, a thread
   // that spins has no time left when there is work. OpenMP's variable OMP_WAIT_POLICY=passive leaves the spinning out.
   template <class F>
-  static void wait(const F& over, const std::atomic<std::int64_t>& of) {
+  static void wait(const F& over, const std::atomic<std::int64_t>& counter) {
     static const char* policy = std::getenv("OMP_WAIT_POLICY");
     static const int spins = policy && strcasecmp(policy, "passive") == 0 ? 0 : 10000;
     for (int i = 0; i < spins; ++i) {
-      if (over(of)) return;
+      if (over(counter)) return;
 #if defined(__x86_64__)
       __builtin_ia32_pause();
 #endif
     }
-    for (std::int64_t n = of; !over(n); n = of) of.wait(n);
+    for (std::int64_t n = counter; !over(n); n = counter) counter.wait(n);
   }
 
   std::mutex busy_, error_mutex_;
   std::exception_ptr error_;
   int started_ = 0;
-  const FunctionRef<void(std::int64_t)>* f_ = nullptr;  // of a loop with pieces left, as is pieces_
+  const FunctionRef<void(std::int64_t)>* f_ = nullptr;  // valid while pieces are left, as pieces_
   std::int64_t pieces_ = 0;
-  std::atomic<int> wanted_{0};
+  std::atomic<int> helpers_{0};
   std::atomic<std::int64_t> left_{0}, unfinished_{0}, loop_{0};
 };
 }  // namespace

@@ -87,18 +87,18 @@ Tiles tiles_for_any_threads(bool in_place, Index m, Index n, double cost, Index 
   double work = cost / static_cast<double>(batches);
   auto [unit, most] = in_place ? std::pair{kSmallInPlace, 8.0} : std::pair{0x1p26, 4.0};
   double count = std::max(std::clamp(work / unit, 2.0, most), std::min(work / (1 << 28), 32.0));
-  auto wanted = static_cast<Index>(count) / batches;
+  auto tiles = static_cast<Index>(count) / batches;
   Tiles best{m, n, 0};
-  if (wanted <= 1) return best;
-  wanted += wanted % 2;  // an even number shares evenly
+  if (tiles <= 1) return best;
+  tiles += tiles % 2;  // an even number shares evenly
   double least = 4;
-  for (Index down = 1; down <= wanted; ++down) {  // pieces that are multiples of what dropout draws
+  for (Index down = 1; down <= tiles; ++down) {  // pieces that are multiples of what dropout draws
     Index rows = even_piece(m, down, 32);
     Index across = ceil_div(m, rows);
-    Index columns = even_piece(n, ceil_div(wanted, across), 32);
+    Index columns = even_piece(n, ceil_div(tiles, across), 32);
     double packing = 1 / static_cast<double>(rows) + 1 / static_cast<double>(columns);
     // Cut as far as 32 allows, when nothing better is left.
-    if (across * ceil_div(n, columns) < wanted) packing += 1;
+    if (across * ceil_div(n, columns) < tiles) packing += 1;
     if (packing < least) {
       least = packing;
       best = {rows, columns, 0};

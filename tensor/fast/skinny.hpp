@@ -33,16 +33,16 @@ GLIM_INLINE void dots(Index k, const T* a, Index lda, const T* b, Index ldb, Ind
         for (int p = 0; p < M; ++p) {
           Vec<T> left = get(a + p * lda + i);
           for (int q = 0; q < N; ++q) {
-            Vec<T>& to = sum[p][q].part[part];
-            to = multiply_add<T>(left, right[q], to);
+            Vec<T>& total = sum[p][q].part[part];
+            total = multiply_add<T>(left, right[q], total);
           }
         }
       });
   for (int p = 0; p < M; ++p)
     for (int q = 0; q < N; ++q) {
       T value = alpha * sum_lanes<T>(sum[p][q]);
-      T& to = c[p * ldc + q * apart];
-      to = beta == T(0) ? value : value + beta * to;
+      T& element = c[p * ldc + q * apart];
+      element = beta == T(0) ? value : value + beta * element;
     }
 }
 
@@ -83,10 +83,10 @@ GLIM_INLINE void transpose(Vec<T>* v) {
   }
 }
 
-// L rows of x (rows, k), transposed: to[i][j] = x[j][i], `wide` of the L columns, rows of `to` being
+// L rows of x (rows, k), transposed: out[i][j] = x[j][i], `wide` of the L columns, rows of `out` being
 // `ld` apart. Of all rows but the last, what is beyond is lost.
 template <class T>
-GLIM_INLINE void transpose_into(Index rows, Index k, const T* x, Index ldx, Index wide, T* to,
+GLIM_INLINE void transpose_into(Index rows, Index k, const T* x, Index ldx, Index wide, T* out,
                                 Index ld) {
   constexpr Index L = kLanes<T>;
   for (Index i = 0; i < k; i += L) {
@@ -96,9 +96,9 @@ GLIM_INLINE void transpose_into(Index rows, Index k, const T* x, Index ldx, Inde
     Index count = k - i < L ? k - i : L;
     for (Index j = 0; j < count; ++j)
       if (wide >= L || i + j + 1 < k)
-        store<T>(to + (i + j) * ld, v[j]);
+        store<T>(out + (i + j) * ld, v[j]);
       else
-        store_part<T>(to + (i + j) * ld, v[j], wide);
+        store_part<T>(out + (i + j) * ld, v[j], wide);
   }
 }
 
@@ -119,13 +119,13 @@ struct Along {
 // R rows of b times V vectors of rows of a.
 template <class T, int R, int V>
 GLIM_INLINE void transposed_tile(const Along<T>& sums, const T* transposed, Index columns,
-                                 const T* b, Index ldb, T* to) {
+                                 const T* b, Index ldb, T* out) {
   constexpr Index L = kLanes<T>;
   for (Index begin = 0; begin < sums.k; begin += sums.depth) {
     Index end = sums.k - begin < sums.depth ? sums.k : begin + sums.depth;
     Vec<T> sum[R][V] = {};
     for (Index i = begin; i < end; ++i, transposed += columns) {
-      if (i % 16 == 0)  // what the next tile reads, while this one computes
+      if (i % 16 == 0)  // elements of the next tile, while this one computes
         for (int q = 0; q < R; ++q) __builtin_prefetch(b + (q + R) * ldb + i, 0, 2);
       Vec<T> left[V];
       for (int p = 0; p < V; ++p) left[p] = load<T>(transposed + p * L);
@@ -136,28 +136,28 @@ GLIM_INLINE void transposed_tile(const Along<T>& sums, const T* transposed, Inde
     }
     for (int q = 0; q < R; ++q)
       for (int p = 0; p < V; ++p) {
-        T* place = to + q * columns + p * L;
+        T* place = out + q * columns + p * L;
         Vec<T> value = sums.alpha * sum[q][p];
         store<T>(place, begin == 0 ? value : load<T>(place) + value);
       }
   }
 }
 
-// to (count, columns) = b aᵀ for `count` rows of b, V vectors of columns and R rows at once, so that
+// out (count, columns) = b aᵀ for `count` rows of b, V vectors of columns and R rows at once, so that
 // R·V sums go on beside each other.
 template <class T, int V, int R = (kSums / V < 16 ? kSums / V : 16)>
 GLIM_INLINE void transposed_rows(Index count, const Along<T>& sums, const T* transposed,
-                                 Index columns, const T* b, Index ldb, T* to) {
+                                 Index columns, const T* b, Index ldb, T* out) {
   if constexpr (R > 1) {
     if (count < R)
-      return transposed_rows<T, V, R / 2>(count, sums, transposed, columns, b, ldb, to);
+      return transposed_rows<T, V, R / 2>(count, sums, transposed, columns, b, ldb, out);
   }
   Index j = 0;
   for (; j + R <= count; j += R)
-    transposed_tile<T, R, V>(sums, transposed, columns, b + j * ldb, ldb, to + j * columns);
+    transposed_tile<T, R, V>(sums, transposed, columns, b + j * ldb, ldb, out + j * columns);
   if (j == count) return;
   j = count - R;  // some rows once more, with the same result
-  transposed_tile<T, R, V>(sums, transposed, columns, b + j * ldb, ldb, to + j * columns);
+  transposed_tile<T, R, V>(sums, transposed, columns, b + j * ldb, ldb, out + j * columns);
 }
 
 template <class T>
@@ -171,12 +171,12 @@ void transposed_product(Index m, Index n, const Along<T>& sums, const T* a, Inde
     transpose_into<T>(m - r < L ? m - r : L, k, a + r * lda, lda, L, transposed + r, columns);
   for (Index begin = 0; begin < n; begin += kPanelRows) {
     Index count = n - begin < kPanelRows ? n - begin : kPanelRows;
-    const T* from = b + begin * ldb;
+    const T* rows = b + begin * ldb;
     Index done = 0;  // columns
     auto take = [&]<int V>() {
       if constexpr (V <= kAlong) {
         if (columns - done < V * L) return false;
-        transposed_rows<T, V>(count, sums, transposed + done, columns, from, ldb, panel + done);
+        transposed_rows<T, V>(count, sums, transposed + done, columns, rows, ldb, panel + done);
         done += V * L;
         return true;
       }
@@ -192,10 +192,10 @@ void transposed_product(Index m, Index n, const Along<T>& sums, const T* a, Inde
           v[i] = j + i < count ? load<T>(panel + (j + i) * columns + r) : Vec<T>{};
         transpose<T>(v);
         for (Index i = 0; i < L && r + i < m; ++i) {
-          T* to = c + (r + i) * ldc + begin + j;
+          T* target = c + (r + i) * ldc + begin + j;
           Vec<T> value = v[i];
-          if (beta != T(0)) value = multiply_add<T>(at<T>(to, 0, count - j), beta, value);
-          put<T>(to, 0, count - j, value);
+          if (beta != T(0)) value = multiply_add<T>(at<T>(target, 0, count - j), beta, value);
+          put<T>(target, 0, count - j, value);
         }
       }
   }
@@ -210,10 +210,10 @@ GLIM_INLINE void short_rows(Index count, Index k, T alpha, const T* a, Index lda
     for (int r = 0; r < R; ++r)
       sum[r] = multiply_add<T>(splat<T>(a[r * lda + i]), columns[i], sum[r]);
   for (int r = 0; r < R; ++r) {
-    T* to = c + r * ldc;
+    T* target = c + r * ldc;
     Vec<T> value = alpha * sum[r];
-    if (beta != T(0)) value = multiply_add<T>(splat<T>(beta), at<T>(to, 0, count), value);
-    put<T>(to, 0, count, value);
+    if (beta != T(0)) value = multiply_add<T>(splat<T>(beta), at<T>(target, 0, count), value);
+    put<T>(target, 0, count, value);
   }
 }
 
@@ -263,12 +263,12 @@ void row_product(Index n, Index k, Index depth, T alpha, const T* a, const T* b,
                                  a[i], sum[v]);
     }
     for (int v = 0; v < V; ++v) {
-      T* to = c + j + v * L;
+      T* target = c + j + v * L;
       Index wide = v + 1 < V ? L : last;
       Vec<T> value = alpha * sum[v];
       if (p > 0 || beta != T(0))
-        value = multiply_add<T>(at<T>(to, 0, wide), p == 0 ? beta : T(1), value);
-      put<T>(to, 0, wide, value);
+        value = multiply_add<T>(at<T>(target, 0, wide), p == 0 ? beta : T(1), value);
+      put<T>(target, 0, wide, value);
     }
   };
   for (Index p = 0; p < k; p += depth) {

@@ -24,15 +24,15 @@ namespace fs = std::filesystem;
   throw FileError(path, std::string("cannot write: ") + std::strerror(error));
 }
 
-// Removes temporary files whose writer is gone (their lock is free): those of one file, or of every file if `of` is
+// Removes temporary files whose writer is gone (their lock is free): those of one file, or of every file if `stem` is
 // empty.
-void sweep(const fs::path& folder, const std::string& of) try {
+void sweep(const fs::path& folder, const std::string& stem) try {
   const std::string_view mark = ".tmp.";
   for (const fs::path& path : entries_of(folder)) {
     const std::string name = path.filename();
-    const std::size_t at = name.rfind(mark);
-    if (at == std::string::npos || (!of.empty() && name.compare(0, at, of) != 0)) continue;
-    const std::string numbers = name.substr(at + mark.size());  // PID.N
+    const std::size_t i = name.rfind(mark);
+    if (i == std::string::npos || (!stem.empty() && name.compare(0, i, stem) != 0)) continue;
+    const std::string numbers = name.substr(i + mark.size());  // PID.N
     if (numbers.find_first_not_of("0123456789.") != std::string::npos ||
         std::count(numbers.begin(), numbers.end(), '.') != 1)
       continue;
@@ -124,7 +124,7 @@ void write_file_atomically(const std::string& path, const std::function<void(Fil
     temporary = target;
     temporary += ".tmp." + std::to_string(::getpid()) + "." + std::to_string(count++);
     Descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (fd.get() < 0 && errno == EEXIST) continue;  // of a killed process with this number
+    if (fd.get() < 0 && errno == EEXIST) continue;  // a killed process with this number left it
     if (fd.get() < 0) fail(path, errno);
     ::flock(fd.get(), LOCK_EX);  // a file system without locks only loses the sweeping
     struct stat mine {};

@@ -18,10 +18,10 @@ constexpr Word kPrime1 = 0x9E3779B185EBCA87, kPrime2 = 0xC2B2AE3D27D4EB4F,
 
 // The next bytes, little endian; moves on.
 template <class T>
-Word next(const unsigned char*& at) {
+Word next(const unsigned char*& p) {
   T word;
-  std::memcpy(&word, at, sizeof word);
-  at += sizeof word;
+  std::memcpy(&word, p, sizeof word);
+  p += sizeof word;
   return word;
 }
 
@@ -32,8 +32,8 @@ Word hash_of(const std::byte* bytes, std::size_t n, Word seed) {
   constexpr std::size_t kBlock = std::size_t{1} << 20;
   std::vector<Word> blocks((n + kBlock - 1) / kBlock);
   parallel_each(std::ssize(blocks), [&](Index i) {
-    const std::size_t at = static_cast<std::size_t>(i) * kBlock;
-    blocks[static_cast<std::size_t>(i)] = xxh64(bytes + at, std::min(kBlock, n - at));
+    const std::size_t offset = static_cast<std::size_t>(i) * kBlock;
+    blocks[static_cast<std::size_t>(i)] = xxh64(bytes + offset, std::min(kBlock, n - offset));
   });
   return xxh64(blocks.data(), blocks.size() * sizeof(Word), seed);
 }
@@ -41,25 +41,25 @@ Word hash_of(const std::byte* bytes, std::size_t n, Word seed) {
 }  // namespace
 
 std::uint64_t xxh64(const void* bytes, std::size_t n, std::uint64_t seed) {
-  const auto* at = static_cast<const unsigned char*>(bytes);
-  const auto* const end = at + n;
+  const auto* p = static_cast<const unsigned char*>(bytes);
+  const auto* const end = p + n;
   Word hash = seed + kPrime5;
   if (n >= 32) {
     Word a = seed + kPrime1 + kPrime2, b = seed + kPrime2, c = seed, d = seed - kPrime1;
-    while (end - at >= 32) {
-      a = mixed(a, next<Word>(at));
-      b = mixed(b, next<Word>(at));
-      c = mixed(c, next<Word>(at));
-      d = mixed(d, next<Word>(at));
+    while (end - p >= 32) {
+      a = mixed(a, next<Word>(p));
+      b = mixed(b, next<Word>(p));
+      c = mixed(c, next<Word>(p));
+      d = mixed(d, next<Word>(p));
     }
     hash = std::rotl(a, 1) + std::rotl(b, 7) + std::rotl(c, 12) + std::rotl(d, 18);
     for (const Word lane : {a, b, c, d}) hash = (hash ^ mixed(0, lane)) * kPrime1 + kPrime4;
   }
   hash += n;
-  while (end - at >= 8) hash = std::rotl(hash ^ mixed(0, next<Word>(at)), 27) * kPrime1 + kPrime4;
-  if (end - at >= 4)
-    hash = std::rotl(hash ^ next<std::uint32_t>(at) * kPrime1, 23) * kPrime2 + kPrime3;
-  while (at < end) hash = std::rotl(hash ^ next<unsigned char>(at) * kPrime5, 11) * kPrime1;
+  while (end - p >= 8) hash = std::rotl(hash ^ mixed(0, next<Word>(p)), 27) * kPrime1 + kPrime4;
+  if (end - p >= 4)
+    hash = std::rotl(hash ^ next<std::uint32_t>(p) * kPrime1, 23) * kPrime2 + kPrime3;
+  while (p < end) hash = std::rotl(hash ^ next<unsigned char>(p) * kPrime5, 11) * kPrime1;
   hash = (hash ^ hash >> 33) * kPrime2;
   hash = (hash ^ hash >> 29) * kPrime3;
   return hash ^ hash >> 32;

@@ -26,23 +26,23 @@ InputFile::InputFile(const std::string& path)
 
 void InputFile::fail(const std::string& problem) const { throw FileError(path_, problem); }
 
-void InputFile::read(std::uint64_t at, void* into, std::size_t bytes) const {
+void InputFile::read(std::uint64_t offset, void* into, std::size_t bytes) const {
   auto p = static_cast<char*>(into);
   while (bytes > 0) {
     ssize_t n = ::pread(fd_.get(), p, std::min<std::size_t>(bytes, std::size_t{1} << 30),
-                        static_cast<off_t>(at));
+                        static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail(std::string("cannot read: ") + std::strerror(errno));
-    if (n == 0) fail("is truncated: it ends at byte " + std::to_string(at));
+    if (n == 0) fail("is truncated: it ends at byte " + std::to_string(offset));
     p += n;
-    at += static_cast<std::uint64_t>(n);
+    offset += static_cast<std::uint64_t>(n);
     bytes -= n;
   }
 }
 
-std::string InputFile::read_text(std::uint64_t at, std::size_t bytes) const {
+std::string InputFile::read_text(std::uint64_t offset, std::size_t bytes) const {
   std::string s(bytes, '\0');
-  read(at, s.data(), bytes);
+  read(offset, s.data(), bytes);
   return s;
 }
 

@@ -33,8 +33,8 @@ class InputFile {
 
   const std::string& path() const { return path_; }
   std::uint64_t size() const { return size_; }
-  void read(std::uint64_t at, void* into, std::size_t bytes) const;
-  std::string read_text(std::uint64_t at, std::size_t bytes) const;
+  void read(std::uint64_t offset, void* into, std::size_t bytes) const;
+  std::string read_text(std::uint64_t offset, std::size_t bytes) const;
   [[noreturn]] void fail(const std::string& problem) const;
 
  private:

@@ -27,8 +27,8 @@ bool is_utf8(std::string_view text) {
   }
 }
 
-// The elements from byte `at` of the file on.
-Tensor read_elements(const InputFile& file, std::uint64_t at, const SafeTensorsEntry& e) {
+// The elements from byte `offset` of the file on.
+Tensor read_elements(const InputFile& file, std::uint64_t offset, const SafeTensorsEntry& e) {
   Tensor y = empty(e.shape, e.encoding.dtype);
   const Index n = y.numel();
   const std::size_t size = e.encoding.size;
@@ -38,11 +38,11 @@ Tensor read_elements(const InputFile& file, std::uint64_t at, const SafeTensorsE
     std::vector<std::byte> chunk(std::min(n, kChunk) * size);
     for (Index i = 0; i < n; i += kChunk) {
       Index length = std::min(kChunk, n - i);
-      file.read(at + static_cast<std::uint64_t>(i) * size, chunk.data(), length * size);
+      file.read(offset + static_cast<std::uint64_t>(i) * size, chunk.data(), length * size);
       e.encoding.widen(chunk.data(), y, i, length);
     }
   } else if (n > 0) {
-    file.read(at, storage, n * size);
+    file.read(offset, storage, n * size);
   }
   if (y.dtype() == DType::Bool &&
       !std::all_of(storage, storage + n, [](std::byte b) { return b <= std::byte{1}; }))
@@ -90,15 +90,15 @@ void write_safetensors(const std::string& path, const StateDict& tensors,
   for (const auto& [key, text] : metadata)
     if (!is_utf8(key) || !is_utf8(text)) throw FileError(path, "metadata that is not UTF-8");
   if (!metadata.empty()) member(kSafeTensorsMetadata, nlohmann::json(metadata).dump());
-  std::uint64_t at = 0;
+  std::uint64_t begin = 0;
   for (const auto* entry : order) {
     const Tensor& x = entry->second;
-    std::uint64_t end = at + static_cast<std::uint64_t>(x.numel()) * size_of(x.dtype());
+    std::uint64_t end = begin + static_cast<std::uint64_t>(x.numel()) * size_of(x.dtype());
     // In the order of the safetensors library.
     member(entry->first, "{\"dtype\":\"" + std::string(written_dtype(x.dtype())) + "\",\"shape\":" +
                              nlohmann::json(x.shape().vec()).dump() + ",\"data_offsets\":[" +
-                             std::to_string(at) + "," + std::to_string(end) + "]}");
-    at = end;
+                             std::to_string(begin) + "," + std::to_string(end) + "]}");
+    begin = end;
   }
   header += "}";
   header.append((8 - header.size() % 8) % 8, ' ');

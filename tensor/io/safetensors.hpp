@@ -50,8 +50,8 @@ inline constexpr std::string_view kSafeTensorsMetadata = "__metadata__";
 struct Encoding {
   DType dtype;       // which they become
   std::size_t size;  // bytes of one as stored
-  // Makes elements at ... at + n - 1 of a tensor from stored ones; null where both are the same.
-  void (*widen)(const std::byte* from, const Tensor& to, Index at, Index n) = nullptr;
+  // Makes elements begin ... begin + n - 1 of a tensor from stored ones; null where both are the same.
+  void (*widen)(const std::byte* source, const Tensor& target, Index begin, Index n) = nullptr;
 };
 // The entries of a header, without the elements: in order of position, all checks made.
 struct SafeTensorsEntry {

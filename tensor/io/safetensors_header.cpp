@@ -35,11 +35,11 @@ Index whole(U u) {
 
 template <auto convert, class To, class U>
 constexpr Encoding widened(To (*)(U)) {
-  return {dtype_of<To>, sizeof(U), [](const std::byte* from, const Tensor& to, Index at, Index n) {
-            for (Index i = 0; i < n; ++i, from += sizeof(U)) {
+  return {dtype_of<To>, sizeof(U), [](const std::byte* p, const Tensor& y, Index begin, Index n) {
+            for (Index i = 0; i < n; ++i, p += sizeof(U)) {
               U u;
-              std::memcpy(&u, from, sizeof u);
-              to.data<To>()[at + i] = convert(u);
+              std::memcpy(&u, p, sizeof u);
+              y.data<To>()[begin + i] = convert(u);
             }
           }};
 }
@@ -78,20 +78,20 @@ std::optional<std::vector<Index>> whole_numbers(const json& list) {
 }
 
 // Fills `entry` from what a header says of it. Returns what is wrong, or nothing.
-std::string check_entry(const json& said, bool other_members, SafeTensorsEntry& entry) {
-  if (!said.is_object() || !said.contains("dtype") || !said.contains("shape") ||
-      !said.contains("data_offsets"))
+std::string check_entry(const json& fields, bool other_members, SafeTensorsEntry& entry) {
+  if (!fields.is_object() || !fields.contains("dtype") || !fields.contains("shape") ||
+      !fields.contains("data_offsets"))
     return "needs dtype, shape and data_offsets";
   if (other_members) return "has members other than dtype, shape and data_offsets";
 
-  if (!said["dtype"].is_string()) return "dtype is not a string";
-  entry.dtype = said["dtype"].get<std::string>();
+  if (!fields["dtype"].is_string()) return "dtype is not a string";
+  entry.dtype = fields["dtype"].get<std::string>();
   auto known = std::find_if(std::begin(kKnown), std::end(kKnown),
                             [&](const Known& k) { return k.name == entry.dtype; });
   if (known == std::end(kKnown)) return "dtype " + in_quotes(entry.dtype) + " is not supported";
   entry.encoding = known->encoding;
 
-  auto shape = whole_numbers(said["shape"]);
+  auto shape = whole_numbers(fields["shape"]);
   if (!shape) return "shape is not a list of whole numbers";
   if (shape->size() > kMaxRank) return "shape has more than " + std::to_string(kMaxRank) + " axes";
   entry.shape = *shape;
@@ -102,7 +102,7 @@ std::string check_entry(const json& said, bool other_members, SafeTensorsEntry& 
     return e.problem();
   }
 
-  auto offsets = whole_numbers(said["data_offsets"]);
+  auto offsets = whole_numbers(fields["data_offsets"]);
   if (!offsets || offsets->size() != 2) return "data_offsets is not a pair of whole numbers";
   entry.begin = static_cast<std::uint64_t>((*offsets)[0]);
   entry.end = static_cast<std::uint64_t>((*offsets)[1]);
@@ -229,21 +229,21 @@ class HeaderReader {
 // Entries in order must tile [0, size) exactly.
 void check_tiling(const InputFile& file, const std::deque<SafeTensorsEntry>& entries,
                   std::uint64_t size) {
-  std::uint64_t at = 0;
+  std::uint64_t end = 0;
   const std::string* before = nullptr;
   for (const SafeTensorsEntry& e : entries) {
     std::string who = "tensor " + in_quotes(e.name) + ": ";
     if (e.end > size)
       file.fail(who + "data_offsets [" + std::to_string(e.begin) + ", " + std::to_string(e.end) +
                 "] reach beyond the " + std::to_string(size) + " bytes of data (truncated?)");
-    if (e.begin < at) file.fail(who + "overlaps tensor " + in_quotes(*before));
-    if (e.begin > at)
-      file.fail(who + "bytes " + std::to_string(at) + " to " + std::to_string(e.begin) +
+    if (e.begin < end) file.fail(who + "overlaps tensor " + in_quotes(*before));
+    if (e.begin > end)
+      file.fail(who + "bytes " + std::to_string(end) + " to " + std::to_string(e.begin) +
                 " before it belong to no tensor");
-    at = e.end;
+    end = e.end;
     before = &e.name;
   }
-  if (at != size) file.fail(std::to_string(size - at) + " bytes at the end belong to no tensor");
+  if (end != size) file.fail(std::to_string(size - end) + " bytes at the end belong to no tensor");
 }
 
 }  // namespace

@@ -5,7 +5,7 @@ namespace {
 
 constexpr int kDeepest = 32;
 constexpr std::int64_t kMostCount = std::int64_t{1} << 53;  // a double may not be a larger number
-constexpr std::size_t kMostShown = 60;                      // of a value in a message
+constexpr std::size_t kMostShown = 60;                      // characters of a value in a message
 
 std::string shown(const nlohmann::json& value) {
   std::string text = value.dump(-1, ' ', true);
@@ -39,21 +39,21 @@ std::string problem_of(const nlohmann::json::exception& e) {
 void require_types(const nlohmann::json& json, const nlohmann::json& like) {
   if (like.is_object() && !json.is_object()) throw ValueError("", "it is not an object");
   for (const auto& [name, example] : like.items()) {
-    auto at = json.find(name);
-    if (at == json.end()) continue;
-    auto require = [&, &key = name](bool fits, const std::string& wanted) {
-      if (!fits) throw ValueError("", "'" + key + "' " + wanted + ", not " + shown(*at));
+    auto member = json.find(name);
+    if (member == json.end()) continue;
+    auto require = [&, &key = name](bool fits, const std::string& expected) {
+      if (!fits) throw ValueError("", "'" + key + "' " + expected + ", not " + shown(*member));
     };
     if (example.is_number_integer()) {
-      require(at->is_number_integer(), "must be a whole number");
-      bool count = *at >= 0 && *at <= kMostCount;
+      require(member->is_number_integer(), "must be a whole number");
+      bool count = *member >= 0 && *member <= kMostCount;
       require(count, "must be a whole number from 0 to 2^53");
     } else if (example.is_number()) {
-      require(at->is_number(), "must be a number");
+      require(member->is_number(), "must be a number");
     } else if (example.is_string()) {
-      require(at->is_string(), "must be text");
+      require(member->is_string(), "must be text");
     } else if (example.is_boolean()) {
-      require(at->is_boolean(), "must be true or false");
+      require(member->is_boolean(), "must be true or false");
     }
   }
 }

@@ -30,7 +30,7 @@ template <class T>
 void blas_gemm(const Gemm<T>& p);
 
 struct BlasInfo {
-  std::string config;    // what the library says of its build
+  std::string config;    // the library's description of its build
   std::string core;      // the kernels it chose for this CPU
   std::string parallel;  // "sequential", "pthread" or "openmp"
 };

@@ -30,14 +30,14 @@ std::optional<MatrixLayout> blas_layout(const Tensor& x) {
 
 // Offsets of the batches of x (its leading axes broadcast to `batch_dims`).
 Index batch_offset(const Tensor& x, const Shape& batch_dims, Index batch) {
-  Index at = 0;
+  Index offset = 0;
   int extra = batch_dims.rank() - (x.rank() - 2);
   for (int i = batch_dims.rank() - 1; i >= 0; --i) {
     Index c = batch % batch_dims[i];
     batch /= batch_dims[i];
-    if (i >= extra && x.shape()[i - extra] != 1) at += c * x.strides()[i - extra];
+    if (i >= extra && x.shape()[i - extra] != 1) offset += c * x.strides()[i - extra];
   }
-  return at;
+  return offset;
 }
 
 // The epilogue of the tile whose first element is (r, column) of a result with n columns.
@@ -82,10 +82,10 @@ void run(const Tensor& out, const Tensor& a, const Tensor& b, const Shape& batch
           a.data<T>() + batch_offset(a, batch_dims, batch) + r * (la.transposed ? 1 : la.ld);
       const T* pb =
           b.data<T>() + batch_offset(b, batch_dims, batch) + column * (lb.transposed ? lb.ld : 1);
-      T* to = out.data<T>() + batch * m * n + r * n + column;
+      T* target = out.data<T>() + batch * m * n + r * n + column;
       multiply<T>(algorithm, {la.transposed, lb.transposed, rows, columns, k, alpha, pa, la.ld, pb,
-                              lb.ld, beta, to, n});
-      if (then) finish<T>(*then, r, column, n, rows, columns, to);
+                              lb.ld, beta, target, n});
+      if (then) finish<T>(*then, r, column, n, rows, columns, target);
     }
   });
 }
@@ -124,8 +124,8 @@ struct Checked {
   Shape batch_dims, result;
 
  private:
-  static void replace(const Tensor*& x, Tensor& other, Tensor by) {
-    other = std::move(by);
+  static void replace(const Tensor*& x, Tensor& other, Tensor replacement) {
+    other = std::move(replacement);
     x = &other;
   }
   Tensor other_a, other_b;
@@ -190,8 +190,8 @@ std::string_view name_of(GemmEngine engine) {
   return engine == GemmEngine::Builtin ? "builtin" : "openblas";
 }
 
-GemmEngine choose_gemm_engine(const char* asked) {
-  std::string_view word = asked ? asked : "builtin";
+GemmEngine choose_gemm_engine(const char* name) {
+  std::string_view word = name ? name : "builtin";
   for (GemmEngine p : {GemmEngine::Builtin, GemmEngine::OpenBlas})
     if (word == name_of(p)) return p;
   throw ValueError("GLIM_GEMM", "'" + std::string(word) + "' is not one of builtin, openblas");

@@ -17,7 +17,7 @@ namespace glim {
 enum class GemmEngine { Builtin, OpenBlas };
 std::string_view name_of(GemmEngine engine);
 // "builtin", "openblas", or null for the default, which is Builtin; ValueError naming GLIM_GEMM for another word.
-GemmEngine choose_gemm_engine(const char* asked);
+GemmEngine choose_gemm_engine(const char* name);
 // The last choice of use_gemm_engine; before it, that of GLIM_GEMM.
 GemmEngine gemm_engine();
 void use_gemm_engine(GemmEngine engine);

@@ -104,10 +104,10 @@ bool all_finite(const Tensor& x) {
     const T* p = x.data<T>();
     Loop loop(x.shape(), {&x.strides()});
     Index s = loop.step(0);
-    loop.runs([&](Index n, const Index* at) {
+    loop.runs([&](Index n, const Index* offsets) {
       // v - v is 0 for finite v and NaN otherwise, and NaN survives the sum.
       T sum = 0;
-      for (Index i = 0; i < n; ++i) sum += p[at[0] + i * s] - p[at[0] + i * s];
+      for (Index i = 0; i < n; ++i) sum += p[offsets[0] + i * s] - p[offsets[0] + i * s];
       if (sum != 0) finite.store(false, std::memory_order_relaxed);
     });
   });

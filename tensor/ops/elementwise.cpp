@@ -107,19 +107,19 @@ Tensor div(const Tensor& a, double c) {
 void add_(const Tensor& a, const Tensor& b, const Where& where) {
   require_same_dtype(a, b, "add_");
   require_writable(a, "add_");
-  Tensor from = source_for(a, b, "add_");
+  Tensor source = source_for(a, b, "add_");
   a.storage().written(where);
-  visit_numeric(a, "add_", [&]<class T>() { map_into<T, T, T>(a, {&a, &from}, wrap_add); });
+  visit_numeric(a, "add_", [&]<class T>() { map_into<T, T, T>(a, {&a, &source}, wrap_add); });
 }
 void add_scaled_(const Tensor& a, const Tensor& b, double c, const Where& where) {
   require_floating(a, "add_scaled_");
   require_same_dtype(a, b, "add_scaled_");
   require_writable(a, "add_scaled_");
-  Tensor from = source_for(a, b, "add_scaled_");
+  Tensor source = source_for(a, b, "add_scaled_");
   a.storage().written(where);
   visit_floating(a.dtype(), [&]<class T>() {
     T factor = static_cast<T>(c);
-    map_into<T, T, T>(a, {&a, &from}, [factor](T x, T y) { return x + factor * y; });
+    map_into<T, T, T>(a, {&a, &source}, [factor](T x, T y) { return x + factor * y; });
   });
 }
 void mul_(const Tensor& a, double c, const Where& where) {

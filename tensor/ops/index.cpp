@@ -70,9 +70,9 @@ void for_positions(const Shape& index, const Strides& x, int axis, const F& f) {
 void require_indices(std::string_view op, const Tensor& index, Index extent,
                      std::string_view what) {
   require_index(index, op, what);
-  const Tensor at = index.contiguous();
-  const Index* p = at.data<Index>();
-  for (Index i = 0; i < at.numel(); ++i)
+  const Tensor indices = index.contiguous();
+  const Index* p = indices.data<Index>();
+  for (Index i = 0; i < indices.numel(); ++i)
     if (p[i] < 0 || p[i] >= extent)
       throw IndexError(op,
                        std::string(what) + " " + std::to_string(p[i]) + " at position " +
@@ -84,12 +84,12 @@ Tensor gather(const Tensor& x, Index axis, const Tensor& index) {
   int a = normalize_axis(axis, x.rank(), "gather");
   require_index(index, "gather");
   require_fits(x, a, index, "gather");
-  Tensor at = index.contiguous();
-  require_indices("gather", at, x.shape()[a]);
+  Tensor indices = index.contiguous();
+  require_indices("gather", indices, x.shape()[a]);
   Tensor y = empty(index.shape(), x.dtype());
   visit_dtype(x.dtype(), [&]<class T>() {
     const T* px = x.data<T>();
-    const Index* pi = at.data<Index>();
+    const Index* pi = indices.data<Index>();
     T* py = y.data<T>();
     for_positions(index.shape(), x.strides(), a, [&, step = x.strides()[a]](Index p, Index base) {
       py[p] = px[base + pi[p] * step];
@@ -105,15 +105,15 @@ Tensor scatter_add(const Tensor& x, Index axis, const Tensor& index, const Tenso
   if (source.shape() != index.shape() || source.dtype() != x.dtype())
     throw ShapeError("scatter_add", "source must have index's shape and x's dtype",
                      {{"x", x}, {"index", index}, {"source", source}});
-  Tensor at = index.contiguous(), from = source.contiguous(), y = x.clone();
-  require_indices("scatter_add", at, x.shape()[a]);
+  Tensor indices = index.contiguous(), values = source.contiguous(), y = x.clone();
+  require_indices("scatter_add", indices, x.shape()[a]);
   visit_numeric(x, "scatter_add", [&]<class T>() {
-    const T* ps = from.data<T>();
-    const Index* pi = at.data<Index>();
+    const T* ps = values.data<T>();
+    const Index* pi = indices.data<Index>();
     T* py = y.data<T>();
     for_positions(index.shape(), y.strides(), a, [&, step = y.strides()[a]](Index p, Index base) {
-      T& to = py[base + pi[p] * step];
-      to = wrap_add(to, ps[p]);
+      T& sum = py[base + pi[p] * step];
+      sum = wrap_add(sum, ps[p]);
     });
   });
   return y;
@@ -122,14 +122,14 @@ Tensor scatter_add(const Tensor& x, Index axis, const Tensor& index, const Tenso
 Tensor index_select(const Tensor& x, Index axis, const Tensor& index) {
   int a = normalize_axis(axis, x.rank(), "index_select");
   require_index(index, "index_select");
-  Tensor from = x.contiguous(), at = index.contiguous();
-  require_indices("index_select", at, x.shape()[a]);
+  Tensor values = x.contiguous(), indices = index.contiguous();
+  require_indices("index_select", indices, x.shape()[a]);
   Tensor y = empty(selected_shape(x.shape(), a, index.shape()), x.dtype());
   Around ax(x.shape(), a);
   Index n = index.numel();
   visit_dtype(x.dtype(), [&]<class T>() {
-    const T* px = from.data<T>();
-    const Index* pi = at.data<Index>();
+    const T* px = values.data<T>();
+    const Index* pi = indices.data<Index>();
     T* py = y.data<T>();
     parallel_for(ax.outer * n, std::max<Index>(1, 8192 / std::max<Index>(1, ax.inner)),
                  [&](Index begin, Index end) {
@@ -163,14 +163,14 @@ void index_add_(const Tensor& y, Index axis, const Tensor& index, const Tensor& 
   if (source.shape() != selected_shape(shape, a, index.shape()))
     throw ShapeError("index_add", "source does not fit " + to_string(shape),
                      {{"index", index}, {"source", source}});
-  Tensor at = index.contiguous(), from = source.contiguous();
-  require_indices("index_add", at, shape[a]);
+  Tensor indices = index.contiguous(), values = source.contiguous();
+  require_indices("index_add", indices, shape[a]);
   y.storage().written(where);
   Around ay(shape, a);
   Index n = index.numel();
   visit_numeric(source, "index_add", [&]<class T>() {
-    const T* ps = from.data<T>();
-    const Index* pi = at.data<Index>();
+    const T* ps = values.data<T>();
+    const Index* pi = indices.data<Index>();
     T* py = y.data<T>();
     // Threads share the columns, so that every row receives its terms in order of position.
     parallel_for(ay.inner, 64, [&](Index begin, Index end) {
@@ -203,10 +203,10 @@ std::vector<Tensor> nonzero(const Tensor& mask) {
 Tensor ravel_index(const std::vector<Tensor>& index, const Shape& extents) {
   Tensor all = scalar(0, DType::Int64);
   for (int k = 0; k < extents.rank(); ++k) {
-    const Tensor& given = index[static_cast<std::size_t>(k)];
+    const Tensor& array = index[static_cast<std::size_t>(k)];
     const double n = static_cast<double>(extents[k]);
-    require_index(given, "index");
-    const Tensor from_start = where(less(given, 0), add(given, n), given).contiguous();
+    require_index(array, "index");
+    const Tensor from_start = where(less(array, 0), add(array, n), array).contiguous();
     require_indices("index", from_start, extents[k]);
     all = add(mul(all, n), from_start);
   }
@@ -292,15 +292,15 @@ Tensor triu(const Tensor& x, Index diagonal) { return triangle(x, diagonal, fals
 
 Tensor one_hot(const Tensor& index, Index classes, DType dtype) {
   require_index(index, "one_hot");
-  Tensor at = index.contiguous();
-  require_indices("one_hot", at, classes);
+  Tensor indices = index.contiguous();
+  require_indices("one_hot", indices, classes);
   Shape shape = index.shape();
   shape.push_back(classes);
   Tensor y = zeros(shape, dtype);
   visit_dtype(dtype, [&]<class T>() {
     T* py = y.data<T>();
-    const Index* pi = at.data<Index>();
-    for (Index i = 0; i < at.numel(); ++i) py[i * classes + pi[i]] = T(1);
+    const Index* pi = indices.data<Index>();
+    for (Index i = 0; i < indices.numel(); ++i) py[i * classes + pi[i]] = T(1);
   });
   return y;
 }

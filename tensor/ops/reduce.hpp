@@ -19,7 +19,7 @@ Tensor argmax(const Tensor& x, Index axis, bool keepdim = false);  // int64; the
 Tensor argmin(const Tensor& x, Index axis, bool keepdim = false);
 Tensor argmax(const Tensor& x);  // in row-major order, of all
 Tensor argmin(const Tensor& x);
-Tensor any(const Tensor& x, const Dims& axes = {}, bool keepdim = false);  // of bool
+Tensor any(const Tensor& x, const Dims& axes = {}, bool keepdim = false);  // bool
 Tensor all(const Tensor& x, const Dims& axes = {}, bool keepdim = false);
 // y_i = Σ_{j<=i} x_j, or from the far end, Σ_{j>=i} x_j
 Tensor cumsum(const Tensor& x, Index axis, bool reverse = false);

@@ -22,10 +22,10 @@ Ordered order(const Tensor& x, Index axis, bool descending, Index k, std::string
     T* pv = values.data<T>();
     Index* pi = indices.data<Index>();
     parallel_for(rows, std::max<Index>(1, 4096 / std::max<Index>(1, n)), [&](Index b, Index e) {
-      std::vector<Index> at(n);
+      std::vector<Index> positions(n);
       for (Index r = b; r < e; ++r) {
         const T* row = px + r * n;
-        std::iota(at.begin(), at.end(), Index{0});
+        std::iota(positions.begin(), positions.end(), Index{0});
         auto before = [&](Index i, Index j) {  // NaN is largest; equal elements keep their order
           T u = row[i], v = row[j];
           if (descending) std::swap(u, v);
@@ -35,11 +35,11 @@ Ordered order(const Tensor& x, Index axis, bool descending, Index k, std::string
           return i < j;
         };
         if (k == n)
-          std::sort(at.begin(), at.end(), before);
+          std::sort(positions.begin(), positions.end(), before);
         else
-          std::partial_sort(at.begin(), at.begin() + k, at.end(), before);
+          std::partial_sort(positions.begin(), positions.begin() + k, positions.end(), before);
         for (Index j = 0; j < k; ++j) {
-          pi[r * k + j] = at[j];
+          pi[r * k + j] = positions[j];
           pv[r * k + j] = row[pi[r * k + j]];
         }
       }

@@ -67,30 +67,30 @@ Tensor unfold(const Tensor& x, const Window& rows, const Window& columns, double
   Index h_out = rows.count(height), w_out = columns.count(width);
   Tensor y = empty({x.size(0), h_out, w_out, rows.kernel, columns.kernel, c}, x.dtype());
   if (y.numel() == 0) return y;
-  Tensor from = x.contiguous();
+  Tensor input = x.contiguous();
   visit_floating(x.dtype(), [&]<class T>() {
     auto blank = static_cast<T>(fill);
     Index line = w_out * rows.kernel * columns.kernel * c;  // one row of windows
     parallel_for(x.size(0) * h_out, pieces_of(line), [&](Index begin, Index end) {
       for (Index r = begin; r < end; ++r) {
         Index top = r % h_out * rows.stride - rows.before;
-        const T* image = from.data<T>() + r / h_out * height * width * c;
-        T* to = y.data<T>() + r * line;
+        const T* image = input.data<T>() + r / h_out * height * width * c;
+        T* target = y.data<T>() + r * line;
         for (Index q = 0; q < w_out; ++q) {
           Index left = q * columns.stride - columns.before;
-          Columns seen = inside(columns, left, width);
-          for (Index i = 0; i < rows.kernel; ++i, to += columns.kernel * c) {
+          Columns valid = inside(columns, left, width);
+          for (Index i = 0; i < rows.kernel; ++i, target += columns.kernel * c) {
             Index h = top + i * rows.dilation;
-            if (h < 0 || h >= height || seen.begin == seen.end) {
-              std::fill_n(to, columns.kernel * c, blank);
+            if (h < 0 || h >= height || valid.begin == valid.end) {
+              std::fill_n(target, columns.kernel * c, blank);
               continue;
             }
             const T* line_of_x = image + h * width * c;
-            std::fill_n(to, seen.begin * c, blank);
-            const Index run = seen.run(columns);
-            for (Index j = seen.begin; j < seen.end; j += run)
-              std::copy_n(line_of_x + (left + j * columns.dilation) * c, run * c, to + j * c);
-            std::fill_n(to + seen.end * c, (columns.kernel - seen.end) * c, blank);
+            std::fill_n(target, valid.begin * c, blank);
+            const Index run = valid.run(columns);
+            for (Index j = valid.begin; j < valid.end; j += run)
+              std::copy_n(line_of_x + (left + j * columns.dilation) * c, run * c, target + j * c);
+            std::fill_n(target + valid.end * c, (columns.kernel - valid.end) * c, blank);
           }
         }
       }
@@ -115,26 +115,26 @@ Tensor fold(const Tensor& y, Index height, Index width, const Window& rows, cons
                      {{"y", y}});
   Tensor x = empty({y.size(0), height, width, c}, y.dtype());
   if (x.numel() == 0) return x;
-  Tensor from = y.contiguous();
+  Tensor input = y.contiguous();
   visit_floating(y.dtype(), [&]<class T>() {
     Index window = rows.kernel * columns.kernel * c, line = w_out * window;
     parallel_for(y.size(0) * height, pieces_of(width * c * rows.kernel), [&](Index b, Index e) {
       for (Index r = b; r < e; ++r) {
-        T* to = x.data<T>() + r * width * c;
-        std::fill_n(to, width * c, T(0));
+        T* target = x.data<T>() + r * width * c;
+        std::fill_n(target, width * c, T(0));
         for (Index i = 0; i < rows.kernel; ++i) {
           Index top = r % height + rows.before - i * rows.dilation;  // p·stride of the window
           if (top < 0 || top % rows.stride != 0 || top / rows.stride >= h_out) continue;
-          const T* windows = from.data<T>() + (r / height * h_out + top / rows.stride) * line +
+          const T* windows = input.data<T>() + (r / height * h_out + top / rows.stride) * line +
                              i * columns.kernel * c;
           for (Index q = 0; q < w_out; ++q) {
             Index left = q * columns.stride - columns.before;
-            Columns seen = inside(columns, left, width);
-            if (seen.begin == seen.end) continue;
+            Columns valid = inside(columns, left, width);
+            if (valid.begin == valid.end) continue;
             const T* term = windows + q * window;
-            const Index run = seen.run(columns);
-            for (Index j = seen.begin; j < seen.end; j += run) {
-              T* sum = to + (left + j * columns.dilation) * c;
+            const Index run = valid.run(columns);
+            for (Index j = valid.begin; j < valid.end; j += run) {
+              T* sum = target + (left + j * columns.dilation) * c;
               for (Index k = 0; k < run * c; ++k) sum[k] += term[j * c + k];
             }
           }

@@ -30,7 +30,7 @@ struct Window {
 };
 
 void require_sound(const Window& w, std::string_view op);  // ValueError(op)
-// The same, or ShapeError(op) naming `axis` where no window fits into x's.
+// ValueError(op), or ShapeError(op) naming `axis` where no window fits into x's.
 void require_windows(const Window& w, const Tensor& x, Index axis, std::string_view op);
 
 Tensor unfold(const Tensor& x, const Window& rows, const Window& columns, double fill = 0);

@@ -10,7 +10,7 @@ namespace glim::GLIM_ISA {
 
 typedef std::uint32_t Words __attribute__((vector_size(kVectorBytes)));
 typedef std::uint64_t Pairs __attribute__((vector_size(kVectorBytes)));
-inline constexpr int kBlocks = kVectorBytes / 8;  // of four words
+inline constexpr int kBlocks = kVectorBytes / 8;  // each of four words
 
 // Words of elements 4·block ... 4·(block + kBlocks) - 1, in order.
 GLIM_INLINE void draw(const DropSpec& drop, std::uint64_t block, Words out[2]) {

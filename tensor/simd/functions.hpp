@@ -141,7 +141,7 @@ GLIM_INLINE Vec<T> silu_slope(Vec<T> x) {
 }
 template <class T>
 GLIM_INLINE Vec<T> gelu_erf_slope(Vec<T> x) {
-  Vec<T> e = exp_wide(T(-0.5) * x * x);  // of the density, and of erf at x/√2
+  Vec<T> e = exp_wide(T(-0.5) * x * x);  // for the density, and for erf at x/√2
   Vec<T> cdf = T(0.5) * (T(1) + erf_wide(x * kRootHalf<T>, e));
   return multiply_add<T>(x * e, static_cast<T>(0.39894228040143267794), cdf);
 }

@@ -13,7 +13,7 @@ namespace glim {
 enum class Isa { Baseline, Avx2, Avx512 };
 
 Isa best_isa();                     // the one in use
-std::vector<Isa> supported_isas();  // those that this CPU runs, from the lowest
+std::vector<Isa> supported_isas();  // the sets that this CPU runs, from the lowest
 std::string_view name_of(Isa isa);
 
 }  // namespace glim

@@ -233,9 +233,9 @@ GLIM_INLINE Vec<T> multiply_add(Vec<T> a, T b, T c) {
 }
 
 // Interleaves a and b: a[from], b[from], a[from + 1], b[from + 1] ...
-template <int from, class V>
+template <int first, class V>
 GLIM_INLINE V shuffled(V a, V b) {
-  constexpr int L = sizeof(V) / sizeof(a[0]), p = from, q = from + L;
+  constexpr int L = sizeof(V) / sizeof(a[0]), p = first, q = first + L;
   if constexpr (L == 16)
     return __builtin_shufflevector(a, b, p, q, p + 1, q + 1, p + 2, q + 2, p + 3, q + 3, p + 4,
                                    q + 4, p + 5, q + 5, p + 6, q + 6, p + 7, q + 7);

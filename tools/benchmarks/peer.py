@@ -211,7 +211,7 @@ def decode(s, batch, beam):
                 k, v = k.repeat_interleave(beam, 0), v.repeat_interleave(beam, 0)
             cross.append((k, v))
         rows = batch * beam
-        own = [(torch.empty(rows, h, 0, d // h), torch.empty(rows, h, 0, d // h)) for _ in layers]
+        caches = [(torch.empty(rows, h, 0, d // h), torch.empty(rows, h, 0, d // h)) for _ in layers]
         ids = torch.ones(rows, 1, dtype=torch.long)
         scores = torch.full((batch, beam), -math.inf)
         scores[:, 0] = 0
@@ -219,9 +219,9 @@ def decode(s, batch, beam):
             x = model.embed(model.tgt, ids, t)
             for i, layer in enumerate(layers):
                 q, k, v = project(layer.self_attn, x, 0, 3).split(d, 2)
-                k = torch.cat((own[i][0], heads_of(k, h)), 2)
-                v = torch.cat((own[i][1], heads_of(v, h)), 2)
-                own[i] = (k, v)
+                k = torch.cat((caches[i][0], heads_of(k, h)), 2)
+                v = torch.cat((caches[i][1], heads_of(v, h)), 2)
+                caches[i] = (k, v)
                 y = F.scaled_dot_product_attention(heads_of(q, h), k, v).transpose(1, 2).reshape(rows, 1, d)
                 x = layer.norm1(x + layer.self_attn.out_proj(y))
                 q = project(layer.multihead_attn, x, 0)
@@ -237,7 +237,7 @@ def decode(s, batch, beam):
                 scores, best = total.view(batch, -1).topk(beam)
                 row = (best // s["vocab"] + torch.arange(batch)[:, None] * beam).view(-1)
                 ids = (best % s["vocab"]).view(-1, 1)
-                own = [(k[row], v[row]) for k, v in own]
+                caches = [(k[row], v[row]) for k, v in caches]
     return work
 
 

@@ -23,11 +23,11 @@ def filled(spec, s):
     def weights(*shape):
         return numbers.normal(0, shape[-1] ** -0.5, shape).astype(numpy.float32)
 
-    def linear(to, outputs, inputs):
-        to.weight, to.bias = weights(outputs, inputs), weights(outputs)
+    def linear(layer, outputs, inputs):
+        layer.weight, layer.bias = weights(outputs, inputs), weights(outputs)
 
-    def norm(to):
-        to.gamma, to.beta = numpy.ones(d, numpy.float32), numpy.zeros(d, numpy.float32)
+    def norm(layer):
+        layer.gamma, layer.beta = numpy.ones(d, numpy.float32), numpy.zeros(d, numpy.float32)
 
     for stack in (spec.encoder, spec.decoder):
         embeddings = stack.embeddings[0] if stack is spec.encoder else stack.embeddings
@@ -39,8 +39,8 @@ def filled(spec, s):
             linear(layer.self_attention.linear[1], d, d)
             norm(layer.self_attention.layer_norm)
             if stack is spec.decoder:
-                for to, parts in zip(layer.attention.linear, (1, 2, 1)):
-                    linear(to, parts * d, d)
+                for linear_layer, parts in zip(layer.attention.linear, (1, 2, 1)):
+                    linear(linear_layer, parts * d, d)
                 norm(layer.attention.layer_norm)
             linear(layer.ffn.linear_0, d_ff, d)
             linear(layer.ffn.linear_1, d, d_ff)

@@ -41,12 +41,12 @@ double copy_seconds(double bytes) {
   static std::map<Index, double> measured;  // by the floats of a copy, a power of two
   Index floats = 64;
   while (static_cast<double>(floats) * 8 < bytes) floats *= 2;
-  auto [at, first] = measured.try_emplace(floats, 0);
+  auto [entry, first] = measured.try_emplace(floats, 0);
   if (first) {
-    Tensor from = zeros({floats}), to = zeros({floats});
-    at->second = best_seconds(9, [&] { to.copy_(from); });
+    Tensor source = zeros({floats}), target = zeros({floats});
+    entry->second = best_seconds(9, [&] { target.copy_(source); });
   }
-  return at->second * bytes / (static_cast<double>(floats) * 8);
+  return entry->second * bytes / (static_cast<double>(floats) * 8);
 }
 
 struct Cost {

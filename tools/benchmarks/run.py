@@ -126,8 +126,8 @@ class Bench:
     def glim(self, *command, threads=None, products=None):
         return Server([self.a.glim, *command], self.environment(threads, products))
 
-    def peer(self, *command, by="peer.py", steps=1):
-        return Server([self.a.peer, os.path.join(HERE, by), *command], self.environment(), steps, True)
+    def peer(self, *command, program="peer.py", steps=1):
+        return Server([self.a.peer, os.path.join(HERE, program), *command], self.environment(), steps, True)
 
     def has(self, module):
         if not self.a.peer:
@@ -172,7 +172,7 @@ class Bench:
                 if self.has(module) and (module != "raxis" or s["source"] == 0):  # it has no nn.Transformer
                     scan = program == "peer_jax.py" and s["flops"] < 1e8
                     words = [*words, json.dumps(s), *(["--scan", str(SCANNED)] if scan else [])]
-                    servers[peer] = self.peer(*words, by=program, steps=SCANNED if scan else 1)
+                    servers[peer] = self.peer(*words, program=program, steps=SCANNED if scan else 1)
             times = in_turn(servers, self.a.pairs)
             memory = {n: server.memory() for n, server in servers.items()}
             for server in servers.values():
@@ -210,7 +210,7 @@ class Bench:
         if self.has("torch"):
             peers["PyTorch"] = lambda s, sizes: self.peer("decode", "--setting", s, *sizes)
         if self.has("ctranslate2"):
-            by_type = lambda t: lambda s, sizes: self.peer(s, *sizes, "--type", t, by="peer_ctranslate2.py")
+            by_type = lambda t: lambda s, sizes: self.peer(s, *sizes, "--type", t, program="peer_ctranslate2.py")
             peers.update({"CTranslate2": by_type("float32"), "CTranslate2 int8": by_type("int8")})
         rows = []
         shapes = [(name, batch, beam) for name in self.a.decode.split(",")
@@ -302,21 +302,21 @@ class Bench:
         commit = subprocess.run(["git", "-C", HERE, "describe", "--always", "--dirty"], capture_output=True,
                                 text=True).stdout.strip()
         heading = f"## {model} (family {family}, model {number}), {self.a.threads} threads, {isa}\n"
-        given = re.sub(r"--(glim|peer) \S+ ?", "", " ".join(sys.argv[1:]))
+        words = re.sub(r"--(glim|peer) \S+ ?", "", " ".join(sys.argv[1:]))
         columns = ["work", "Glim ms", "of peak", *(peer + " / Glim" for peer, _, _ in STEP_PEERS), "CTranslate2 / Glim",
                    "CTranslate2 int8 / Glim", "Glim MB", "Glim MB / PyTorch MB"]
         lines = [heading, f"Glim {commit}, {datetime.date.today()}; peak {self.peak * 1e-9:.0f} GFLOP/s; "
-                 f"{self.peers}; medians of {self.a.pairs} turns of `tools/bench {given}`.\n",
+                 f"{self.peers}; medians of {self.a.pairs} turns of `tools/bench {words}`.\n",
                  "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
         lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in self.rows]
         path = pathlib.Path(HERE, "results.md")
         sections = re.split(r"^(?=## )", path.read_text(), flags=re.M)
         section = "\n".join(lines)
-        at = next((i for i, old in enumerate(sections) if old.startswith(heading)), None)
-        if at is None:
+        position = next((i for i, old in enumerate(sections) if old.startswith(heading)), None)
+        if position is None:
             sections.insert(1, section)
         else:
-            sections[at] = section
+            sections[position] = section
         path.write_text("\n\n".join(part.strip("\n") for part in sections) + "\n")
 
 

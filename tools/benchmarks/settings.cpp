@@ -38,10 +38,10 @@ Setting setting(const std::string& name) {
   }
   if (name.rfind('{', 0) != 0) throw ValueError("bench", "'" + name + "' is not one of" + known);
   try {
-    auto given = nlohmann::json::parse(name);
+    auto fields = nlohmann::json::parse(name);
     Setting s{};
-    s.name = given.at("name");
-    for (const Extent& e : kExtents) s.*e.member = given.at(e.name);
+    s.name = fields.at("name");
+    for (const Extent& e : kExtents) s.*e.member = fields.at(e.name);
     return s;
   } catch (const nlohmann::json::exception& e) {
     throw ValueError("bench", std::string("a setting in JSON: ") + e.what());

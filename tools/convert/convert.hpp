@@ -31,6 +31,6 @@ ImportedModel import_model(const ImportOptions& options);
 
 // Writes the weights of a model (as model_file takes it) under the names of a format: torch or nanogpt.
 // FileError where the format has no such model.
-void export_model(const std::string& to, const std::string& model, const std::string& out);
+void export_model(const std::string& name, const std::string& model, const std::string& out);
 
 }  // namespace glim

@@ -86,8 +86,8 @@ StateDict under_their_names(const StateDict& weights, const Format& format, cons
 
 }  // namespace
 
-void export_model(const std::string& to, const std::string& model, const std::string& out) {
-  const Format& format = format_named(to, "to");
+void export_model(const std::string& name, const std::string& model, const std::string& out) {
+  const Format& format = format_named(name, "to");
   const Checkpoint checkpoint = load_checkpoint(model);
   const std::string &file = checkpoint.file, &kind = checkpoint.kind;
   if (kind != format.kind) {
@@ -95,8 +95,8 @@ void export_model(const std::string& to, const std::string& model, const std::st
     for (const Format& f : formats())
       if (f.kind == kind && other.empty()) other = "; use --to " + f.name;
     throw FileError(
-        file, fmt::format("holds a model of kind '{}', --to {} takes one of kind '{}'{}", kind, to,
-                          format.kind, other));
+        file, fmt::format("holds a model of kind '{}', --to {} takes one of kind '{}'{}", kind,
+                          name, format.kind, other));
   }
   if (kind_named(kind).gives() == Gives::Text) {
     const TextGenerator m(checkpoint);

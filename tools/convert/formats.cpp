@@ -58,12 +58,12 @@ std::string_view without_prefix(std::string_view name, std::string_view prefix) 
 
 // torch.compile and DataParallel may wrap the model or a part of it, in any order.
 std::string without_wrappers(std::string name) {
-  for (std::size_t at = 0, end; (end = name.find('.', at)) != std::string::npos;) {
-    const std::string part = name.substr(at, end - at);
+  for (std::size_t begin = 0, end; (end = name.find('.', begin)) != std::string::npos;) {
+    const std::string part = name.substr(begin, end - begin);
     if (part == "_orig_mod" || part == "module")
-      name.erase(at, part.size() + 1);
+      name.erase(begin, part.size() + 1);
     else
-      at = end + 1;
+      begin = end + 1;
   }
   return name;
 }

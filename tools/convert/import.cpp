@@ -75,10 +75,10 @@ class Importer {
 
   // The ε that a model of Glim was trained with, which export wrote.
   double label_smoothing() const {
-    const auto said = parse_json(metadata_.at("label_smoothing"), /*allow_exceptions=*/false);
-    if (!said.is_number() || !(said.get<double>() >= 0 && said.get<double>() < 1))
+    const auto value = parse_json(metadata_.at("label_smoothing"), /*allow_exceptions=*/false);
+    if (!value.is_number() || !(value.get<double>() >= 0 && value.get<double>() < 1))
       throw FileError(w_.file, "the label_smoothing in its metadata is not a number from 0 to 1");
-    return said.get<double>();
+    return value.get<double>();
   }
   std::string folder() const { return std::filesystem::path(w_.file).parent_path().string(); }
   // The settings. Their sizes must match the weights.
@@ -97,9 +97,9 @@ class Importer {
 
   // The tokenizer under this name, or null.
   TokenizerPtr tokenizer(const char* name) {
-    auto at = metadata_.find(name);
-    if (at == metadata_.end()) return nullptr;
-    return deserialize_tokenizer(at->second, w_.file + ": " + name);
+    auto entry = metadata_.find(name);
+    if (entry == metadata_.end()) return nullptr;
+    return deserialize_tokenizer(entry->second, w_.file + ": " + name);
   }
 
   // Builds a model of these sizes, and compares its weights with the file's, name by name.
@@ -192,14 +192,14 @@ void Importer::scale_queries(const GptConfig& g) {
                            " says");
   for (Index i = 0; i < g.layers; ++i)
     for (const char* part : {"weight", "bias"}) {
-      auto at = w_.ours.find(fmt::format("transformer.layers.{}.self_attn.in_proj_{}", i, part));
-      if (at == w_.ours.end() || at->second.size(0) != 3 * g.d_model) continue;
+      auto entry = w_.ours.find(fmt::format("transformer.layers.{}.self_attn.in_proj_{}", i, part));
+      if (entry == w_.ours.end() || entry->second.size(0) != 3 * g.d_model) continue;
       const double factor = (plain ? std::sqrt(static_cast<double>(g.d_model / g.heads)) : 1) /
                             (by_layer ? static_cast<double>(i + 1) : 1);
-      Tensor rows = at->second.clone();
+      Tensor rows = entry->second.clone();
       Tensor queries = narrow(rows, 0, 0, g.d_model);
       queries.copy_(mul(queries, factor));
-      at->second = rows;
+      entry->second = rows;
     }
 }
 
@@ -232,9 +232,9 @@ TransformerConfig Importer::transformer_sizes() {
                     {"encoder_ffn_dim", encoder_ff},
                     {"decoder_ffn_dim", t.d_ff}});
   if (auto model = metadata_.find("model"); model != metadata_.end()) {
-    auto said = from_json<TransformerConfig>(model->second, w_.file);
-    said.tie = t.tie;
-    return said;
+    auto config = from_json<TransformerConfig>(model->second, w_.file);
+    config.tie = t.tie;
+    return config;
   }
   if (marian()) {
     if (encoder_ff != t.d_ff)

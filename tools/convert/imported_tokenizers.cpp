@@ -44,12 +44,12 @@ class Pieces {
     if (!id.is_number_integer() || id.get<double>() < 0 || id.get<double>() > kMost)
       fail(fmt::format("the token \"{}\" has the id {}, which is no number from 0 on", token,
                        id.dump()));
-    const auto at = id.get<std::size_t>();
-    if (at >= by_id_.size()) by_id_.resize(at + 1);
-    if (token.empty()) fail(fmt::format("the token of the id {} is empty", at));
-    if (!by_id_[at].empty() && by_id_[at] != token)
-      fail(fmt::format("\"{}\" and \"{}\" both have the id {}", by_id_[at], token, at));
-    by_id_[at] = token;
+    const auto index = id.get<std::size_t>();
+    if (index >= by_id_.size()) by_id_.resize(index + 1);
+    if (token.empty()) fail(fmt::format("the token of the id {} is empty", index));
+    if (!by_id_[index].empty() && by_id_[index] != token)
+      fail(fmt::format("\"{}\" and \"{}\" both have the id {}", by_id_[index], token, index));
+    by_id_[index] = token;
   }
   void put_all(const Json& vocabulary) {
     if (!vocabulary.is_object()) fail("its vocabulary is not an object of tokens and ids");
@@ -138,10 +138,10 @@ void read_tokenizer_json(const std::string& file, Pieces& pieces, ByteBpe& bpe,
     if (const Json& found = member(json, path); !found.is_null() && found != value)
       pieces.fail(
           fmt::format("its {} is {}; Glim reads GPT-2's, {}", path, found.dump(), value.dump()));
-  auto require_step = [&](const char* name, const char* list, const char* wanted) -> const Json& {
+  auto require_step = [&](const char* name, const char* list, const char* type) -> const Json& {
     const Json& step = sole_step(member(json, name), list);
-    if (type_of(step) != wanted)
-      pieces.fail(fmt::format("its {} is {}; Glim reads GPT-2's, {}", name, type_of(step), wanted));
+    if (type_of(step) != type)
+      pieces.fail(fmt::format("its {} is {}; Glim reads GPT-2's, {}", name, type_of(step), type));
     return step;
   };
   require_step("normalizer", "normalizers", "null");
@@ -266,9 +266,9 @@ std::optional<MarianPieces> marian_pieces(const std::string& folder, Index rows)
   }
   for (auto [name, id] :
        {std::pair("</s>", &found.eos), {"<unk>", &found.unk}, {"<pad>", &found.pad}}) {
-    auto at = std::ranges::find(found.by_id, name);
-    if (at == found.by_id.end()) pieces.fail(fmt::format("has no token {}", name));
-    *id = at - found.by_id.begin();
+    auto entry = std::ranges::find(found.by_id, name);
+    if (entry == found.by_id.end()) pieces.fail(fmt::format("has no token {}", name));
+    *id = entry - found.by_id.begin();
   }
   return found;
 }
@@ -282,7 +282,7 @@ TokenizerPair MarianPieces::tokenizers(const std::vector<Index>& ids) const {
   } catch (const ValueError& e) {
     throw FileError(path_in(folder, "vocab.json"), e.problem());
   }
-  auto of = [&](const char* name) -> TokenizerPtr {
+  auto tokenizer = [&](const char* name) -> TokenizerPtr {
     const std::string file = path_in(folder, name);
     try {
       return std::make_shared<SentencePieceTokenizer>(read_file(file, "tokenizer"), tokens);
@@ -290,7 +290,7 @@ TokenizerPair MarianPieces::tokenizers(const std::vector<Index>& ids) const {
       throw FileError(file, e.problem());
     }
   };
-  return {of("source.spm"), of("target.spm")};
+  return {tokenizer("source.spm"), tokenizer("target.spm")};
 }
 
 }  // namespace glim

@@ -28,9 +28,9 @@ Tensor tensor_of(const std::vector<Index>& list) {
 
 // 0, D/2, 1, D/2 + 1, ...: the place that each column comes from.
 std::vector<Index> interleaved(Index d) {
-  std::vector<Index> from;
-  for (Index c = 0; c < d; ++c) from.push_back(c % 2 == 0 ? c / 2 : (d + 1) / 2 + c / 2);
-  return from;
+  std::vector<Index> order;
+  for (Index c = 0; c < d; ++c) order.push_back(c % 2 == 0 ? c / 2 : (d + 1) / 2 + c / 2);
+  return order;
 }
 
 }  // namespace

@@ -17,18 +17,18 @@ Settings Settings::of(const std::map<std::string, std::string>& metadata, const 
   Settings s;
   s.where_ = file;
   std::string text;
-  if (auto at = metadata.find("config"); at != metadata.end()) {
-    text = at->second;
+  if (auto entry = metadata.find("config"); entry != metadata.end()) {
+    text = entry->second;
     s.where_ = file + ": the config in its metadata";
   } else {
-    std::filesystem::path beside = std::filesystem::path(file).parent_path() / "config.json";
-    if (!is_there(beside.string())) return s;
-    InputFile config(beside.string());
+    std::filesystem::path config_file = std::filesystem::path(file).parent_path() / "config.json";
+    if (!is_there(config_file.string())) return s;
+    InputFile config(config_file.string());
     constexpr std::uint64_t kMost = 1'000'000;
     if (config.size() > kMost)
       config.fail("has more than 1 MB, which is no configuration of a model");
     text = config.read_text(0, static_cast<std::size_t>(config.size()));
-    s.where_ = beside.string();
+    s.where_ = config_file.string();
   }
   s.json_ = parse_json(text, /*allow_exceptions=*/false);
   if (!s.json_.is_object()) throw FileError(s.where_, "is not a JSON object");
@@ -46,16 +46,16 @@ Settings Settings::of(const std::map<std::string, std::string>& metadata, const 
   return s;
 }
 
-void Settings::refuse(const char* key, const char* wanted) const {
-  throw FileError(where_, "its '" + std::string(key) + "' is not " + wanted);
+void Settings::refuse(const char* key, const char* expected) const {
+  throw FileError(where_, "its '" + std::string(key) + "' is not " + expected);
 }
 
 template <class T, class Fits>
-std::optional<T> Settings::get(const char* key, const char* wanted, const Fits& fits) const {
-  auto at = json_.find(key);
-  if (at == json_.end() || at->is_null()) return {};
-  if (!fits(*at)) refuse(key, wanted);
-  return at->get<T>();
+std::optional<T> Settings::get(const char* key, const char* expected, const Fits& fits) const {
+  auto entry = json_.find(key);
+  if (entry == json_.end() || entry->is_null()) return {};
+  if (!fits(*entry)) refuse(key, expected);
+  return entry->get<T>();
 }
 
 static auto whole_from(int least) {

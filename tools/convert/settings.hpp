@@ -25,7 +25,7 @@ class Settings {
   std::optional<double> share(const char* key) const;         // from 0 to 1
   std::optional<bool> flag(const char* key) const;
   std::optional<std::string> text(const char* key) const;
-  [[noreturn]] void refuse(const char* key, const char* wanted) const;
+  [[noreturn]] void refuse(const char* key, const char* expected) const;
 
   // A setting that the weights say, too.
   struct Size {
@@ -40,7 +40,7 @@ class Settings {
 
  private:
   template <class T, class Fits>
-  std::optional<T> get(const char* key, const char* wanted, const Fits& fits) const;
+  std::optional<T> get(const char* key, const char* expected, const Fits& fits) const;
   std::string where_;
   nlohmann::json json_ = nlohmann::json::object();
 };

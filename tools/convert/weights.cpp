@@ -57,8 +57,8 @@ void Misfits::refuse(const std::string& file, const Format& format) const {
 }
 
 const Tensor* ForeignWeights::find(const std::string& name) const {
-  auto at = ours.find(name);
-  return at == ours.end() ? nullptr : &at->second;
+  auto entry = ours.find(name);
+  return entry == ours.end() ? nullptr : &entry->second;
 }
 
 std::string ForeignWeights::theirs(const std::string& name) const {
@@ -103,7 +103,7 @@ void ForeignWeights::take(const std::string& name, const Tensor& value) {
     misfits.unexpected.push_back(name);
     return;
   }
-  auto& [own, layout] = *renamed;
+  auto& [key, layout] = *renamed;
   if (layout == Layout::Unused) return;
   if (!is_floating(value.dtype())) {
     misfits.shapes.push_back(fmt::format("{}, which is {}", name, name_of(value.dtype())));
@@ -122,7 +122,7 @@ void ForeignWeights::take(const std::string& name, const Tensor& value) {
   };
   if (layout == Layout::Query || layout == Layout::Key || layout == Layout::Value) {
     Tensor& third =
-        thirds_[own][static_cast<std::size_t>(layout) - static_cast<std::size_t>(Layout::Query)];
+        thirds_[key][static_cast<std::size_t>(layout) - static_cast<std::size_t>(Layout::Query)];
     if (third.defined()) require_same(third, value);
     third = value;
     return;
@@ -131,13 +131,13 @@ void ForeignWeights::take(const std::string& name, const Tensor& value) {
   if (layout == Layout::Conv1d && format.conv1d && value.rank() == 2)
     laid = transpose(value).contiguous();
   if (layout == Layout::Row && value.rank() == 2 && value.size(0) == 1) laid = select(value, 0, 0);
-  if (const Tensor* had = find(own)) require_same(*had, laid);
-  ours[own] = laid;
+  if (const Tensor* had = find(key)) require_same(*had, laid);
+  ours[key] = laid;
 }
 
 void ForeignWeights::join_thirds() {
-  for (auto& [own, parts] : thirds_) {
-    auto names = their_names(format, own);
+  for (auto& [key, parts] : thirds_) {
+    auto names = their_names(format, key);
     bool whole = true;
     for (std::size_t i = 0; i < 3; ++i)
       if (!parts[i].defined()) {
@@ -147,16 +147,16 @@ void ForeignWeights::join_thirds() {
         misfits.shapes.push_back(names[i].name);
         whole = false;
       }
-    if (whole) ours[own] = concatenate(std::vector<Tensor>{parts[0], parts[1], parts[2]}, 0);
+    if (whole) ours[key] = concatenate(std::vector<Tensor>{parts[0], parts[1], parts[2]}, 0);
   }
 }
 
 Index ForeignWeights::layers(const std::string& stack) {
-  const std::string at = stack + ".layers.";
+  const std::string dir = stack + ".layers.";
   std::set<Index> numbers;
   for (auto& [name, tensor] : ours)
-    if (name.starts_with(at)) {
-      const std::string number = name.substr(at.size(), name.find('.', at.size()) - at.size());
+    if (name.starts_with(dir)) {
+      const std::string number = name.substr(dir.size(), name.find('.', dir.size()) - dir.size());
       if (const auto n = number_in<Index>(number); n && *n >= 0)
         numbers.insert(*n);
       else

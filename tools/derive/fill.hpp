@@ -26,10 +26,10 @@ template <class... Values>
 std::string fill_in(std::string_view form, const Values&... values) {
   std::string text;
   auto next = [&](std::string value) {
-    const std::size_t at = form.find("{}");
-    if (at == std::string_view::npos) return;
-    text.append(form.substr(0, at)).append(value);
-    form.remove_prefix(at + 2);
+    const std::size_t position = form.find("{}");
+    if (position == std::string_view::npos) return;
+    text.append(form.substr(0, position)).append(value);
+    form.remove_prefix(position + 2);
   };
   (next(shown(values)), ...);
   return text.append(form);

@@ -29,19 +29,19 @@ std::size_t display_width(std::string_view text) {
 std::vector<std::string> wrapped(std::string text, std::size_t columns, bool groups = false) {
   std::vector<std::string> lines;
   while (display_width(text) > columns) {
-    std::size_t at = std::string::npos;
+    std::size_t position = std::string::npos;
     int open = 0, fewest = std::numeric_limits<int>::max();
     for (std::size_t i = 0; i < text.size(); ++i) {
       if (text[i] == '(' || text[i] == '[') ++open;
       if (text[i] == ')' || text[i] == ']') --open;
       if (text[i] != ' ' || i < 5 || display_width(text.substr(0, i)) > columns) continue;
-      if (groups && at != std::string::npos && open > fewest) continue;
-      at = i;
+      if (groups && position != std::string::npos && open > fewest) continue;
+      position = i;
       if (display_width(text.substr(0, i)) >= columns / 2) fewest = open;
     }
-    if (at == std::string::npos) break;
-    lines.push_back(text.substr(0, at));
-    text = "    " + text.substr(at + 1);
+    if (position == std::string::npos) break;
+    lines.push_back(text.substr(0, position));
+    text = "    " + text.substr(position + 1);
   }
   lines.push_back(text);
   return lines;

@@ -22,9 +22,9 @@ struct Letters {
     const auto found = of.find(n);
     return found == of.end() ? std::to_string(n) : found->second;
   }
-  std::string shape(int value, const Shape& own, bool batch) const {
+  std::string shape(int value, const Shape& recorded, bool batch) const {
     const auto v = static_cast<std::size_t>(value);
-    return shape(v < shapes.size() ? shapes[v] : own, batch);
+    return shape(v < shapes.size() ? shapes[v] : recorded, batch);
   }
   // A batch's first axis is 1 here.
   std::string shape(const Shape& s, bool batch) const {

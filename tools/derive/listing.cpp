@@ -17,10 +17,10 @@ bool is_given(const std::string& op) {
 
 // A program has functions and variables of these names.
 bool reserved(const std::string& name) {
-  static const std::set<std::string_view> own{
-      "w",      "d",       "s",    "p",  "i",   "x",  "batch", "given", "known",   "load", "name",
-      "number", "largest", "math", "np", "off", "os", "sys",   "json",  "windows", "path"};
-  return own.contains(name) || !notation(name, kText).empty();
+  static const std::set<std::string_view> keywords{
+      "w",      "d",       "s",    "p",  "i",   "x",  "batch", "arrays", "known",   "load", "name",
+      "number", "largest", "math", "np", "off", "os", "sys",   "json",   "windows", "path"};
+  return keywords.contains(name) || !notation(name, kText).empty();
 }
 
 }  // namespace
@@ -121,8 +121,8 @@ void Listing::name_gradients() {
     auto rank = [&](int x) {
       return std::pair(!trace_[x].label.empty(), !line_.empty() && has_line(x));
     };
-    const auto [of, fresh] = gradient_of_.emplace(g, v);
-    if (!fresh && rank(v) >= rank(of->second)) of->second = v;
+    const auto [entry, fresh] = gradient_of_.emplace(g, v);
+    if (!fresh && rank(v) >= rank(entry->second)) entry->second = v;
   }
 }
 
@@ -130,21 +130,21 @@ void Listing::name_gradients() {
 void Listing::start_sums_at_zero() {
   std::map<int, std::vector<int>> sums;  // of values: the adds of its gradient, in order
   for (int v : order_)
-    if (trace_[v].backward && trace_[v].op == "add" && trace_[v].of >= 0) {
+    if (trace_[v].backward && trace_[v].op == "add" && trace_[v].source >= 0) {
       const Value& a = trace_[v];
-      if (home(v).stack != home_of(trace_[a.of].path).stack) sums[a.of].push_back(v);
+      if (home(v).stack != home_of(trace_[a.source].path).stack) sums[a.source].push_back(v);
     }
-  for (const auto& [of, adds] : sums) {
+  for (const auto& [value, adds] : sums) {
     const int first = trace_[adds[0]].inputs[0];
     const Home h = home(first);
-    if (h.stack.empty() || h.stack == home_of(trace_[of].path).stack) continue;
+    if (h.stack.empty() || h.stack == home_of(trace_[value].path).stack) continue;
     const bool several = std::ranges::any_of(
         adds, [&](int a) { return home(a).stack == h.stack && home(a).number != h.number; });
     // Only its engine's sum may be of this form: the rule's own value came first.
     if (!several || !trace_[first].backward) continue;
     Value zero;
     zero.op = "zero";
-    zero.value = zeros(trace_[of].shape(), trace_[of].value.dtype());
+    zero.value = zeros(trace_[value].shape(), trace_[value].value.dtype());
     Value sum = trace_[adds[0]];
     sum.during = trace_[first].during;
     sum.value = trace_[first].value;
@@ -153,8 +153,8 @@ void Listing::start_sums_at_zero() {
     sum.inputs = {z, first};
     trace_.values.push_back(std::move(sum));
     trace_.values[static_cast<std::size_t>(adds[0])].inputs[0] = z + 1;
-    auto at = std::ranges::find(order_, first);
-    order_.insert(at + 1, {z, z + 1});
+    auto position = std::ranges::find(order_, first);
+    order_.insert(position + 1, {z, z + 1});
   }
 }
 
@@ -170,15 +170,15 @@ void Listing::choose_lines() {
       if (input >= 0 && !line_[static_cast<std::size_t>(input)])
         weight += weights[static_cast<std::size_t>(input)];
     const bool of_given = (is_view(x.op) || x.node < 0) && is_given(trace_[x.inputs[0]].op);
-    const Home own = home(v);
+    const Home home_of_v = home(v);
     const bool elsewhere = std::ranges::any_of(users_[i], [&](int u) {
-      return trace_[u].backward != x.backward || !(home(u) == own) ||
-             (!x.backward && home(u).module() != own.module());
+      return trace_[u].backward != x.backward || !(home(u) == home_of_v) ||
+             (!x.backward && home(u).module() != home_of_v.module());
     });
     bool line = !x.label.empty() || users_[i].size() > 1 || elsewhere || weight > kLongest;
     if (x.backward) {
-      auto of = gradient_of_.find(v);
-      line = line || (of != gradient_of_.end() && !trace_[of->second].label.empty());
+      auto entry = gradient_of_.find(v);
+      line = line || (entry != gradient_of_.end() && !trace_[entry->second].label.empty());
     }
     line = line || (each_op_ && !x.backward && !is_view(x.op));
     if (x.op == "broadcast_to" || (of_given && x.label.empty())) line = false;
@@ -239,9 +239,9 @@ bool Listing::fold(Part& all) {
     if (all.values[j].size() != lines ||
         all.layers[j] != all.layers[j - 1] + (all.backward ? -1 : 1))
       return false;
-  std::map<int, std::pair<std::size_t, std::size_t>> own;  // value -> layer, line
+  std::map<int, std::pair<std::size_t, std::size_t>> pos;  // value -> layer, line
   for (std::size_t j = 0; j < count; ++j)
-    for (std::size_t l = 0; l < lines; ++l) own[all.values[j][l]] = {j, l};
+    for (std::size_t l = 0; l < lines; ++l) pos[all.values[j][l]] = {j, l};
   const Part* before = all.backward ? forward_of(all) : nullptr;
   if (all.backward && !before) return false;
   auto forward_place = [&](int v) -> std::pair<int, std::size_t> {  // number of the layer, line
@@ -279,15 +279,15 @@ bool Listing::fold(Part& all) {
           if (!is(refs[j][r], j)) return false;
         return true;
       };
-      if (!own.contains(v) && each([&](int x, std::size_t) { return x == v; })) {
+      if (!pos.contains(v) && each([&](int x, std::size_t) { return x == v; })) {
         if (!reads_as(v, Outside)) return false;
       } else if (is_given(trace_[v].op) && !local(v, 0).empty() && each([&](int x, std::size_t j) {
                    return is_given(trace_[x].op) && local(x, j) == local(v, 0);
                  })) {
         if (!reads_as(v, Own)) return false;
-        all.own.insert(v);
-      } else if (own.contains(v) && own[v].first == 0 && each([&](int x, std::size_t j) {
-                   return own.contains(x) && own[x] == std::pair(j, own[v].second);
+        all.locals.insert(v);
+      } else if (pos.contains(v) && pos[v].first == 0 && each([&](int x, std::size_t j) {
+                   return pos.contains(x) && pos[x] == std::pair(j, pos[v].second);
                  })) {
         if (!reads_as(v, Line)) return false;
       } else if (all.backward && forward_place(v).first == all.layers[0] &&
@@ -309,10 +309,10 @@ bool Listing::fold(Part& all) {
         all.ports[v] = c->name;
       } else {
         const int next = refs[1][r];
-        if (!own.contains(next) || own[next].first != 0) return false;
-        const std::size_t line = own[next].second;
+        if (!pos.contains(next) || pos[next].first != 0) return false;
+        const std::size_t line = pos[next].second;
         if (!each([&](int x, std::size_t j) {
-              return j == 0 || (own.contains(x) && own[x] == std::pair(j - 1, line));
+              return j == 0 || (pos.contains(x) && pos[x] == std::pair(j - 1, line));
             }))
           return false;
         std::size_t k = 0;
@@ -362,7 +362,7 @@ void Listing::name_forward() {
     const Value& x = trace_[v];
     if (x.backward || is_given(x.op) || (is_view(x.op) && !has_line(v))) continue;
     const int n = ++count[x.path];
-    own_[v] = n > 1 ? fill_in("_{}", n) : "";
+    suffixes_[v] = n > 1 ? fill_in("_{}", n) : "";
   }
 }
 
@@ -370,9 +370,9 @@ std::string Listing::own_name(int v, bool within) const {
   const Value& x = trace_[v];
   auto name = [&](int f) {
     const Home h = home_of(trace_[f].path);
-    const auto number = own_.find(f);
+    const auto number = suffixes_.find(f);
     return (within && !h.local.empty() ? h.local : trace_[f].path) +
-           (number == own_.end() ? "" : number->second);
+           (number == suffixes_.end() ? "" : number->second);
   };
   if (v == trace_.loss) return "loss";
   if (!x.backward) return name(v);
@@ -380,10 +380,10 @@ std::string Listing::own_name(int v, bool within) const {
     const Home h = home_of(trace_[f].path);
     return within && !h.stack.empty() && !(h == home(v));
   };
-  if (const int of = gradient_of(v); of >= 0) return elsewhere(of) ? "dx" : "d" + name(of);
-  if (x.of < 0) return "d" + x.op;
-  if (x.op == "add" && elsewhere(x.of)) return "dx_sum";
-  return "d" + name(x.of) + (x.op == "add" ? "_sum" : "." + x.op);
+  if (const int y = gradient_of(v); y >= 0) return elsewhere(y) ? "dx" : "d" + name(y);
+  if (x.source < 0) return "d" + x.op;
+  if (x.op == "add" && elsewhere(x.source)) return "dx_sum";
+  return "d" + name(x.source) + (x.op == "add" ? "_sum" : "." + x.op);
 }
 
 bool Listing::handed_on(const Part& loop, int v) const {
@@ -403,9 +403,9 @@ void Listing::name_all() {
       for (int r : refs) {
         if (!part_of_.contains(r) || part_of_[r] == static_cast<int>(p) || part.ports.contains(r))
           continue;
-        const Part& from = parts_[static_cast<std::size_t>(part_of_[r])];
-        if (!from.loop() || (handed_on(from, r) && !part.kept.contains(r))) continue;
-        for (const auto& values : from.values) stored_.insert(values[place_[r].second]);
+        const Part& source = parts_[static_cast<std::size_t>(part_of_[r])];
+        if (!source.loop() || (handed_on(source, r) && !part.kept.contains(r))) continue;
+        for (const auto& values : source.values) stored_.insert(values[place_[r].second]);
       }
     }
   }

@@ -43,7 +43,7 @@ struct Part {
   std::vector<std::vector<int>> values;  // of each layer: those with a line
   std::vector<Carry> carries = {};
   // Values that the first layer reads from elsewhere, whose text follows the layer's number.
-  std::set<int> own = {};                   // parameters and constants of the layer
+  std::set<int> locals = {};                // parameters and constants of the layer
   std::set<int> kept = {};                  // values of the forward pass's layer
   std::map<int, std::size_t> carried = {};  // -> number of the carry
   std::map<int, std::string> ports = {};    // -> carry of the forward pass
@@ -104,7 +104,7 @@ class Listing {
   std::map<int, int> part_of_;
   std::map<int, std::pair<std::size_t, std::size_t>> place_;
   std::set<int> stored_;
-  std::map<int, std::string> names_, own_;
+  std::map<int, std::string> names_, suffixes_;
 };
 
 // The op shows its input's elements in another shape.

@@ -21,11 +21,11 @@ class Table {
     for (std::string line; std::getline(lines, line);) {
       if (line.starts_with("# ")) continue;
       std::array<std::string, 4> columns;
-      std::size_t at = 0;
+      std::size_t begin = 0;
       for (std::string& column : columns) {
-        const std::size_t end = std::min(line.find("  ", at), line.size());
-        column = line.substr(at, end - at);
-        at = std::min(line.find_first_not_of(' ', end), line.size());
+        const std::size_t end = std::min(line.find("  ", begin), line.size());
+        column = line.substr(begin, end - begin);
+        begin = std::min(line.find_first_not_of(' ', end), line.size());
         for (std::size_t mark; (mark = column.find("¶")) != std::string::npos;)
           column.replace(mark, std::string_view("¶").size(), "\n");
       }
@@ -57,9 +57,9 @@ std::string_view spelling(std::string_view key, Format format) {
 std::string text_part(std::string_view name) {
   for (const std::string_view all : {kDerivedProgramParts, kDerivedCppParts, kDerivedHeads}) {
     const std::string mark = fill_in("==== {}\n", name);
-    const std::size_t at = all.find(mark);
-    if (at == std::string_view::npos) continue;
-    const std::string_view rest = all.substr(at + mark.size());
+    const std::size_t position = all.find(mark);
+    if (position == std::string_view::npos) continue;
+    const std::string_view rest = all.substr(position + mark.size());
     const std::size_t next = rest.find("==== ");
     if (next == std::string_view::npos) return std::string(rest);
     return std::string(rest.substr(0, next == 0 ? 0 : rest.rfind('\n', next) + 1));

@@ -28,27 +28,27 @@ double number_of(const Value& v, std::string_view name) {
 
 }  // namespace
 
-Dims reduced_axes(const Shape& from, const Shape& to, bool sentences) {
+Dims reduced_axes(const Shape& shape, const Shape& target, bool sentences) {
   Dims reduced;
-  const int leading = from.rank() - to.rank();
-  for (int i = 0; i < from.rank(); ++i)
-    if (i < leading || to[i - leading] != from[i] || (i == 0 && from[0] == 1 && sentences))
+  const int leading = shape.rank() - target.rank();
+  for (int i = 0; i < shape.rank(); ++i)
+    if (i < leading || target[i - leading] != shape[i] || (i == 0 && shape[0] == 1 && sentences))
       reduced.push_back(i);
   return reduced;
 }
 
-std::string_view form_of_sum(const Shape& from, const Shape& to) {
-  for (int i = 1; i <= to.rank(); ++i)
-    if (from[from.rank() - i] != to[to.rank() - i])
-      return from.rank() == to.rank() ? "sum_kept" : "sum_to";
-  return to.rank() == 1 ? "sum_rows" : "sum_leading";
+std::string_view form_of_sum(const Shape& shape, const Shape& target) {
+  for (int i = 1; i <= target.rank(); ++i)
+    if (shape[shape.rank() - i] != target[target.rank() - i])
+      return shape.rank() == target.rank() ? "sum_kept" : "sum_to";
+  return target.rank() == 1 ? "sum_rows" : "sum_leading";
 }
 
 namespace {
 
 // The op, or the special case of it that has a form of its own.
 std::string form_of(const Value& v, const Trace& trace) {
-  auto given = [&](const char* name) { return number_of(v, name) != 0; };
+  auto nonzero = [&](const char* name) { return number_of(v, name) != 0; };
   if (v.op == "permute") {
     Dims last = dims_of(v, "axes");
     const int n = last.rank();
@@ -59,11 +59,11 @@ std::string form_of(const Value& v, const Trace& trace) {
     return n == 2 ? "transpose_matrix" : "transpose";
   }
   if (v.op == "sum")
-    return dims_of(v, "axes").empty() ? "sum_all" : given("keepdim") ? "sum_keep" : "sum";
+    return dims_of(v, "axes").empty() ? "sum_all" : nonzero("keepdim") ? "sum_keep" : "sum";
   if (v.op == "sum_to") return std::string(form_of_sum(trace[v.inputs[0]].shape(), v.shape()));
-  if ((v.op == "cumsum" || v.op == "linear_recurrence") && given("reverse"))
+  if ((v.op == "cumsum" || v.op == "linear_recurrence") && nonzero("reverse"))
     return v.op + "_reverse";
-  if (v.op == "gelu" && given("tanh")) return "gelu_tanh";
+  if (v.op == "gelu" && nonzero("tanh")) return "gelu_tanh";
   if (v.op == "index_select" && number_of(v, "axis") == 0) return "rows";
   if (v.op == "shift" && number_of(v, "c") < 0) return "shift_down";
   return v.op;
@@ -102,10 +102,10 @@ std::string Expressions::full(const Value& v) const {
   return number(v.number());
 }
 
-std::string Expressions::axes_of(const Dims& axes, const Shape& of) {
+std::string Expressions::axes_of(const Dims& axes, const Shape& shape) {
   std::string text;
   for (Index a : axes)
-    text += (text.empty() ? "" : ",") + (a == of.rank() - 1 ? "-1" : std::to_string(a));
+    text += (text.empty() ? "" : ",") + (a == shape.rank() - 1 ? "-1" : std::to_string(a));
   return text.empty() ? "all" : text;
 }
 

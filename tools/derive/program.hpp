@@ -30,7 +30,7 @@ class Expressions {
   std::string number(double c) const;
   // By the name that a template has for it.
   std::string argument(const Value& v, const std::string& name, const std::string& op) const;
-  static std::string axes_of(const Dims& axes, const Shape& of);  // "0,1"; the last is -1
+  static std::string axes_of(const Dims& axes, const Shape& shape);  // "0,1"; the last is -1
   const Value& at(int v) const { return listing_.trace()[v]; }
   const Listing& listing_;
   Language language_;
@@ -42,8 +42,8 @@ class Expressions {
 
 // How a value of one shape becomes another by sums: along which axes, and the name of its form in notation.txt. A batch
 // is one sentence, so that the shapes do not say whether its `sentences` are added.
-Dims reduced_axes(const Shape& from, const Shape& to, bool sentences = false);
-std::string_view form_of_sum(const Shape& from, const Shape& to);
+Dims reduced_axes(const Shape& shape, const Shape& target, bool sentences = false);
+std::string_view form_of_sum(const Shape& shape, const Shape& target);
 
 struct ProgramText {
   std::string title, command, file;  // file of the data, beside the program

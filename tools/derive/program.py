@@ -42,13 +42,13 @@ class Arrays(dict):
         sys.exit(f"{self.path}: has no '{name}': give the data and the weights of this model")
 # ==== load
 path = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "FILE")
-given = load(path)
-batch = Arrays(path, {name[6:]: x for name, x in given.items() if name.startswith("batch.")})
+arrays = load(path)
+batch = Arrays(path, {name[6:]: x for name, x in arrays.items() if name.startswith("batch.")})
 if len(sys.argv) > 2:
     path = sys.argv[2]
-    given = load(path)
-known = {name[9:]: x for name, x in given.items() if name.startswith("gradient.")}
-w = Arrays(path, {name: x.astype(float) for name, x in given.items() if not name.startswith(("batch.", "gradient."))})
+    arrays = load(path)
+known = {name[9:]: x for name, x in arrays.items() if name.startswith("gradient.")}
+w = Arrays(path, {name: x.astype(float) for name, x in arrays.items() if not name.startswith(("batch.", "gradient."))})
 d = {}  # gradients, by parameter
 # ==== report
 print(f"loss {float(loss):.15g}")
@@ -96,9 +96,9 @@ def scatter_add(x, axis, index, source):
 def gather(x, axis, index):
     return x[tuple(index if i == axis else g for i, g in enumerate(np.indices(index.shape)))]
 # ==== unslice
-def unslice(x, shape, at):  # zeros, with x at these places
+def unslice(x, shape, index):  # zeros, with x at these places
     y = np.zeros(shape)
-    y[at] = x
+    y[index] = x
     return y
 # ==== linear_recurrence
 def linear_recurrence(a, b, axis, reverse=False):  # y[i] = a[i - 1] y[i - 1] + b[i]

@@ -42,9 +42,9 @@ class Program : public Expressions {
     return text;
   }
   static bool calls(const std::string& code, const std::string& name) {
-    for (std::size_t at = 0; (at = code.find(name + "(", at)) != std::string::npos; ++at)
-      if (at == 0 || !(std::isalnum(static_cast<unsigned char>(code[at - 1])) ||
-                       code[at - 1] == '_' || code[at - 1] == '.'))
+    for (std::size_t i = 0; (i = code.find(name + "(", i)) != std::string::npos; ++i)
+      if (i == 0 || !(std::isalnum(static_cast<unsigned char>(code[i - 1])) || code[i - 1] == '_' ||
+                      code[i - 1] == '.'))
         return true;
     return false;
   }
@@ -57,29 +57,29 @@ class Program : public Expressions {
     if (auto c = part_->carried.find(v); c != part_->carried.end())
       return part_->carries[c->second].name;
     if (x.op == "zero") return cpp_ ? fill_in("zeros({}, DType::Float64)", dims(x.shape())) : "0";
-    const Part& from = listing_.parts()[static_cast<std::size_t>(listing_.part_of(v))];
+    const Part& part = listing_.parts()[static_cast<std::size_t>(listing_.part_of(v))];
     if (auto port = part_->ports.find(v); port != part_->ports.end())
       return "s." + port->second.substr(port->second.rfind('_') + 1);
-    if (!from.loop()) return identifier(listing_.name(v));
+    if (!part.loop()) return identifier(listing_.name(v));
     const auto [layer, line] = listing_.place_of(v);
     const std::string name = identifier(listing_.name(v));
-    if (&from == part_ || part_->kept.contains(v)) return (listing_.stored(v) ? "s." : "") + name;
-    if (listing_.handed_on(from, v))
-      for (const Carry& c : from.carries)
+    if (&part == part_ || part_->kept.contains(v)) return (listing_.stored(v) ? "s." : "") + name;
+    if (listing_.handed_on(part, v))
+      for (const Carry& c : part.carries)
         if (c.line == line) return c.name;
-    return fill_in("{}[{}].{}", identifier(from.stack), from.layers[layer], name);
+    return fill_in("{}[{}].{}", identifier(part.stack), part.layers[layer], name);
   }
 
   // w["NAME"], in a loop w[p + "NAME"] of the layer.
-  virtual std::string entry(const char* of, int v) const {
+  virtual std::string entry(const char* array, int v) const {
     const std::string& path = at(v).path;
     const Home h = home_of(path);
-    const bool gradient = std::string_view(of) == "d";
+    const bool gradient = std::string_view(array) == "d";
     std::string key = '"' + in_language(path) + '"';
     if (part_->loop() && h.stack == part_->stack && h.number == part_->layers[0] &&
-        (part_->own.contains(v) || gradient))
+        (part_->locals.contains(v) || gradient))
       key = "p + \"" + in_language(h.local) + '"';
-    return fill_in(cpp_ && !gradient ? "{}.at({})" : "{}[{}]", of, key);
+    return fill_in(cpp_ && !gradient ? "{}.at({})" : "{}[{}]", array, key);
   }
 
   std::string in_language(const std::string& text) const {
@@ -228,8 +228,8 @@ class FunctionLines final : public Program {
   std::string ref(int v) const override {
     return v == listing_.trace().loss ? "y" : Program::ref(v);
   }
-  std::string entry(const char* of, int v) const override {
-    return (*of == 'd' ? "d" : "") + at(v).path;
+  std::string entry(const char* array, int v) const override {
+    return (*array == 'd' ? "d" : "") + at(v).path;
   }
   std::string dims(const Dims& shape, bool) const override {
     std::string text;

@@ -49,26 +49,26 @@ class Equations final : public Expressions {
     if (const auto port = part->ports.find(v); port != part->ports.end())
       return handed(port->second);
     if (x.op == "zero") return "0";
-    const bool given = x.op == "leaf" || x.op == "constant";
-    std::string name = given || !listing_.has_line(v) ? x.path : listing_.name(v);
+    const bool external = x.op == "leaf" || x.op == "constant";
+    std::string name = external || !listing_.has_line(v) ? x.path : listing_.name(v);
     if (!listing_.targets(v).empty()) name = "d" + at(listing_.targets(v)[0]).path;
-    const Part* of = given || !listing_.has_line(v) || !listing_.targets(v).empty()
-                         ? nullptr
-                         : &listing_.parts()[static_cast<std::size_t>(listing_.part_of(v))];
-    if (of && of->loop()) {  // its name is the layer's
+    const Part* home_part = external || !listing_.has_line(v) || !listing_.targets(v).empty()
+                                ? nullptr
+                                : &listing_.parts()[static_cast<std::size_t>(listing_.part_of(v))];
+    if (home_part && home_part->loop()) {  // its name is the layer's
       const auto [index, line] = listing_.place_of(v);
-      const int number = of->layers[index];
-      for (const Carry& c : of->carries)
-        if (c.line == line && of->stack == part->stack && number == layer - 1)
+      const int number = home_part->layers[index];
+      for (const Carry& c : home_part->carries)
+        if (c.line == line && home_part->stack == part->stack && number == layer - 1)
           return handed(c.name);
       const int whole = listing_.gradient_of(v);
-      if (whole >= 0 && of->stack != part->stack)
+      if (whole >= 0 && home_part->stack != part->stack)
         name = "d" + at(whole).path;
       else
-        name.insert(x.backward ? 1 : 0, fill_in("{}.{}.", of->stack, number));
+        name.insert(x.backward ? 1 : 0, fill_in("{}.{}.", home_part->stack, number));
     }
     name = short_of(name, x.backward ? 1 : 0);
-    if (const std::string_view letter = of ? letter_of(name.substr(x.backward ? 1 : 0)) : "";
+    if (const std::string_view letter = home_part ? letter_of(name.substr(x.backward ? 1 : 0)) : "";
         !letter.empty())
       name = (x.backward ? "d" : "") + std::string(letter);
     sheet_.names.insert(name);
@@ -90,8 +90,8 @@ class Equations final : public Expressions {
       name.erase(start, before.size());
       return true;
     };
-    const bool own = part->stack.empty() || cut(fill_in("{}.{}.", part->stack, layer));
-    if (own && !prefix.empty() && name.compare(start, prefix.size(), prefix) == 0 &&
+    const bool shortened = part->stack.empty() || cut(fill_in("{}.{}.", part->stack, layer));
+    if (shortened && !prefix.empty() && name.compare(start, prefix.size(), prefix) == 0 &&
         !names_.at(part->stack).contains(name.substr(start + prefix.size())))
       cut(prefix);
     return name;
@@ -112,12 +112,12 @@ class Equations final : public Expressions {
 
   // A line of backward, below a line of `forward`. "dmatmul = d(a b) = ..." where a b has no line.
   std::string backward(int b, const Part& forward) {
-    const int of = listing_.gradient_of(b);
+    const int value = listing_.gradient_of(b);
     std::string text;
-    if (of >= 0 && notation(at(of).op, kText).size() && !listing_.has_line(of)) {
+    if (value >= 0 && notation(at(value).op, kText).size() && !listing_.has_line(value)) {
       enter(forward);
-      layer = home_of(at(of).path).number;
-      text = fill_in("d({}) = ", expression(of).text);
+      layer = home_of(at(value).path).number;
+      text = fill_in("d({}) = ", expression(value).text);
     }
     enter(listing_.parts()[static_cast<std::size_t>(listing_.part_of(b))]);
     text = fill_in("{} = {}{}", ref(b), text, expression(b).text);
@@ -167,10 +167,10 @@ class Equations final : public Expressions {
  private:
   // A product's gradient has all its leading axes; an operand that was broadcast has fewer.
   std::string summed_back(const Value& product, const Value& operand, const std::string& g) const {
-    const Shape to = operand.shape(),
-                from = with_matrix(leading(product.shape()), to[to.rank() - 2], to[to.rank() - 1]);
-    const Dims axes = reduced_axes(from, to, product.batch && !operand.batch);
-    return axes.empty() ? g : fill_in("Σ_{}({})", axes_of(axes, from), g);
+    const Shape s = operand.shape(),
+                wide = with_matrix(leading(product.shape()), s[s.rank() - 2], s[s.rank() - 1]);
+    const Dims axes = reduced_axes(wide, s, product.batch && !operand.batch);
+    return axes.empty() ? g : fill_in("Σ_{}({})", axes_of(axes, wide), g);
   }
   // The gradient of a view's input, from that of the view.
   std::string undone(const Value& view, const std::string& g) const {
@@ -195,8 +195,8 @@ class Equations final : public Expressions {
     const std::string_view form = notation(form_of_sum(view.shape(), x.shape()), kText);
     std::string text(form.substr(2));
     auto put = [&](std::string_view mark, const std::string& is) {
-      if (const std::size_t at = text.find(mark); at != std::string::npos)
-        text.replace(at, mark.size(), is);
+      if (const std::size_t position = text.find(mark); position != std::string::npos)
+        text.replace(position, mark.size(), is);
     };
     put("{0}", g);
     put("{reduced}",
@@ -205,9 +205,9 @@ class Equations final : public Expressions {
     return text;
   }
   // The first blank outside parentheses.
-  static std::size_t blank_in(const std::string& g, std::size_t from = 0) {
+  static std::size_t blank_in(const std::string& g, std::size_t begin = 0) {
     int open = 0;
-    for (std::size_t i = from; i < g.size(); ++i) {
+    for (std::size_t i = begin; i < g.size(); ++i) {
       open += (g[i] == '(' || g[i] == '[') - (g[i] == ')' || g[i] == ']');
       if (g[i] == ' ' && open == 0) return i;
     }
@@ -257,9 +257,9 @@ class Equations final : public Expressions {
         if (word == a.name && a.dims.rank() == 0 && word.size() == 1) is = argument(x, word, x.op);
       out += is;
     }
-    for (std::size_t at; (at = out.find("ᵀ)ᵀ")) != std::string::npos;)
-      out.erase(at, 3).erase(at + 1, 3);
-    for (std::size_t at; (at = out.find("ᵀᵀ")) != std::string::npos;) out.erase(at, 6);
+    for (std::size_t i; (i = out.find("ᵀ)ᵀ")) != std::string::npos;)
+      out.erase(i, 3).erase(i + 1, 3);
+    for (std::size_t i; (i = out.find("ᵀᵀ")) != std::string::npos;) out.erase(i, 6);
     return out;
   }
 
@@ -304,24 +304,24 @@ std::string module_named(const Trace& trace, const std::string& name) {
   throw ValueError("--module", fill_in("'{}' is the end of several: {}", name, all));
 }
 
-Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string& asked,
+Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string& request,
                bool equations) {
   const Trace& trace = listing.trace();
-  const std::string module = module_named(trace, asked);
+  const std::string module = module_named(trace, request);
   Sheet sheet;
   Equations write(listing, letters, sheet);
   std::set<std::string> loops;
   std::set<std::pair<int, std::size_t>> shown;    // part and line
   std::vector<std::pair<int, std::string>> sent;  // values, and the names of their gradients
   // Backward lines by the forward line that they come from: part and line.
-  std::map<std::pair<int, std::size_t>, std::vector<int>> from;
+  std::map<std::pair<int, std::size_t>, std::vector<int>> sources;
   if (!equations)
     for (const Part& p : listing.parts())
       if (p.backward)
         for (int b : p.values[0]) {
           const int f = trace[b].during < 0 ? -1 : listing.line_of(trace[b].during);
           if (f >= 0 && listing.has_line(f))
-            from[{listing.part_of(f), listing.place_of(f).second}].push_back(b);
+            sources[{listing.part_of(f), listing.place_of(f).second}].push_back(b);
         }
   int number = -1;
   for (const Part& part : listing.parts()) {
@@ -330,17 +330,17 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
     write.enter(part);
     for (std::size_t l = 0; l < part.values[0].size(); ++l) {
       const int v = part.values[0][l];  // equal layers have equal lines
-      const std::string* wanted = nullptr;
+      const std::string* first_path = nullptr;
       std::vector<int> nodes;
       for (const auto& layer : part.values) {
         const std::string& path = trace[layer[l]].path;
         if (!module.empty() && !path.starts_with(module + ".")) continue;
-        if (!wanted) wanted = &path;
+        if (!first_path) first_path = &path;
         nodes.push_back(trace[layer[l]].node);
       }
-      if (!wanted) continue;
+      if (!first_path) continue;
       const Value& x = trace[v];
-      const std::string heading = section_of(part, *wanted, module);
+      const std::string heading = section_of(part, *first_path, module);
       if (sheet.sections.empty() || sheet.sections.back().heading != heading) {
         sheet.sections.push_back({heading, {}});
         const std::string local = home_of(x.path).local;
@@ -355,7 +355,7 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
       if (equations)
         row.backward = write.by_formula(v);
       else
-        for (int b : from[{number, l}]) {
+        for (int b : sources[{number, l}]) {
           row.backward.push_back(write.backward(b, part));
           shown.insert({listing.part_of(b), listing.place_of(b).second});
         }
@@ -383,16 +383,16 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
   auto is_shown = [&](int v) {
     return listing.has_line(v) && shown.contains({listing.part_of(v), listing.place_of(v).second});
   };
-  std::string given, elsewhere;
+  std::string constants, elsewhere;
   auto add = [](std::string& list, const std::string& item) {
     list += (list.empty() ? "" : ", ") + item;
   };
   auto come_from = [&](const std::string& name, int v) {
     if (listing.has_line(v) && number_of_layer >= 0) {  // the module's layer, not the first
       const Part& p = listing.parts()[static_cast<std::size_t>(listing.part_of(v))];
-      const auto at = std::ranges::find(p.layers, number_of_layer);
-      if (p.stack == home_of(module + ".").stack && at != p.layers.end())
-        v = p.values[static_cast<std::size_t>(at - p.layers.begin())][listing.place_of(v).second];
+      const auto l = std::ranges::find(p.layers, number_of_layer);
+      if (p.stack == home_of(module + ".").stack && l != p.layers.end())
+        v = p.values[static_cast<std::size_t>(l - p.layers.begin())][listing.place_of(v).second];
     }
     const Value& origin = trace[v];
     add(elsewhere, fill_in("{}{} ({})", name, name == origin.path ? "" : " from " + origin.path,
@@ -402,7 +402,7 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
   for (const auto& [name, v] : write.constants)
     if (const std::string one = name + " " + letters.shape(trace[v].shape(), trace[v].batch);
         listed.insert(one).second)
-      add(given, one);
+      add(constants, one);
   for (const auto& [name, v] : write.read) {
     const Value& x = trace[v];
     if (x.op != "constant" && x.op != "leaf" && !module.empty() && !is_shown(v))
@@ -415,7 +415,7 @@ Sheet sheet_of(const Listing& listing, const Letters& letters, const std::string
     if (!readers.empty() && std::ranges::none_of(readers, is_shown))
       come_from(name, readers.back());
   }
-  if (!given.empty()) sheet.notes.push_back("Given, without a gradient: " + given + ".");
+  if (!constants.empty()) sheet.notes.push_back("Given, without a gradient: " + constants + ".");
   if (!elsewhere.empty())
     sheet.notes.push_back("From lines that are elsewhere: " + elsewhere + ".");
   if (!letters.extents.empty()) add_signs(sheet, letters);

@@ -39,9 +39,9 @@ void add_signs(Sheet& sheet, const Letters& letters) {
     }
   auto has = [](const std::string& text, std::string_view word) {  // between other characters
     auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '\''; };
-    for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; ++at) {
-      const std::size_t end = at + word.size();
-      if (at > 0 && letter(text[at - 1])) continue;
+    for (std::size_t i = 0; (i = text.find(word, i)) != std::string::npos; ++i) {
+      const std::size_t end = i + word.size();
+      if (i > 0 && letter(text[i - 1])) continue;
       if (!letter(text[end]) && text[end] != '_' && text[end] != '.') return true;
     }
     return false;

@@ -68,14 +68,14 @@ class Builder final : public Observer {
     if (forward_ >= 0) pending_.push_back({node, rule_, rule_ < 0 ? target_ : -1, last_rule_});
   }
   void arrived(int node, const Var& dy) override {
-    settle();
+    take_pending();
     if (node >= forward_) return;
     const int g = dy.defined() ? node_or_constant(pass_.tape().node_of(dy), dy.value(),
                                                   pass_[node].path, "dy")
                                : -1;
-    const int of = value_of_node(node);
-    trace_.gradients[of] = g;
-    if (g >= 0) trace_.values[static_cast<std::size_t>(g)].batch = trace_[of].batch;
+    const int value = value_of_node(node);
+    trace_.gradients[value] = g;
+    if (g >= 0) trace_.values[static_cast<std::size_t>(g)].batch = trace_[value].batch;
   }
 
  private:
@@ -83,11 +83,11 @@ class Builder final : public Observer {
     int node, rule, target, last_rule;
   };
   // A node is complete only after recorded().
-  void settle() {
+  void take_pending() {
     const std::vector<Pending> all = std::exchange(pending_, {});
     for (const Pending& p : all) {
-      const int of = p.rule >= 0 ? p.rule : p.target;
-      take(read_node(pass_.tape(), p.node), of, p.last_rule);
+      const int rule = p.rule >= 0 ? p.rule : p.target;
+      take(read_node(pass_.tape(), p.node), rule, p.last_rule);
     }
   }
 
@@ -111,19 +111,19 @@ class Builder final : public Observer {
 
   // The value of a node, or of the constant x (-1) that the op at `reader` reads.
   int node_or_constant(int node, const Tensor& x, const std::string& reader, std::string_view role,
-                       int of = -1) {
+                       int rule = -1) {
     if (!x.defined()) return -1;
-    if (node == one_ && one_ >= 0) return dy_ >= 0 ? dy_ : constant(x, reader, role, of);
-    return node >= 0 ? value_of_node(node) : constant(x, reader, role, of);
+    if (node == one_ && one_ >= 0) return dy_ >= 0 ? dy_ : constant(x, reader, role, rule);
+    return node >= 0 ? value_of_node(node) : constant(x, reader, role, rule);
   }
 
   // A tensor computed from values, not Vars: y > 0 is an op of its own here, of a constant, of what a rule reads, or
   // of another operand, as x in where(x > 0, x, y).
-  int recognised(const Tensor& x, const std::string& reader, int of,
+  int recognised(const Tensor& x, const std::string& reader, int rule,
                  const std::vector<int>& operands) {
     std::vector<int> candidates = constants_;
     candidates.insert(candidates.end(), operands.begin(), operands.end());
-    const int y = of < 0 ? -1 : value_of_node(of);
+    const int y = rule < 0 ? -1 : value_of_node(rule);
     if (y >= 0) {
       for (const auto& [name, t] : trace_[y].tensors)
         if (t >= 0 && same_bits(trace_[t].value.contiguous(), x.contiguous())) return t;
@@ -147,14 +147,14 @@ class Builder final : public Observer {
           r.inputs = {c};
           r.value = x;
           r.backward = y >= 0;
-          r.of = r.during = y;
+          r.source = r.during = y;
           return add(std::move(r));
         }
     }
     return -1;
   }
 
-  int constant(const Tensor& x, const std::string& reader, std::string_view role, int of = -1,
+  int constant(const Tensor& x, const std::string& reader, std::string_view role, int rule = -1,
                const std::vector<int>& operands = {}) {
     if (!x.defined()) return -1;
     const auto name = std::ranges::find_if(
@@ -171,12 +171,12 @@ class Builder final : public Observer {
           same_bits(trace_[k].value.contiguous(), x.contiguous()))
         return k;
     if (!named)
-      if (const int known = recognised(x, reader, of, operands); known >= 0) return known;
+      if (const int known = recognised(x, reader, rule, operands); known >= 0) return known;
     v.op = "constant";
     const std::size_t dot = reader.rfind('.');
     v.path = (dot == std::string::npos ? "" : reader.substr(0, dot + 1)) + std::string(role);
     if (named) v.path = name->second;
-    for (std::size_t at; (at = v.path.find("d(")) != std::string::npos;) v.path.erase(at, 2);
+    for (std::size_t i; (i = v.path.find("d(")) != std::string::npos;) v.path.erase(i, 2);
     std::erase(v.path, ')');
     if (const int n = ++paths_[v.path]; n > 1) v.path += "_" + std::to_string(n);
     constants_.push_back(add(std::move(v)));
@@ -198,10 +198,10 @@ class Builder final : public Observer {
       return;
     }
     v.backward = forward_ >= 0;
-    const int of = rule >= 0 && rule != top_ ? rule : -1;
-    if (of >= 0) v.of = value_of_node(of);
+    const int origin = rule >= 0 && rule != top_ ? rule : -1;
+    if (origin >= 0) v.source = value_of_node(origin);
     if (last >= 0 && last != top_) v.during = value_of_node(last);
-    const int reads = v.backward ? of : -1;
+    const int reads = v.backward ? origin : -1;
     for (std::size_t k = 0; k < n.operands.size(); ++k)
       v.inputs.push_back(
           node_or_constant(n.inputs[k], n.operands[k], n.path, n.formula->input_name(k), reads));
@@ -234,11 +234,11 @@ class Builder final : public Observer {
   int simplified(Value v) {
     const bool same = v.op == "reshape" || v.op == "sum_to" || v.op == "broadcast_to";
     if (same && v.inputs[0] >= 0 && trace_[v.inputs[0]].shape() == v.shape()) {
-      Value& of = trace_.values[static_cast<std::size_t>(v.inputs[0])];
-      if (of.label.empty() && !v.label.empty() && of.op != "leaf" && of.op != "constant") {
-        of.label = v.label;
-        of.path = v.path;
-        of.node = v.node;
+      Value& input = trace_.values[static_cast<std::size_t>(v.inputs[0])];
+      if (input.label.empty() && !v.label.empty() && input.op != "leaf" && input.op != "constant") {
+        input.label = v.label;
+        input.path = v.path;
+        input.node = v.node;
       }
       return v.inputs[0];
     }

@@ -25,7 +25,7 @@ struct Value : Computed {
   bool backward = false;
   bool batch = false;  // of the batch: a first axis of extent 1 is its sentences
   int node = -1;       // on the tape
-  int of = -1;  // backward: the forward value whose rule computed it, or whose gradient it adds up
+  int source = -1;  // backward: the forward value whose rule computed it, or whose gradient it sums
   int during = -1;  // backward: the forward value whose rule ran last
   bool is_number() const { return op == "number"; }
   double number() const;  // of a "number": each element

@@ -28,7 +28,7 @@ struct ModuleCase {
 // A case for each form of call(M(args...), x): fused, explicit, and the gradient of the gradient.
 template <class M, class Call, class... Args>
 void add_module(std::vector<Case>& cases, const ModuleCase& c, Call call, Args... args) {
-  auto add = [&](const char* more, OpForm form, bool second_order) {
+  auto add = [&](const char* suffix, OpForm form, bool second_order) {
     auto check = [=] {
       seed(c.seed);
       M module(args...);
@@ -51,7 +51,7 @@ void add_module(std::vector<Case>& cases, const ModuleCase& c, Call call, Args..
       o.second_order = second_order;
       return gradcheck([&]() -> Var { return call(module, x); }, leaves, o);
     };
-    cases.push_back({c.family, c.op, c.name + more, check, c.kinks});
+    cases.push_back({c.family, c.op, c.name + suffix, check, c.kinks});
   };
   add("", OpForm::Fused, false);
   add(", explicit", OpForm::Explicit, false);

@@ -53,8 +53,8 @@ Family shape() {
   family.add("stack", "new axis", {{2, 3}, {2, 3}},
              squared([](const Vars& x) { return stack(x, 1); }));
 
-  auto none = [&](const char* op, const char* name, const Shape& from, const Shape& to,
-                  std::function<Var(const Var&)> f) { family.add_empty(op, name, {from}, to, f); };
+  auto none = [&](const char* op, const char* name, const Shape& x, const Shape& y,
+                  std::function<Var(const Var&)> f) { family.add_empty(op, name, {x}, y, f); };
   none("reshape", "to other axes", {0, 6}, {0, 2, 3}, [](const Var& x) {
     return reshape(x, {0, 2, 3});
   });

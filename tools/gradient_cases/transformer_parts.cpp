@@ -145,17 +145,17 @@ void packed_attention_specs(Family& family) {
 void label_smoothing_specs(Family& family) {
   Tensor target = from_vector<std::int64_t>({2, 0, 4, 1}, {4});  // one of them is pad
   Tensor none = empty({0}, DType::Int64);
-  auto loss = [](const Tensor& to, double smoothing, Index pad) {
-    return [=](const Var& x) -> Var { return label_smoothing_loss(x, to, smoothing, pad); };
+  auto loss = [](const Tensor& labels, double smoothing, Index pad) {
+    return [=](const Var& x) -> Var { return label_smoothing_loss(x, labels, smoothing, pad); };
   };
   const char* op = "label_smoothing_loss";
   family.add(op, "ε = 0", {{4, 5}}, loss(target, 0, 0)).with_explicit();
   family.add(op, "ε = 0.1", {{4, 5}}, loss(target, 0.1, 0)).with_explicit();
   family.add(op, "no pad", {{4, 5}}, loss(target, 0.2, -1)).with_explicit();
   family.add_empty(op, "no tokens", {{0, 5}}, {}, loss(none, 0.1, 0));
-  auto of_linear = [](const Tensor& to, double smoothing) {
+  auto of_linear = [](const Tensor& labels, double smoothing) {
     return [=](const Vars& x) -> Var {
-      return linear_label_smoothing_loss(x[0], x[1], at(x, 2), to, smoothing, 0);
+      return linear_label_smoothing_loss(x[0], x[1], at(x, 2), labels, smoothing, 0);
     };
   };
   op = "linear_label_smoothing_loss";

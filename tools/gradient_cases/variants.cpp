@@ -19,14 +19,14 @@ void add_parts(std::vector<Case>& cases) {
   struct Mixture {
     std::string name;
     Index b, t, s, v, extra;
-    std::initializer_list<double> at;
+    std::initializer_list<double> ids;
   };
   for (const Mixture& m : {Mixture{"words of both kinds", 2, 3, 4, 3, 2, {3, 1, 4, 3, 0, 2, 2, 3}},
                            Mixture{"no further words", 1, 2, 3, 3, 0, {2, 2, 0}},
                            Mixture{"one position", 1, 1, 1, 2, 1, {2}}}) {
-    auto mixed = [at = ids(m.at, {m.b, m.s}), extra = m.extra](
+    auto mixed = [positions = ids(m.ids, {m.b, m.s}), extra = m.extra](
                      const Var& logits, const Var& generated, const Var& attention) {
-      return copy_mixture(logits, generated, attention, at, extra);
+      return copy_mixture(logits, generated, attention, positions, extra);
     };
     parts
         .add_drawn("copy_mixture", m.name,

@@ -238,9 +238,9 @@ class Variations {
         return verdict(s.op, "has another value when it is recorded");
       auto registered = registered_ops();
       bool is_op = std::find(registered.begin(), registered.end(), s.op) != registered.end();
-      bool seen = false;
-      for (const Node& n : tape.nodes()) seen |= n.name() == s.op;
-      return verdict(s.op, is_op && !seen ? "is not what its specification records" : "");
+      bool recorded = false;
+      for (const Node& n : tape.nodes()) recorded |= n.name() == s.op;
+      return verdict(s.op, is_op && !recorded ? "is not what its specification records" : "");
     });
   }
 

@@ -98,13 +98,13 @@ namespace {
 
 class MaskedLearner final : public SentenceLearner {
  public:
-  MaskedLearner(const TrainOptions& o, const ModelFile* from) : SentenceLearner(o) {
+  MaskedLearner(const TrainOptions& o, const ModelFile* init) : SentenceLearner(o) {
     check_bert(o);
     BertText parts = bert_text(o);
     held_out_ = parts.held_out;
     BertConfig config;
-    if (from) {
-      std::tie(config, tokenizer_) = described_encoder(*from);
+    if (init) {
+      std::tie(config, tokenizer_) = described_encoder(*init);
     } else {
       tokenizer_ = train_tokenizer(tokenizer_options(o, false), parts.train);
       config = bert_config(o.config<BertConfig>(), o, tokenizer_->size());
@@ -115,7 +115,7 @@ class MaskedLearner final : public SentenceLearner {
     if (train_.pairs.empty())
       throw ValueError("--min-frequency", "leaves no token in the vocabulary");
     choose_by_amount(std::ssize(train_.pairs));
-    model_ = from ? described_model<MaskedLanguageModel>(from->weights, from->file, config)
+    model_ = init ? described_model<MaskedLanguageModel>(init->weights, init->file, config)
                   : std::make_unique<MaskedLanguageModel>(config);
   }
 
@@ -132,11 +132,11 @@ class MaskedLearner final : public SentenceLearner {
     return lines;
   }
 
-  MeasuredLoss loss(Split split, Index batch, Index step) override {
+  MeasuredLoss loss(Split split, Index shard, Index step) override {
     key_ = split == Split::Train ? generator().next()
-                                 : RandomKey{0x6d61736bu, static_cast<std::uint64_t>(batch)};
-    if (split == Split::Train) drawn_[batch] = key_;
-    return SentenceLearner::loss(split, batch, step);
+                                 : RandomKey{0x6d61736bu, static_cast<std::uint64_t>(shard)};
+    if (split == Split::Train) drawn_[shard] = key_;
+    return SentenceLearner::loss(split, shard, step);
   }
   Var probe(Index i) override {
     key_ = {0x70726f62u, static_cast<std::uint64_t>(i)};
@@ -144,33 +144,33 @@ class MaskedLearner final : public SentenceLearner {
   }
 
   // With what the chosen tokens became: [MASK], a random token, or themselves.
-  std::vector<TrainingSample> samples(Index batch) const override {
-    const Masked m = masked_batch(batch);
+  std::vector<TrainingSample> samples(Index shard) const override {
+    const Masked m = masked_shard(shard);
     const Index mask = model_->bert.config().mask(), columns = m.ids.size(1);
     const auto ids = m.ids.to_vector<Index>();
-    std::vector<TrainingSample> list = SentenceLearner::samples(batch);
-    for (Index at : m.chosen.to_vector<Index>()) {
-      const Index became = ids[static_cast<std::size_t>(at)];
-      std::string hidden = std::to_string(at % columns);
+    std::vector<TrainingSample> list = SentenceLearner::samples(shard);
+    for (Index position : m.chosen.to_vector<Index>()) {
+      const Index became = ids[static_cast<std::size_t>(position)];
+      std::string hidden = std::to_string(position % columns);
       if (became != mask) hidden += "=" + tokenizer_->piece(became);
-      list[static_cast<std::size_t>(at / columns)].hide.push_back(std::move(hidden));
+      list[static_cast<std::size_t>(position / columns)].hide.push_back(std::move(hidden));
     }
     return list;
   }
-  Var sample_loss(Index batch, std::size_t i) override {
-    const Masked m = masked_batch(batch);
+  Var sample_loss(Index shard, std::size_t i) override {
+    const Masked m = masked_shard(shard);
     const Index columns = m.ids.size(1), row = static_cast<Index>(i);
     const auto targets = m.targets.to_vector<Index>();
     std::vector<Index> chosen, its_targets;
     Index k = 0;
-    for (Index at : m.chosen.to_vector<Index>()) {
-      if (at / columns == row) {
-        chosen.push_back(at % columns);
+    for (Index position : m.chosen.to_vector<Index>()) {
+      if (position / columns == row) {
+        chosen.push_back(position % columns);
         its_targets.push_back(targets[static_cast<std::size_t>(k)]);
       }
       ++k;
     }
-    const auto& pair = train_.pairs[static_cast<std::size_t>(rows(Split::Train, batch)[i])];
+    const auto& pair = train_.pairs[static_cast<std::size_t>(rows(Split::Train, shard)[i])];
     const Index length = std::ssize(pair.source) + 1;  // and </s>
     const Index count = std::ssize(chosen);
     return masked_loss({slice(slice(m.ids, 0, row, row + 1), 1, 0, length).contiguous(),
@@ -202,14 +202,14 @@ class MaskedLearner final : public SentenceLearner {
     for (std::size_t i = 0; i < sentences.size(); i += step) {
       Tensor ids = padded_ids(sentences, {static_cast<std::int64_t>(i)});
       const auto& source = sentences[i].source;
-      Index at = static_cast<Index>(source.size()) / 2, was = source[static_cast<std::size_t>(at)];
-      ids.data<Index>()[at] = model_->bert.config().mask();
-      Tensor chosen = from_vector(std::vector<Index>{at}, {1});
+      Index m = static_cast<Index>(source.size()) / 2, was = source[static_cast<std::size_t>(m)];
+      ids.data<Index>()[m] = model_->bert.config().mask();
+      Tensor chosen = from_vector(std::vector<Index>{m}, {1});
       Ordered best = top_k(log_softmax((*model_)(ids, chosen).value()), 3);
       std::string words;
       for (std::size_t t = 1; t < source.size(); ++t)
         words += (t > 1 ? " " : "") +
-                 (static_cast<Index>(t) == at ? "[MASK]" : tokenizer_->piece(source[t]));
+                 (static_cast<Index>(t) == m ? "[MASK]" : tokenizer_->piece(source[t]));
       std::string guesses;
       auto ranked = best.indices.to_vector<Index>();
       auto log_probs = best.values.to(DType::Float64).to_vector<double>();
@@ -238,9 +238,9 @@ class MaskedLearner final : public SentenceLearner {
   Masked masked(const Tensor& ids, RandomKey key) const {
     return mask_tokens(ids, model_->bert.config().mask(), {}, key);
   }
-  // As the last loss() of this training batch hid them.
-  Masked masked_batch(Index batch) const {
-    return masked(padded_ids(train_.pairs, rows(Split::Train, batch)), drawn_.at(batch));
+  // As the last loss() of this training shard hid them.
+  Masked masked_shard(Index shard) const {
+    return masked(padded_ids(train_.pairs, rows(Split::Train, shard)), drawn_.at(shard));
   }
   MeasuredLoss masked_loss(const Masked& m) {
     Var logits = (*model_)(m.ids, m.chosen);  // (M, V)
@@ -248,7 +248,7 @@ class MaskedLearner final : public SentenceLearner {
   }
 
   RandomKey key_;                     // of the loss under way
-  std::map<Index, RandomKey> drawn_;  // by training batch, in this epoch
+  std::map<Index, RandomKey> drawn_;  // by training shard, in this epoch
   Index left_out_ = 0;
   std::unique_ptr<MaskedLanguageModel> model_;
 };
@@ -263,11 +263,11 @@ Index token_named(const Tokenizer& tokenizer, const std::string& piece) {
 }
 
 // Hides these tokens of the sentence, and asks for them. Gives their positions.
-std::vector<Index> hide(Example& e, const std::vector<std::string>& given, Index mask) {
+std::vector<Index> hide(Example& e, const std::vector<std::string>& texts, Index mask) {
   const Tokenizer& tokenizer = *e.tokenizers.source;
   const Index last = std::ssize(e.source) - 2;
   std::map<Index, Index> tokens;  // by position: the token that is shown there
-  for (const std::string& text : given) {
+  for (const std::string& text : texts) {
     Index t = 0, shown = mask;
     const char* stop = text.data() + text.size();
     auto [end, error] = std::from_chars(text.data(), stop, t);
@@ -280,13 +280,13 @@ std::vector<Index> hide(Example& e, const std::vector<std::string>& given, Index
   if (tokens.empty()) tokens[(last + 1) / 2] = mask;
   std::vector<Index> hidden;
   for (auto [t, shown] : tokens) {
-    auto at = static_cast<std::size_t>(t);
+    auto position = static_cast<std::size_t>(t);
     hidden.push_back(t);
-    e.target_out.push_back(e.source[at]);
-    e.target_out_ids.push_back(e.source_ids[at]);
-    e.target_text += (e.target_text.empty() ? "" : " ") + e.source[at];
-    e.source_ids[at] = shown;
-    e.source[at] = shown == mask ? "[MASK]" : tokenizer.piece(shown);
+    e.target_out.push_back(e.source[position]);
+    e.target_out_ids.push_back(e.source_ids[position]);
+    e.target_text += (e.target_text.empty() ? "" : " ") + e.source[position];
+    e.source_ids[position] = shown;
+    e.source[position] = shown == mask ? "[MASK]" : tokenizer.piece(shown);
   }
   return hidden;
 }
@@ -351,8 +351,8 @@ epochs = 0
 batch-tokens = 0
 )",
       .example = words("sentence hide"),
-      .learner = [](const TrainOptions& o, const ModelFile* from) -> std::unique_ptr<Learner> {
-        return std::make_unique<MaskedLearner>(o, from);
+      .learner = [](const TrainOptions& o, const ModelFile* init) -> std::unique_ptr<Learner> {
+        return std::make_unique<MaskedLearner>(o, init);
       },
       .read = read_masked,
       .least =

@@ -22,7 +22,7 @@ struct ClassifierSizes : BertConfig {
 
 class ClassificationLearner final : public LabelLearner<SequenceClassifier> {
  public:
-  ClassificationLearner(const TrainOptions& o, const ModelFile* from)
+  ClassificationLearner(const TrainOptions& o, const ModelFile* init)
       : LabelLearner(o, "sentence<TAB>label") {
     ParallelCorpus train = read_labelled(o.labelled, o.columns), valid;
     const std::vector<std::string> names = train.target_sentences();  // of all that are given
@@ -34,11 +34,11 @@ class ClassificationLearner final : public LabelLearner<SequenceClassifier> {
     }
     const auto& sizes = o.config<ClassifierSizes>();
     const Index longest =
-        begin_model(sizes, from, names, train.source_name, train.source_sentences(), sizes.pooling);
-    auto take = [&](const ParallelCorpus& from_file, SentenceSet& to) {
+        begin_model(sizes, init, names, train.source_name, train.source_sentences(), sizes.pooling);
+    auto take = [&](const ParallelCorpus& from_file, SentenceSet& set) {
       const std::vector<Index> numbers = label_numbers(from_file, labels_);
       for (std::size_t i = 0; i < numbers.size(); ++i)
-        to.add(*tokenizer_, from_file.pairs[i].source, numbers[i], longest);
+        set.add(*tokenizer_, from_file.pairs[i].source, numbers[i], longest);
     };
     take(train, train_);
     take(valid, valid_);
@@ -91,8 +91,8 @@ warmup = 100
 )",
       .example = words("sentence label"),
       .starts_of = {"bert"},
-      .learner = [](const TrainOptions& o, const ModelFile* from) -> std::unique_ptr<Learner> {
-        return std::make_unique<ClassificationLearner>(o, from);
+      .learner = [](const TrainOptions& o, const ModelFile* init) -> std::unique_ptr<Learner> {
+        return std::make_unique<ClassificationLearner>(o, init);
       },
       .read = read_labelled_sentence,
       .least =

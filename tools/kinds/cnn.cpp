@@ -60,11 +60,11 @@ d-model = 32
       .example = words("image label paint"),
       .compared = "a layer sees a few neighbours, and has one set of weights for all places.",
       .learner =
-          [](const TrainOptions& o, const ModelFile* from) {
+          [](const TrainOptions& o, const ModelFile* init) {
             if (o.shards > 1)
               throw ValueError("--shards",
                                "--kind cnn normalises over whole batches: leave out --shards");
-            return make_image_learner(o, from, build_cnn);
+            return make_image_learner(o, init, build_cnn);
           },
       .read = [](Example& e, const ExampleOptions& o) { read_image(e, o, build_cnn); },
       .least =

@@ -57,7 +57,7 @@ warmup = 300
           "the path grows only with the layers, but a layer sees a few neighbours: far positions "
           "meet late, or only through the attention between the two sides.",
       .learner = [](const TrainOptions& o,
-                    const ModelFile* from) { return make_pair_learner(o, from, build_conv); },
+                    const ModelFile* init) { return make_pair_learner(o, init, build_conv); },
       .read = [](Example& e, const ExampleOptions& o) { read_pair(e, o, build_conv); },
       .least =
           [](const TrainOptions& o) {

@@ -45,12 +45,12 @@ Dataset load_pairs(const TrainOptions& o) {
   return d;
 }
 
-Dataset load_texts(const TrainOptions& o, const TokenizerPair* given) {
+Dataset load_texts(const TrainOptions& o, const TokenizerPair* tokenizers) {
   Dataset d = load_pairs(o);
   if (!o.teacher.empty()) d.distilled = take_distilled(o, d.train);
   if (o.task != "files") d.test = generated_corpus(o.task + " (test)", task_test_pairs(o));
-  if (given) {
-    d.tokenizers = *given;
+  if (tokenizers) {
+    d.tokenizers = *tokenizers;
   } else {
     auto source = d.train.source_sentences(), target = d.train.target_sentences();
     if (o.shared_vocabulary) source.insert(source.end(), target.begin(), target.end());
@@ -61,8 +61,8 @@ Dataset load_texts(const TrainOptions& o, const TokenizerPair* given) {
   return d;
 }
 
-Dataset load_dataset(const TrainOptions& o, const TokenizerPair* given) {
-  Dataset d = load_texts(o, given);
+Dataset load_dataset(const TrainOptions& o, const TokenizerPair* tokenizers) {
+  Dataset d = load_texts(o, tokenizers);
   auto tokens_of = [&](const ParallelCorpus& corpus) {
     return tokenize(corpus, *d.tokenizers.source, *d.tokenizers.target, o.max_length,
                     TooLong::Skip);

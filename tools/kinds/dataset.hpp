@@ -19,11 +19,11 @@ struct Dataset {
 
 // The training and validation pairs, as text; their targets are the references.
 Dataset load_pairs(const TrainOptions& options);
-// `given`: the tokenizers of a checkpoint; otherwise they are trained. FileError and ValueError as
+// `tokenizers`: those of a checkpoint; otherwise they are trained. FileError and ValueError as
 // the text functions say. With --teacher its translations are read, which distil() has written.
-Dataset load_dataset(const TrainOptions& options, const TokenizerPair* given = nullptr);
+Dataset load_dataset(const TrainOptions& options, const TokenizerPair* tokenizers = nullptr);
 // Its texts and tokenizers, without tokens.
-Dataset load_texts(const TrainOptions& options, const TokenizerPair* given = nullptr);
+Dataset load_texts(const TrainOptions& options, const TokenizerPair* tokenizers = nullptr);
 
 // The built-in test pairs of a task (for `phrasebook` its own; for synthetic tasks fresh ones).
 std::vector<SentencePair> task_test_pairs(const TrainOptions& options);

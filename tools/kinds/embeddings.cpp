@@ -25,10 +25,10 @@ Embedding* first_embedding(Module& module) {
 // At spaces and tabs alone: a word may have a white space of another kind.
 std::vector<std::string_view> fields_of(std::string_view line) {
   std::vector<std::string_view> fields;
-  for (std::size_t at = 0; (at = line.find_first_not_of(" \t\r", at)) != line.npos;) {
-    const std::size_t end = std::min(line.find_first_of(" \t\r", at), line.size());
-    fields.push_back(line.substr(at, end - at));
-    at = end;
+  for (std::size_t i = 0; (i = line.find_first_not_of(" \t\r", i)) != line.npos;) {
+    const std::size_t end = std::min(line.find_first_of(" \t\r", i), line.size());
+    fields.push_back(line.substr(i, end - i));
+    i = end;
   }
   return fields;
 }

@@ -50,8 +50,8 @@ Rows ExampleOptions::rows() {
 
 std::unique_ptr<Example> make_example(const ExampleOptions& o) {
   const Kind& kind = kind_named(o.init ? o.fresh.kind : read_model(o.model).kind);
-  auto refuse = [&](const char* option, bool given) {
-    if (!given || std::ranges::find(kind.example, option) != kind.example.end()) return;
+  auto refuse = [&](const char* option, bool present) {
+    if (!present || std::ranges::find(kind.example, option) != kind.example.end()) return;
     std::string takes;
     for (const std::string& t : kind.example) takes += (takes.empty() ? "--" : " and --") + t;
     throw ValueError(std::string("--") + option,
@@ -86,8 +86,8 @@ std::string Example::heading() const {
 
 Var Example::loss() {
   UseForm use(OpForm::Explicit);
-  std::optional<Tape> own;  // values get their names on a tape
-  if (!Tape::current()) own.emplace();
+  std::optional<Tape> tape;  // values get their names on a tape
+  if (!Tape::current()) tape.emplace();
   ChangedForward changed(changes_);
   if (changes_.dropout) {
     model().train();

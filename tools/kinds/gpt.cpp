@@ -78,15 +78,15 @@ TokenizerPtr trained_tokenizer(const TrainOptions& o, const std::string& text) {
 
 class LanguageLearner final : public Learner {
  public:
-  LanguageLearner(const TrainOptions& o, const ModelFile* from)
+  LanguageLearner(const TrainOptions& o, const ModelFile* init)
       : Learner(o), train_name_(o.task == "files" ? o.text : o.task) {
     check_language(o);
     Parts parts = parts_of(o);
     held_out_ = parts.held_out;
     GptConfig config;
-    if (from) {
-      config = described_gpt(*from);
-      tokenizer_ = described_tokenizer(*from, config.vocab);
+    if (init) {
+      config = described_gpt(*init);
+      tokenizer_ = described_tokenizer(*init, config.vocab);
     } else {
       tokenizer_ = trained_tokenizer(o, parts.train);
       config = o.config<GptConfig>();
@@ -102,7 +102,7 @@ class LanguageLearner final : public Learner {
                                               "tokens of {}: a smaller --block, or more text",
                                               block(), train_.size(), train_name_));
     choose_by_amount(std::ssize(train_) / block());
-    model_ = from ? described_model<Gpt>(from->weights, from->file, config)
+    model_ = init ? described_model<Gpt>(init->weights, init->file, config)
                   : std::make_unique<Gpt>(config);
   }
 
@@ -176,12 +176,12 @@ class LanguageLearner final : public Learner {
     Rows starts;
     if (split == Split::Train) {
       // Blocks that begin at a random place, in random order: streams apart from dropout's.
-      std::uint64_t own = static_cast<std::uint64_t>(options_.seed) ^ 0x63726f7073u;
+      std::uint64_t seed = static_cast<std::uint64_t>(options_.seed) ^ 0x63726f7073u;
       auto e = static_cast<std::uint64_t>(epoch);
-      Index shift = random_integers({1}, 0, block, {own, 2 * e}).to_vector<Index>()[0];
+      Index shift = random_integers({1}, 0, block, {seed, 2 * e}).to_vector<Index>()[0];
       shift = std::min(shift, total - 1 - block);
       whole = (total - 1 - shift) / block;
-      for (Index i : permutation(whole, {own, 2 * e + 1}).to_vector<Index>())
+      for (Index i : permutation(whole, {seed, 2 * e + 1}).to_vector<Index>())
         starts.push_back(shift + i * block);
     } else {
       rows = std::max<Index>(rows, 4096 / block);
@@ -276,14 +276,14 @@ void read_text(Example& e, const ExampleOptions& options) {
 
 // The variance of a product of any width stays: nanoGPT's deviation of 0.02 suits its wide models. A gated feed-forward
 // layer is SwiGLU.
-void choose(TrainOptions& o, const OptionGiven& given, const OptionTook& took) {
-  if (!given("epochs")) {
-    if (!given("max-steps")) o.max_steps = 2000, took("max-steps", "default of --kind gpt");
+void choose(TrainOptions& o, const OptionGiven& is_set, const OptionTook& took) {
+  if (!is_set("epochs")) {
+    if (!is_set("max-steps")) o.max_steps = 2000, took("max-steps", "default of --kind gpt");
     o.epochs = 1000, took("epochs", "default of --kind gpt");
   }
-  if (o.value("feed_forward") == "gated" && !given("activation"))
+  if (o.value("feed_forward") == "gated" && !is_set("activation"))
     o.set("activation", "silu"), took("activation", "default of --feed-forward gated");
-  if (given("init")) return;
+  if (is_set("init")) return;
   o.set("init", 1 / std::sqrt(o.number("d_model")));
   took("init", "default of --kind gpt");
 }
@@ -324,8 +324,8 @@ valid-every = 250
 patience = 20
 )",
       .example = words("sentence"),
-      .learner = [](const TrainOptions& o, const ModelFile* from) -> std::unique_ptr<Learner> {
-        return std::make_unique<LanguageLearner>(o, from);
+      .learner = [](const TrainOptions& o, const ModelFile* init) -> std::unique_ptr<Learner> {
+        return std::make_unique<LanguageLearner>(o, init);
       },
       .read = read_text,
       .least = [](const TrainOptions& o) { return least_of_layers(o, 0, o.number("block")); },

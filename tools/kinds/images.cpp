@@ -39,10 +39,10 @@ void check_images(const TrainOptions& o) {
   if (o.valid_images.empty() != o.valid_labels.empty())
     fail(o.valid_images.empty() ? "valid-images" : "valid-labels",
          "is needed with the other validation file");
-  bool own = !o.valid_images.empty() || !o.valid_image_folder.empty();
+  bool validates = !o.valid_images.empty() || !o.valid_image_folder.empty();
   if (o.valid_share > 0 && o.valid_last > 0)
     fail("valid-last", "and --valid-share both take images to validate on: give one of them");
-  if (own && o.valid_last > 0)
+  if (validates && o.valid_last > 0)
     fail("valid-last",
          "takes validation images from the training files, but other validation files are given");
   if (o.batch_tokens != 0)
@@ -85,12 +85,12 @@ namespace {
 
 class ImageLearner final : public Learner {
  public:
-  ImageLearner(const TrainOptions& o, const ModelFile* from, BuildImageModel* build) : Learner(o) {
+  ImageLearner(const TrainOptions& o, const ModelFile* init, BuildImageModel* build) : Learner(o) {
     check_images(o);
     read_images();
     choose_by_amount(std::ssize(train_.rows));
-    if (from) {
-      DescribedImageModel d = described_image_model(*from);
+    if (init) {
+      DescribedImageModel d = described_image_model(*init);
       model_ = std::move(d.model);
       labels_ = d.labels;
     } else {
@@ -200,20 +200,20 @@ class ImageLearner final : public Learner {
   TrainingSample sample(Index row) const override {
     const ImageSet& set = *train_.set;
     const Index image = train_.rows[static_cast<std::size_t>(row)];
-    const auto at = static_cast<std::size_t>(image);
-    return {
-        .label = labels_.name(train_.numbers[at]),
-        .image = set.files.empty() ? fmt::format("{}:{}", options_.images, image) : set.files[at]};
+    const auto index = static_cast<std::size_t>(image);
+    return {.label = labels_.name(train_.numbers[index]),
+            .image = set.files.empty() ? fmt::format("{}:{}", options_.images, image)
+                                       : set.files[index]};
   }
 
   MeasuredLoss rows_loss(Split split, const Rows& rows, Index /*step*/) override {
     const Part& p = part(split);
-    Rows at, numbers;
+    Rows indices, numbers;
     for (Index row : rows) {
-      at.push_back(p.rows[static_cast<std::size_t>(row)]);
-      numbers.push_back(p.numbers[static_cast<std::size_t>(at.back())]);
+      indices.push_back(p.rows[static_cast<std::size_t>(row)]);
+      numbers.push_back(p.numbers[static_cast<std::size_t>(indices.back())]);
     }
-    Tensor images = images_at(*p.set, at);
+    Tensor images = images_at(*p.set, indices);
     Augmentation movement{options_.shift, options_.rotation};
     if (split == Split::Train && model_->training() && movement.any())
       images = augment(images, movement, generator().next());
@@ -290,9 +290,9 @@ ImageSizes sizes_of(const ImageSet& set, Index classes) {
   return {set.channels, set.height, set.width, classes};
 }
 
-std::unique_ptr<Learner> make_image_learner(const TrainOptions& options, const ModelFile* from,
+std::unique_ptr<Learner> make_image_learner(const TrainOptions& options, const ModelFile* init,
                                             BuildImageModel* build) {
-  return std::make_unique<ImageLearner>(options, from, build);
+  return std::make_unique<ImageLearner>(options, init, build);
 }
 
 }  // namespace glim

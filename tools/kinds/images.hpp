@@ -27,7 +27,7 @@ std::vector<Index> label_numbers(const ImageSet& set, const Labels& labels);
 using BuildImageModel = std::unique_ptr<ImageModel>(const TrainOptions& options,
                                                     const ImageSizes& sizes);
 ImageSizes sizes_of(const ImageSet& set, Index classes);
-std::unique_ptr<Learner> make_image_learner(const TrainOptions& options, const ModelFile* from,
+std::unique_ptr<Learner> make_image_learner(const TrainOptions& options, const ModelFile* init,
                                             BuildImageModel* build);
 
 // An image and its class, to look at.

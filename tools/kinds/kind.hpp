@@ -41,12 +41,12 @@ struct Kind {
 
   // Checks the options that are this kind's, reads the data, builds the model: anew, or with the tokenizers and sizes of a
   // file (the trainer loads its weights).
-  std::unique_ptr<Learner> (*learner)(const TrainOptions& options, const ModelFile* from);
+  std::unique_ptr<Learner> (*learner)(const TrainOptions& options, const ModelFile* init);
   // A model, and one example of its data to look at.
   void (*read)(Example& example, const ExampleOptions& options);
   Least (*least)(const TrainOptions& options);
-  // The last word on options that nobody has given: `given` and `took` as in presets.hpp.
-  void (*choose)(TrainOptions& options, const OptionGiven& given, const OptionTook& took) = nullptr;
+  // The last word on options that nobody has given: `is_set` and `took` as in presets.hpp.
+  void (*choose)(TrainOptions& o, const OptionGiven& is_set, const OptionTook& took) = nullptr;
 
   bool has(std::string_view option) const;  // by its key: "d_model"
   Gives gives() const;                      // what a trained model gives a user
@@ -68,6 +68,6 @@ std::string not_an_option_of(const Kind& kind, std::string_view option);
 
 // A learner of options.kind, its random numbers seeded. ValueError for an unknown kind; FileError
 // and ValueError as the kind says.
-std::unique_ptr<Learner> make_learner(const TrainOptions& options, const ModelFile* from = nullptr);
+std::unique_ptr<Learner> make_learner(const TrainOptions& options, const ModelFile* init = nullptr);
 
 }  // namespace glim

@@ -128,14 +128,14 @@ std::string not_an_option_of(const Kind& kind, std::string_view option) {
   return problem;
 }
 
-std::unique_ptr<Learner> make_learner(const TrainOptions& options, const ModelFile* from) {
+std::unique_ptr<Learner> make_learner(const TrainOptions& options, const ModelFile* init) {
   const Kind& kind = kind_named(options.kind);
   require_memory(options, static_cast<double>(inspect_machine().memory_bytes));
   seed(static_cast<std::uint64_t>(options.seed));
   check_rows(options);
-  auto learner = kind.learner(options, from);
+  auto learner = kind.learner(options, init);
   if (options.precision == "float64") learner->model().to(DType::Float64);
-  if (!options.embeddings.empty()) use_embeddings(options, *learner, from == nullptr);
+  if (!options.embeddings.empty()) use_embeddings(options, *learner, init == nullptr);
   return learner;
 }
 

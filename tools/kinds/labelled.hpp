@@ -54,17 +54,17 @@ class LabelLearner : public SentenceLearner {
                        "--kind " + o.kind + " learns from --labelled FILE alone: leave out --task");
   }
 
-  // The model, its vocabulary and its labels: those of `from`; else new ones, of these sizes, sentences and labels; the
+  // The model, its vocabulary and its labels: those of `init`; else new ones, of these sizes, sentences and labels; the
   // vocabulary and the encoder of --init-from. Returns its longest sentence.
   template <class... More>
-  Index begin_model(const BertConfig& sizes, const ModelFile* from,
+  Index begin_model(const BertConfig& sizes, const ModelFile* init,
                     const std::vector<std::string>& names, const std::string& file,
                     const std::vector<std::string>& sentences, const More&... more) {
     const TrainOptions& o = options_;
     BertConfig config;
     ModelFile start;
-    if (from) {
-      DescribedClassifier d = described_classifier(*from, kind_named(o.kind).gives());
+    if (init) {
+      DescribedClassifier d = described_classifier(*init, kind_named(o.kind).gives());
       std::tie(config, tokenizer_, labels_) = std::tie(d.config, d.tokenizer, d.labels);
     } else {
       labels_ = Labels::of(names, file);
@@ -78,7 +78,7 @@ class LabelLearner : public SentenceLearner {
         config.dropout = sizes.dropout;
       }
     }
-    const ModelFile& described = from ? *from : start;
+    const ModelFile& described = init ? *init : start;
     model_ = described.file.empty() ? std::make_unique<Model>(config, labels_.size(), more...)
                                     : described_model<Model>(described.weights, described.file,
                                                              config, labels_.size(), more...);

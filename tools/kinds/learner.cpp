@@ -55,20 +55,20 @@ std::vector<Learner::Rows> Learner::in_batches(const Rows& rows, Index size) {
 }
 
 Index Learner::begin(Split split, Index epoch) {
-  auto& batches = batches_[static_cast<int>(split)];
-  batches.clear();
-  const std::vector<Rows> whole = draw(split, epoch);
-  const Index parts = split == Split::Train ? options_.shards : 1;
-  for (const Rows& rows : whole)
-    for (Index i = 0; i < parts; ++i)  // neighbours, as many in each part as can be
-      batches.emplace_back(rows.begin() + std::ssize(rows) * i / parts,
-                           rows.begin() + std::ssize(rows) * (i + 1) / parts);
-  return std::ssize(whole);
+  auto& shards = shards_[static_cast<int>(split)];
+  shards.clear();
+  const std::vector<Rows> batches = draw(split, epoch);
+  const Index count = split == Split::Train ? options_.shards : 1;
+  for (const Rows& rows : batches)
+    for (Index i = 0; i < count; ++i)  // neighbours, about as many in each shard
+      shards.emplace_back(rows.begin() + std::ssize(rows) * i / count,
+                          rows.begin() + std::ssize(rows) * (i + 1) / count);
+  return std::ssize(batches);
 }
 
-BatchSize Learner::size(Split split, Index batch) const {
+BatchSize Learner::size(Split split, Index shard) const {
   BatchSize size;
-  for (Index row : rows(split, batch)) {
+  for (Index row : rows(split, shard)) {
     ++size.samples;
     size.targets += row_targets(split, row);
   }
@@ -80,14 +80,14 @@ Var Learner::probe(Index i) {
   return rows_loss(split, {i * probe_count(split) / kProbes}, 0);
 }
 
-std::vector<TrainingSample> Learner::samples(Index batch) const {
+std::vector<TrainingSample> Learner::samples(Index shard) const {
   std::vector<TrainingSample> list;
-  for (Index row : rows(Split::Train, batch)) list.push_back(sample(row));
+  for (Index row : rows(Split::Train, shard)) list.push_back(sample(row));
   return list;
 }
 
-Var Learner::sample_loss(Index batch, std::size_t i) {
-  return rows_loss(Split::Train, {rows(Split::Train, batch)[i]}, 0);
+Var Learner::sample_loss(Index shard, std::size_t i) {
+  return rows_loss(Split::Train, {rows(Split::Train, shard)[i]}, 0);
 }
 
 Probed probe_inside(Learner& learner) {
@@ -103,9 +103,9 @@ Measures measure_validation(Learner& learner, Index step, const Processes& proce
   std::vector<Measures> mine(
       static_cast<std::size_t>((batches + p - 1) / p));  // batches rank, rank + P, …
   processes.together([&] {
-    auto to = mine.begin();
+    auto target = mine.begin();
     for (Index i = processes.rank(); i < batches; i += p)
-      *to++ = learner.loss(Split::Valid, i, step).sums;
+      *target++ = learner.loss(Split::Valid, i, step).sums;
   });
   const std::vector<Measures> all = processes.gather(mine);
   Measures total;

@@ -61,13 +61,13 @@ class Learner {
   void add_note(const std::string& line) { notes_.push_back(line); }  // to the summary
 
   // Draws the batches of an epoch; returns their number (0: there are no such data). A training batch is divided
-  // into options.shards parts. Below, `batch` is the number of a part: the parts of batch b have the numbers
-  // b · shards to (b + 1) · shards - 1. A part may be empty.
+  // into options.shards shards; a validation batch is one shard. The shards of batch b have the numbers b · shards
+  // to (b + 1) · shards - 1. A shard may be empty.
   Index begin(Split split, Index epoch);
-  BatchSize size(Split split, Index batch) const;
-  // The loss of a batch, on the open tape, after `step` updates. The model is in train() or eval().
-  virtual MeasuredLoss loss(Split split, Index batch, Index step) {
-    return rows_loss(split, rows(split, batch), step);
+  BatchSize size(Split split, Index shard) const;
+  // The loss of a shard, on the open tape, after `step` updates. The model is in train() or eval().
+  virtual MeasuredLoss loss(Split split, Index shard, Index step) {
+    return rows_loss(split, rows(split, shard), step);
   }
 
   // The loss of one sample of a small fixed set, 0 <= i < kProbes, by itself and so without padding:
@@ -75,10 +75,10 @@ class Learner {
   static constexpr Index kProbes = 4;
   virtual Var probe(Index i);
 
-  // The training samples of a batch, and the loss of the i-th alone, summed over its targets. Random choices
-  // (hidden tokens) are the same as in the last loss() of the batch.
-  virtual std::vector<TrainingSample> samples(Index batch) const;
-  virtual Var sample_loss(Index batch, std::size_t i);
+  // The training samples of a shard, and the loss of the i-th alone, summed over its targets. Random choices
+  // (hidden tokens) are the same as in the last loss() of the shard.
+  virtual std::vector<TrainingSample> samples(Index shard) const;
+  virtual Var sample_loss(Index shard, std::size_t i);
 
   // The number that validation compares (of means), lower being better.
   virtual double criterion(const Measures& m) const { return m.kl; }
@@ -109,8 +109,8 @@ class Learner {
   // Rows 0 to count - 1 can be probed.
   virtual Index probe_count(Split split) const = 0;
   virtual TrainingSample sample(Index row) const = 0;
-  const Rows& rows(Split split, Index batch) const {
-    return batches_[static_cast<int>(split)].at(static_cast<std::size_t>(batch));
+  const Rows& rows(Split split, Index shard) const {
+    return shards_[static_cast<int>(split)].at(static_cast<std::size_t>(shard));
   }
 
   static std::vector<Rows> in_batches(const Rows& rows, Index size);
@@ -125,7 +125,7 @@ class Learner {
  private:
   std::string chosen_;
   std::vector<std::string> notes_;
-  std::array<std::vector<Rows>, 2> batches_;  // of the current epochs, by split
+  std::array<std::vector<Rows>, 2> shards_;  // of the current epochs, by split
 };
 
 // The loss of logits (N, C) for the classes in `target`, which are not `pad`. Counts those that are right.

@@ -46,8 +46,8 @@ const Kind& non_autoregressive_kind() {
           "and "
           "words come twice or not at all. Its perplexity is that of tokens given the true length.",
       .learner =
-          [](const TrainOptions& o, const ModelFile* from) {
-            return make_pair_learner(o, from, build_non_autoregressive);
+          [](const TrainOptions& o, const ModelFile* init) {
+            return make_pair_learner(o, init, build_non_autoregressive);
           },
       .read = [](Example& e,
                  const ExampleOptions& o) { read_pair(e, o, build_non_autoregressive); },

@@ -302,11 +302,11 @@ TokenizerOptions tokenizer_options(const TrainOptions& o, bool target) {
 
 void note_smaller_vocabulary(const TrainOptions& o, bool target, const Tokenizer& tokenizer,
                              std::vector<std::string>& lines) {
-  const TokenizerOptions asked = tokenizer_options(o, target);
-  if (asked.kind == "sentencepiece" && asked.vocabulary_file.empty() && o.init_from.empty() &&
-      tokenizer.size() < asked.vocabulary_size)
+  const TokenizerOptions spec = tokenizer_options(o, target);
+  if (spec.kind == "sentencepiece" && spec.vocabulary_file.empty() && o.init_from.empty() &&
+      tokenizer.size() < spec.vocabulary_size)
     lines.push_back(fmt::format("note: --vocabulary is {}, not {}: the {}text has no more subwords",
-                                tokenizer.size(), asked.vocabulary_size, target ? "target " : ""));
+                                tokenizer.size(), spec.vocabulary_size, target ? "target " : ""));
 }
 
 }  // namespace glim

@@ -35,7 +35,7 @@ SentencePair built_in_pair(const TrainOptions& options, const TokenizerPair& tok
 }
 
 // A fresh model has no answer of its own: the task's.
-std::string translation_of_task(const TrainOptions& o, const Tokenizer& from,
+std::string translation_of_task(const TrainOptions& o, const Tokenizer& source,
                                 const std::string& sentence) {
   if (o.task == "copy") return sentence;
   if (o.task == "reverse") {
@@ -45,11 +45,11 @@ std::string translation_of_task(const TrainOptions& o, const Tokenizer& from,
     return reversed;
   }
   const Dataset known = load_pairs(o);
-  const auto ids = from.encode(sentence);
+  const auto ids = source.encode(sentence);
   const bool unknown = std::ranges::find(ids, kUnk) != ids.end();
   for (const auto& pairs : {known.train.pairs, known.valid.pairs, task_test_pairs(o)})
     for (const SentencePair& p : pairs)
-      if (p.source == sentence || (!unknown && from.encode(p.source) == ids)) return p.target;
+      if (p.source == sentence || (!unknown && source.encode(p.source) == ids)) return p.target;
   throw ValueError("--translation",
                    "a fresh model cannot translate, and the task " + o.task +
                        " has no such sentence: give its translation, or leave out --sentence");
@@ -71,7 +71,7 @@ void read_pair(Example& e, const ExampleOptions& options, BuildPairModel* build)
     trained.precision = "float64";
   }
   e.tokenizers = loaded.tokenizers();
-  const Tokenizer &from = *e.tokenizers.source, &to = *e.tokenizers.target;
+  const Tokenizer &source = *e.tokenizers.source, &target = *e.tokenizers.target;
   SentencePair pair{options.source, options.target};
   if (pair.source.empty()) {
     if (!pair.target.empty())
@@ -81,30 +81,30 @@ void read_pair(Example& e, const ExampleOptions& options, BuildPairModel* build)
   }
   Index most = model.max_len() - 1;    // <s> or </s> besides
   const bool copies = model.copies();  // words that the vocabulary lacks, too
-  require_fits("--sentence", from.encode(pair.source), most, copies ? nullptr : &from);
+  require_fits("--sentence", source.encode(pair.source), most, copies ? nullptr : &source);
   if (pair.target.empty() && options.init) {
-    pair.target = translation_of_task(options.fresh, from, pair.source);
+    pair.target = translation_of_task(options.fresh, source, pair.source);
   } else if (pair.target.empty()) {
     pair.target = loaded.translate({pair.source}, {}, {"--sentence"}).at(0).at(0).text;
     e.own_target = true;
-    if (to.encode(pair.target).empty())
+    if (target.encode(pair.target).empty())
       throw ValueError("--translation",
                        "the model's own translation is empty; give one to look at");
   }
-  require_fits("--translation", to.encode(pair.target), most, copies ? nullptr : &to);
+  require_fits("--translation", target.encode(pair.target), most, copies ? nullptr : &target);
   e.source_text = pair.source;
   e.target_text = pair.target;
-  e.source = shown_tokens(from, pair.source);
-  e.source_ids = from.encode(pair.source);
-  e.source.push_back(from.piece(kEos));
+  e.source = shown_tokens(source, pair.source);
+  e.source_ids = source.encode(pair.source);
+  e.source.push_back(source.piece(kEos));
   e.source_ids.push_back(kEos);
   double& smoothing = trained.label_smoothing;
   smoothing = options.changes.label_smoothing.value_or(smoothing);
   e.label_smoothing = smoothing;
-  e.target_out = e.target_in = shown_tokens(to, pair.target);
-  e.target_in.insert(e.target_in.begin(), to.piece(kBos));
-  e.target_out.push_back(to.piece(kEos));
-  e.target_out_ids = to.encode(pair.target);
+  e.target_out = e.target_in = shown_tokens(target, pair.target);
+  e.target_in.insert(e.target_in.begin(), target.piece(kBos));
+  e.target_out.push_back(target.piece(kEos));
+  e.target_out_ids = target.encode(pair.target);
   e.target_out_ids.push_back(kEos);
   const auto learner = std::make_shared<TranslationLearner>(
       trained, loaded, generated_corpus("the sentence pair", {std::move(pair)}));

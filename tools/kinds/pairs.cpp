@@ -22,13 +22,13 @@ const char* const kUsualPairOptions =
     "kind task source target layers d_model epochs batch_tokens rate out";
 const char* const kPairTasks = "phrasebook names copy reverse noisy random files";
 
-TranslationLearner::TranslationLearner(const TrainOptions& options, const ModelFile* from,
+TranslationLearner::TranslationLearner(const TrainOptions& options, const ModelFile* init,
                                        BuildPairModel* build)
     : Learner(options) {
   check_translation(options);
-  if (from) {
-    TokenizerPair given = described_tokenizers(*from);
-    data_ = load_dataset(options, &given);
+  if (init) {
+    TokenizerPair tokenizers = described_tokenizers(*init);
+    data_ = load_dataset(options, &tokenizers);
   } else {
     data_ = load_dataset(options);
   }
@@ -36,7 +36,7 @@ TranslationLearner::TranslationLearner(const TrainOptions& options, const ModelF
   choose_by_amount(std::ssize(data_.train_tokens.pairs));
   const TokenizerPair& t = data_.tokenizers;
   model_ =
-      from ? described_sequence_model(*from) : build(options, t.source->size(), t.target->size());
+      init ? described_sequence_model(*init) : build(options, t.source->size(), t.target->size());
   number_copies();
 }
 
@@ -116,8 +116,8 @@ const std::vector<TokenPair>& TranslationLearner::pairs(Split split) const {
 }
 
 TrainingSample TranslationLearner::sample(Index row) const {
-  const Index at = data_.train_tokens.index[static_cast<std::size_t>(row)];
-  const SentencePair& pair = data_.train.pairs[static_cast<std::size_t>(at)];
+  const Index index = data_.train_tokens.index[static_cast<std::size_t>(row)];
+  const SentencePair& pair = data_.train.pairs[static_cast<std::size_t>(index)];
   return {.sentence = pair.source, .translation = pair.target};
 }
 
@@ -147,9 +147,9 @@ MeasuredLoss TranslationLearner::rows_loss(Split split, const Rows& rows, Index 
                                         target_out, options_.label_smoothing, model_->pad())
           : label_smoothing_loss(flat(taught.logits), target_out, options_.label_smoothing,
                                  model_->pad());
-  auto also = [&](const Var& more) {
-    measured.sums.auxiliary += more.item();
-    measured.loss = add(measured.loss, more);
+  auto also = [&](const Var& term) {
+    measured.sums.auxiliary += term.item();
+    measured.loss = add(measured.loss, term);
   };
   if (taught.auxiliary.defined()) also(taught.auxiliary);
   if (teach.need_attention) also(guided(taught, b));
@@ -171,9 +171,9 @@ Var TranslationLearner::guided(const TeacherForced& taught, const Batch& b) cons
   return mul(total, options_.guided_attention / static_cast<double>(taught.attention.size()));
 }
 
-std::unique_ptr<Learner> make_pair_learner(const TrainOptions& options, const ModelFile* from,
+std::unique_ptr<Learner> make_pair_learner(const TrainOptions& options, const ModelFile* init,
                                            BuildPairModel* build) {
-  return std::make_unique<TranslationLearner>(options, from, build);
+  return std::make_unique<TranslationLearner>(options, init, build);
 }
 
 }  // namespace glim

@@ -50,7 +50,7 @@ std::vector<std::string> best_translations(const Translator& translator,
 class TranslationLearner final : public Learner {
  public:
   // A new model (or, from a file, one of its sizes) and the data that the options name.
-  TranslationLearner(const TrainOptions& options, const ModelFile* from, BuildPairModel* build);
+  TranslationLearner(const TrainOptions& options, const ModelFile* init, BuildPairModel* build);
   // To measure a trained model on a test set, which is the Valid split. FileError, with file and
   // line, for a sentence that is too long for it. `truncate` cuts such a source; a pair with such a target is left out.
   TranslationLearner(const TrainOptions& trained, const Translator& model, ParallelCorpus test,
@@ -91,7 +91,7 @@ class TranslationLearner final : public Learner {
   std::vector<CopyNumbers> train_copies_, valid_copies_;  // of the pairs, if the model copies
 };
 
-std::unique_ptr<Learner> make_pair_learner(const TrainOptions& options, const ModelFile* from,
+std::unique_ptr<Learner> make_pair_learner(const TrainOptions& options, const ModelFile* init,
                                            BuildPairModel* build);
 
 // A sentence and its translation, to look at.

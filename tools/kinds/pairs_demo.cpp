@@ -87,9 +87,9 @@ std::map<Index, Index> TranslationLearner::target_counts() const {
 // Translations of held-out sentences, if any. Sources that share a reference may come out alike.
 std::vector<std::string> TranslationLearner::outputs() {
   constexpr std::size_t kMost = 8;
-  const ParallelCorpus& from = data_.valid.pairs.empty() ? data_.train : data_.valid;
+  const ParallelCorpus& corpus = data_.valid.pairs.empty() ? data_.train : data_.valid;
   std::map<std::string, std::string> sources;  // by reference
-  for (const SentencePair& p : from.pairs)
+  for (const SentencePair& p : corpus.pairs)
     if (sources.size() < kMost) sources.emplace(p.target, p.source);
   std::vector<std::string> different;
   for (const auto& [reference, source] : sources) different.push_back(source);
@@ -98,22 +98,22 @@ std::vector<std::string> TranslationLearner::outputs() {
 
 std::string TranslationLearner::demonstrate(const std::string& folder) {
   constexpr std::size_t kMost = 200;  // of one's own
-  const bool own = options_.task == "files";
-  ParallelCorpus test = own ? data_.valid : data_.test;
-  if (own) test.pairs.resize(std::min(test.pairs.size(), kMost));
+  const bool from_files = options_.task == "files";
+  ParallelCorpus test = from_files ? data_.valid : data_.test;
+  if (from_files) test.pairs.resize(std::min(test.pairs.size(), kMost));
   if (test.pairs.empty() || options_.task == "random") return "";
   const Translator best(folder);
   const auto found = translated(best, test.source_sentences());
   const auto references = test.target_sentences();
   std::string text = "\nheld-out sentences, never seen in training:\n";
-  std::size_t step = std::max<std::size_t>(1, found.size() / (own ? 4 : 8));
+  std::size_t step = std::max<std::size_t>(1, found.size() / (from_files ? 4 : 8));
   for (std::size_t i = 0; i < found.size(); i += step) {
     bool same = same_sentence(found[i], references[i]);
     text += fmt::format("  {}\n    {} {}{}\n", test.pairs[i].source, same ? "=" : "≠", found[i],
                         same ? "" : "   reference: " + references[i]);
   }
   const std::size_t exact = count_same(found, references);
-  if (own)
+  if (from_files)
     return text + fmt::format("BLEU {:.2f} on {} held-out sentences, of which {} equal theirs\n\n",
                               corpus_bleu(found, references, {BleuTokenizer::automatic}).score,
                               found.size(), exact);

@@ -30,12 +30,12 @@ void set(TrainOptions& o, const std::string& name, std::string value) {
 }
 
 // The options that are given decide which data are used.
-void infer_task(TrainOptions& o, const OptionGiven& given, const OptionTook& took) {
-  if (given("task")) return;
+void infer_task(TrainOptions& o, const OptionGiven& is_set, const OptionTook& took) {
+  if (is_set("task")) return;
   std::string because;
   for (const Row& row : o.table())
     if (const std::string name = dashed(row.key());
-        row.decides && name != "kind" && because.empty() && given(name))
+        row.decides && name != "kind" && because.empty() && is_set(name))
       because = "since --" + name + " is given";
   if (kind_named(o.kind).tasks == std::vector<std::string>{"files"})
     because = "all that --kind " + o.kind + " has";
@@ -44,14 +44,14 @@ void infer_task(TrainOptions& o, const OptionGiven& given, const OptionTook& too
   took("task", because);
 }
 
-std::vector<std::string> yield_to_given(TrainOptions& o, const OptionGiven& given,
+std::vector<std::string> yield_to_given(TrainOptions& o, const OptionGiven& is_set,
                                         const OptionTook& took) {
   std::vector<std::string> notes;
   auto yields = [&](const std::string& name, const nlohmann::json& value, const std::string& why) {
     std::string key = name;
     std::ranges::replace(key, '-', '_');
     const nlohmann::json now = o.value(key);
-    if (now == value || given(name)) return;
+    if (now == value || is_set(name)) return;
     auto text = [](const nlohmann::json& x) {
       return x.is_string()         ? x.get<std::string>()
              : x.is_number_float() ? fmt::format("{}", x.get<double>())
@@ -63,20 +63,20 @@ std::vector<std::string> yield_to_given(TrainOptions& o, const OptionGiven& give
     o.set(key, value);
     took(name, why);
   };
-  if (const nlohmann::json its = o.value("heads"); given("d-model") && !its.is_null()) {
+  if (const nlohmann::json its = o.value("heads"); is_set("d-model") && !its.is_null()) {
     const auto width = o.value("d_model").get<Index>();
     auto heads = its.get<Index>();
     while (heads > 0 && width % heads != 0) --heads;
     yields("heads", heads, "it must divide --d-model " + std::to_string(width));
   }
-  if (given("shared-vocabulary") && o.shared_vocabulary && o.target_tokenizer != o.tokenizer &&
+  if (is_set("shared-vocabulary") && o.shared_vocabulary && o.target_tokenizer != o.tokenizer &&
       !o.target_tokenizer.empty())
     yields("target-tokenizer", "", "--shared-vocabulary has one tokenizer");
-  if (given("noam-factor") && o.noam_factor > 0 && !given("rate"))
+  if (is_set("noam-factor") && o.noam_factor > 0 && !is_set("rate"))
     o.rate = 0, took("rate", "--noam-factor says the peak");
-  if (given("try-every") && o.try_every == 0)
+  if (is_set("try-every") && o.try_every == 0)
     yields("enough", 0.0, "it is measured every --try-every epochs");
-  if (o.schedule != "constant" && o.max_steps > 0 && o.warmup >= o.max_steps && !given("warmup")) {
+  if (o.schedule != "constant" && o.max_steps > 0 && o.warmup >= o.max_steps && !is_set("warmup")) {
     const Index before = o.warmup;
     const std::string why = fmt::format("the run ends after --max-steps {}", o.max_steps);
     shorten_warmup(o, o.max_steps);
@@ -88,20 +88,20 @@ std::vector<std::string> yield_to_given(TrainOptions& o, const OptionGiven& give
 
 }  // namespace
 
-std::vector<std::string> apply_preset(TrainOptions& o, const OptionGiven& given,
+std::vector<std::string> apply_preset(TrainOptions& o, const OptionGiven& is_set,
                                       const OptionTook& tell) {
   const OptionTook took = [&](const std::string& name, const std::string& origin) {
     if (tell) tell(name, origin);
   };
   const Kind& kind = kind_named(o.kind);
-  infer_task(o, given, took);
+  infer_task(o, is_set, took);
   for (const TomlEntry& e : parse_toml(kind.settings, "settings of " + kind.name)) {
-    if (e.is_table || !applies(e.table, o.task) || given(e.key)) continue;
+    if (e.is_table || !applies(e.table, o.task) || is_set(e.key)) continue;
     set(o, e.key, e.values[0]);
     took(e.key, e.table.empty() ? "default of --kind " + o.kind : "recipe of --task " + o.task);
   }
-  if (kind.choose) kind.choose(o, given, took);
-  return yield_to_given(o, given, took);
+  if (kind.choose) kind.choose(o, is_set, took);
+  return yield_to_given(o, is_set, took);
 }
 
 std::string choose_by_amount(TrainOptions& o, Index examples) {

@@ -23,7 +23,7 @@ using OptionTook = std::function<void(const std::string& name, const std::string
 
 // Sets what is not given as the kind's settings have it. `took` learns why: "default of --kind gpt", "recipe of --task
 // names". A default that contradicts a given option yields to it; the lines returned say so where it may surprise.
-std::vector<std::string> apply_preset(TrainOptions& options, const OptionGiven& given,
+std::vector<std::string> apply_preset(TrainOptions& options, const OptionGiven& is_set,
                                       const OptionTook& took = {});
 
 // Sets --epochs where it is 0, and --batch-sentences where both limits of a batch are. A line that says so; empty if

@@ -71,7 +71,7 @@ label-smoothing = 0
           "between; "
           "neither direction of it can be computed in parallel.",
       .learner = [](const TrainOptions& o,
-                    const ModelFile* from) { return make_pair_learner(o, from, build_rnn); },
+                    const ModelFile* init) { return make_pair_learner(o, init, build_rnn); },
       .read = [](Example& e, const ExampleOptions& o) { read_pair(e, o, build_rnn); },
       .least =
           [](const TrainOptions& o) {

@@ -22,7 +22,7 @@ std::string spaced(const std::vector<std::string>& words) {
 
 class TaggingLearner final : public LabelLearner<TokenClassifier> {
  public:
-  TaggingLearner(const TrainOptions& o, const ModelFile* from)
+  TaggingLearner(const TrainOptions& o, const ModelFile* init)
       : LabelLearner(o, "TOKEN<TAB>LABEL") {
     one_of("tokenizer", o.tokenizer, {"word"});
     TaggedData train = read_tagged(o.labelled), valid;
@@ -44,7 +44,7 @@ class TaggingLearner final : public LabelLearner<TokenClassifier> {
       for (const TaggedSentence& s : valid.sentences) lines.push_back(s.line);
       held_out_ = describe_held_out(lines, kept.size(), o.valid_share, "sentence");
     }
-    const Index longest = begin_model(o.config<BertConfig>(), from, names, train.name, sentences);
+    const Index longest = begin_model(o.config<BertConfig>(), init, names, train.name, sentences);
     fill(train, train_, longest);
     fill(valid, valid_, longest);
     choose_by_amount(std::ssize(train_.pairs));
@@ -55,11 +55,11 @@ class TaggingLearner final : public LabelLearner<TokenClassifier> {
     const Tagger best(folder);
     SpanCounts counts;
     for (std::size_t i = 0; i < valid_.pairs.size(); ++i) {
-      std::vector<std::string> said, truth;
+      std::vector<std::string> predictions, truth;
       for (const Classified& c : best.tag(words(valid_.text[i])))
-        said.push_back(labels_.name(c.label));
+        predictions.push_back(labels_.name(c.label));
       for (Index label : valid_.pairs[i].target) truth.push_back(labels_.name(label));
-      counts.add(said, truth);
+      counts.add(predictions, truth);
     }
     return fmt::format("\nvalidation sentences, never trained on: {}\n\n", counts.describe());
   }
@@ -74,7 +74,7 @@ class TaggingLearner final : public LabelLearner<TokenClassifier> {
       add_note(fmt::format("  left out of {}: {}, the first in line {}", data.name,
                            counted(data.empty, "empty sentence"), data.first_empty));
   }
-  void fill(const TaggedData& data, SentenceSet& to, Index longest) {
+  void fill(const TaggedData& data, SentenceSet& set, Index longest) {
     const auto numbers = label_numbers(data, labels_);
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       const TaggedSentence& s = data.sentences[i];
@@ -83,10 +83,10 @@ class TaggingLearner final : public LabelLearner<TokenClassifier> {
       const auto room = static_cast<std::size_t>(longest - 2);
       const bool cut = pair.target.size() > room;
       if (cut) pair.target.resize(room), pair.source.resize(room + 1);
-      to.cut += cut;
-      to.unknown += std::ranges::count(pair.source, kUnk);
-      to.text.push_back(spaced({s.tokens.begin(), s.tokens.begin() + std::ssize(pair.target)}));
-      to.pairs.push_back(std::move(pair));
+      set.cut += cut;
+      set.unknown += std::ranges::count(pair.source, kUnk);
+      set.text.push_back(spaced({s.tokens.begin(), s.tokens.begin() + std::ssize(pair.target)}));
+      set.pairs.push_back(std::move(pair));
     }
   }
 };
@@ -153,8 +153,8 @@ warmup = 100
 )",
       .example = words("sentence label"),
       .starts_of = {"bert"},
-      .learner = [](const TrainOptions& o, const ModelFile* from) -> std::unique_ptr<Learner> {
-        return std::make_unique<TaggingLearner>(o, from);
+      .learner = [](const TrainOptions& o, const ModelFile* init) -> std::unique_ptr<Learner> {
+        return std::make_unique<TaggingLearner>(o, init);
       },
       .read = read_tagged_sentence,
       .least =

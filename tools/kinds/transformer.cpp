@@ -112,8 +112,8 @@ const Kind& transformer_kind() {
           "any two positions are a few ops apart, however long the sentence; training sees all "
           "positions at once, generating takes a pass for each token.",
       .learner =
-          [](const TrainOptions& o, const ModelFile* from) {
-            return make_pair_learner(o, from, build_transformer);
+          [](const TrainOptions& o, const ModelFile* init) {
+            return make_pair_learner(o, init, build_transformer);
           },
       .read = [](Example& e, const ExampleOptions& o) { read_pair(e, o, build_transformer); },
       .least =

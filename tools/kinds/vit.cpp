@@ -59,7 +59,7 @@ positions = "learned"
       .example = words("image label paint"),
       .compared = "any two patches are a few ops apart; that an image has neighbours is learned.",
       .learner = [](const TrainOptions& o,
-                    const ModelFile* from) { return make_image_learner(o, from, build_vit); },
+                    const ModelFile* init) { return make_image_learner(o, init, build_vit); },
       .read = [](Example& e, const ExampleOptions& o) { read_image(e, o, build_vit); },
       .least = [](const TrainOptions& o) { return least_of_layers(o, 0, 0); }};
   return kind;

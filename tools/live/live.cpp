@@ -35,9 +35,9 @@ nlohmann::json answer(nlohmann::json request) {
   ExampleOptions unchanged = options;
   unchanged.changes = {};
   unchanged.changes.label_smoothing = options.changes.label_smoothing;
-  if (std::string wanted = request_of(unchanged).dump(); !example || key != wanted) {
+  if (std::string new_key = request_of(unchanged).dump(); !example || key != new_key) {
     example = make_example(options);
-    key = wanted;
+    key = new_key;
   }
   example->change(options.changes);
   // Attributions take many passes: the page keeps the ones of the unchanged pass.

@@ -41,12 +41,12 @@ utf8proc_ssize_t utf8proc_iterate(const utf8proc_uint8_t* b, utf8proc_ssize_t n,
   return length;
 }
 
-utf8proc_ssize_t utf8proc_encode_char(utf8proc_int32_t c, utf8proc_uint8_t* to) {
+utf8proc_ssize_t utf8proc_encode_char(utf8proc_int32_t c, utf8proc_uint8_t* bytes) {
   const auto byte = [](std::int32_t b) { return static_cast<utf8proc_uint8_t>(b); };
-  if (c < 0x80) return to[0] = byte(c), 1;
+  if (c < 0x80) return bytes[0] = byte(c), 1;
   const int length = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-  for (int i = length - 1; i > 0; --i, c >>= 6) to[i] = byte(0x80 | (c & 0x3F));
-  to[0] = byte((0xF00 >> length & 0xFF) | c);
+  for (int i = length - 1; i > 0; --i, c >>= 6) bytes[i] = byte(0x80 | (c & 0x3F));
+  bytes[0] = byte((0xF00 >> length & 0xFF) | c);
   return length;
 }
 

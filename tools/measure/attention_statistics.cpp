@@ -27,12 +27,12 @@ HeadStatistics head_statistics(const Tensor& probs, const Tensor& keep) {
     double h = 0, trace = 0;
     Index n = 0;
     for (Index j = 0; j < columns; ++j) {
-      auto at = static_cast<std::size_t>(i * columns + j);
-      if (!may[at]) continue;
+      auto index = static_cast<std::size_t>(i * columns + j);
+      if (!may[index]) continue;
       ++n;
-      if (p[at] > 0) h -= p[at] * std::log(p[at]);
-      trace += p[at] * (1 - p[at]);
-      distances += p[at] * static_cast<double>(std::abs(i - j));
+      if (p[index] > 0) h -= p[index] * std::log(p[index]);
+      trace += p[index] * (1 - p[index]);
+      distances += p[index] * static_cast<double>(std::abs(i - j));
     }
     out.row_entropy.push_back(n > 0 ? h : kNan);
     if (n > 0) entropies += h, ++with_keys;

@@ -75,7 +75,7 @@ Sample sample_of(const std::function<void()>& run) {
   Sample sample;
   Tape tape({.replay = true});
   run();
-  std::map<std::string, int> seen;  // a path that comes again is another attention
+  std::map<std::string, int> counts;  // a path that comes again is another attention
   for (int i = 0; i < static_cast<int>(tape.nodes().size()); ++i) {
     const Node& n = tape.nodes()[static_cast<std::size_t>(i)];
     if (n.leaf) continue;
@@ -84,7 +84,7 @@ Sample sample_of(const std::function<void()>& run) {
     const Tensor value = tape.value(i).value();
     if (!layer.empty()) take_output(sample.outputs[layer], value);
     if (!is_attention(n.name(), n.label) || !as_heads(value).defined()) continue;
-    int again = seen[tape.path(i)]++;
+    int again = counts[tape.path(i)]++;
     Maps& maps = sample.maps[again ? scope + "#" + std::to_string(again + 1) : scope];
     maps.probs.push_back(as_heads(value));
     maps.keep.push_back(keep_of(value, tape.replay(i).run));
@@ -116,9 +116,9 @@ double token_similarity(const Tensor& x) {
 Probed probe_inside(Module& model, Index samples, const std::function<void(Index)>& run) {
   // Scale and similarity of a layer; entropy, saturation and distance of each head of an attention in turn.
   ByName<std::vector<Mean>> layers, attention;
-  auto add = [](std::vector<Mean>& means, std::size_t at, std::initializer_list<double> values) {
-    means.resize(std::max(means.size(), at + values.size()));
-    for (double v : values) means[at++].add(v);
+  auto add = [](std::vector<Mean>& means, std::size_t i, std::initializer_list<double> values) {
+    means.resize(std::max(means.size(), i + values.size()));
+    for (double v : values) means[i++].add(v);
   };
   Restored random_numbers(generator());
   UseForm form(OpForm::Explicit);

@@ -12,38 +12,38 @@ namespace glim {
 // ---- forward ----
 
 PassNode read_node(const Tape& tape, int number) {
-  const Node& from = tape.nodes()[static_cast<std::size_t>(number)];
+  const Node& source = tape.nodes()[static_cast<std::size_t>(number)];
   PassNode n;
   n.number = number;
-  n.op = from.name();
+  n.op = source.name();
   n.path = n.name = tape.path(number);
-  n.label = from.label;
-  n.inputs.assign(from.inputs.begin(), from.inputs.end());
-  if (from.leaf) {
-    n.value = from.leaf->value;
+  n.label = source.label;
+  n.inputs.assign(source.inputs.begin(), source.inputs.end());
+  if (source.leaf) {
+    n.value = source.leaf->value;
     n.scope = n.path.substr(0, std::max(n.path.rfind('.') + 1, std::size_t{1}) - 1);
     return n;
   }
   const Replay& replay = tape.replay(number);
-  if (!from.op)
+  if (!source.op)
     throw StateError("pass",
                      n.path +
                          " was used up by a backward: read the pass before, or set `retain` in "
                          "that backward");
   n.value = replay.value;
   n.run = replay.run;
-  n.scope = *from.scope;
-  n.formula = from.formula;
-  n.where = from.where;
-  n.arguments = from.op->arguments();
+  n.scope = *source.scope;
+  n.formula = source.formula;
+  n.where = source.where;
+  n.arguments = source.op->arguments();
   for (const Var& v : replay.operands) n.operands.push_back(v.defined() ? v.value() : Tensor());
-  for (const SavedValue& s : from.op->saved_values()) n.saved.push_back(s.input);
+  for (const SavedValue& s : source.op->saved_values()) n.saved.push_back(s.input);
   return n;
 }
 
 Pass::Pass(const std::function<Var()>& record, Roles roles)
-    : own_(std::make_unique<Tape>(TapeOptions{.replay = true})),
-      tape_(own_.get()),
+    : replay_tape_(std::make_unique<Tape>(TapeOptions{.replay = true})),
+      tape_(replay_tape_.get()),
       roles_(std::move(roles)) {
   loss_ = tape_->node_of(record());
   read();
@@ -95,7 +95,7 @@ std::vector<int> Pass::consumers(int node) const {
 void Pass::end() {
   walk_.reset();
   tape_ = nullptr;
-  own_.reset();
+  replay_tape_.reset();
 }
 
 // ---- backward ----
@@ -176,10 +176,10 @@ Tensor Pass::gradient(int i) const {
   return n.turn >= 0 || !walk_ ? n.gradient : walk_->gradient(i);
 }
 
-Tensor Pass::flow(int from, int to) const {
+Tensor Pass::flow(int reader, int input) const {
   Tensor total;
-  for (const Flow& f : (*this)[from].flows)
-    if (f.node == to) total = total.defined() ? add(total, f.gradient) : f.gradient;
+  for (const Flow& f : (*this)[reader].flows)
+    if (f.node == input) total = total.defined() ? add(total, f.gradient) : f.gradient;
   return total;
 }
 

@@ -92,8 +92,8 @@ class Pass {
   GradientState state(int node) const;
   // The complete gradient or, before the pass reaches the node, the sum so far. Undefined: none.
   Tensor gradient(int node) const;
-  // What `from` sent to `to`, all inputs together; undefined if nothing.
-  Tensor flow(int from, int to) const;
+  // The sum of the gradients that `reader` sent to `input`; undefined if it sent none.
+  Tensor flow(int reader, int input) const;
   // The norm of what a node that was taken sent to its input; below 0 when it sent nothing.
   double sent(int node, std::size_t input) const;
 
@@ -114,7 +114,7 @@ class Pass {
   void read();
   void rewind();
   void arrive();  // makes the changes that were set on the node reached now
-  std::unique_ptr<Tape> own_;
+  std::unique_ptr<Tape> replay_tape_;
   Tape* tape_ = nullptr;
   std::vector<PassNode> nodes_;
   Roles roles_;

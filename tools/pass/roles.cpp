@@ -115,8 +115,8 @@ bool Roles::knows_sides() const {
 }
 
 Role Roles::of(const std::string& module) const {
-  auto at = paths_.find(module);
-  return at == paths_.end() ? Role::None : at->second;
+  auto entry = paths_.find(module);
+  return entry == paths_.end() ? Role::None : entry->second;
 }
 
 bool Roles::within(const std::string& path, Role role) const {

@@ -27,7 +27,7 @@ const char* file_of(PyObject* code) {
       nb::cast<std::string>(nb::module_::import_("os.path").attr("dirname")(
           nb::module_::import_("glim").attr("__file__"))) +
       "/";
-  if (auto it = known->find(code); it != known->end()) return it->second;
+  if (auto entry = known->find(code); entry != known->end()) return entry->second;
   if (known->size() > 4096) {  // code that is made again and again
     for (auto& entry : *known) Py_DECREF(entry.first);
     known->clear();
@@ -113,14 +113,14 @@ bool Arg::take(nb::handle x, bool numbers) noexcept {
       return true;
     }
     if (const Tensor* t = nullptr; nb::try_cast<const Tensor*>(x, t) && t) {
-      own_ = Var(*t);
-      var_ = &own_;
+      value_ = Var(*t);
+      var_ = &value_;
       return true;
     }
   }
   if (!numbers && is_number(x)) return false;
-  own_ = Var();
-  var_ = &own_;
+  value_ = Var();
+  var_ = &value_;
   if (!x.is_none()) array_ = nb::borrow(x);
   return true;
 }
@@ -128,16 +128,16 @@ bool Arg::take(nb::handle x, bool numbers) noexcept {
 // A number is float32, as glim.tensor has it, unless NumPy gave it a dtype.
 void Arg::convert(std::string_view name) const {
   if (PyFloat_CheckExact(array_.ptr())) return convert_to(DType::Float32);
-  own_ = Var(tensor_of(number() ? widened(array_, name) : array_, name));
+  value_ = Var(tensor_of(number() ? widened(array_, name) : array_, name));
   array_.reset();
 }
 
 void Arg::convert_to(DType dtype) const {
   const double value = nb::cast<double>(array_);
   if (!is_floating(dtype) && value != std::floor(value)) dtype = DType::Float32;  // the op refuses
-  own_ = dtype == DType::Int64 && PyLong_Check(array_.ptr())
-             ? Var(from_vector<Index>({nb::cast<Index>(array_)}, {}))
-             : Var(scalar(value, dtype));
+  value_ = dtype == DType::Int64 && PyLong_Check(array_.ptr())
+               ? Var(from_vector<Index>({nb::cast<Index>(array_)}, {}))
+               : Var(scalar(value, dtype));
   array_.reset();
 }
 
@@ -157,7 +157,7 @@ void Arg::convert_values(DType dtype, std::string_view name) const {
   if (!given() || is_var()) return;
   if (number()) return convert_to(dtype);
   if (array_.is_valid()) array_ = widened(array_, name);
-  own_ = Var((*this)(name).value().to(dtype));
+  value_ = Var((*this)(name).value().to(dtype));
 }
 
 namespace {
@@ -195,10 +195,10 @@ void convert_for(const Module& module, std::initializer_list<NamedArg> args) {
 }
 
 Var var_of(nb::handle x, std::string_view name, std::optional<DType> dtype) {
-  Arg given;
-  given.take(x, true);
-  if (dtype) given.convert_values(*dtype, name);
-  return given(name);
+  Arg argument;
+  argument.take(x, true);
+  if (dtype) argument.convert_values(*dtype, name);
+  return argument(name);
 }
 
 NamedPart::NamedPart(const std::string& name, const std::string& file, int line)

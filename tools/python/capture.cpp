@@ -40,8 +40,8 @@ class PyCapture {
   }
   const std::map<std::string, Var>& values() const { return on_.values; }
   Var at(const std::string& path) const {
-    auto at = on_.values.find(path);
-    if (at != on_.values.end()) return at->second;
+    auto entry = on_.values.find(path);
+    if (entry != on_.values.end()) return entry->second;
     std::vector<std::string> paths;
     for (const auto& [known, v] : on_.values) paths.push_back(known);
     throw ValueError("capture",

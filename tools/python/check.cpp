@@ -47,13 +47,13 @@ using NamedInput = std::tuple<std::string, nb::object, bool>;  // name, array, c
 
 // Writes the values of tensors into arrays; into new ones where a shape or a dtype is another.
 void write_anew(nb::list arrays, const Tensors& tensors) {
-  const nb::list from = arrays_of(tensors);
+  const nb::list sources = arrays_of(tensors);
   for (std::size_t k = 0; k < tensors.size(); ++k)
-    if (tensors[k].defined() && arrays[k].attr("shape").equal(from[k].attr("shape")) &&
-        arrays[k].attr("dtype").equal(from[k].attr("dtype")))
-      arrays[k][nb::ellipsis()] = from[k];
+    if (tensors[k].defined() && arrays[k].attr("shape").equal(sources[k].attr("shape")) &&
+        arrays[k].attr("dtype").equal(sources[k].attr("dtype")))
+      arrays[k][nb::ellipsis()] = sources[k];
     else
-      arrays[k] = from[k];
+      arrays[k] = sources[k];
 }
 
 FunctionReport check(nb::callable value, nb::callable gradient, nb::object interrupted_gradient,

@@ -21,8 +21,8 @@ PyObject*& exception_of() {
 }
 
 template <class E>
-void add(nb::module_& m, const char* name, PyObject* beside, const char* doc) {
-  PyObject* bases = PyTuple_Pack(2, error_class, beside);
+void add(nb::module_& m, const char* name, PyObject* base, const char* doc) {
+  PyObject* bases = PyTuple_Pack(2, error_class, base);
   exception_of<E>() =
       PyErr_NewExceptionWithDoc((std::string("glim.") + name).c_str(), doc, bases, nullptr);
   Py_XDECREF(bases);

@@ -32,7 +32,7 @@ inline bool assign(const Row& row, nb::handle value) {
 
 // A struct from keywords, its rows but those that are left out. TypeError for other keywords.
 template <class C>
-C from_keywords_of(const std::string& what, nb::kwargs given,
+C from_keywords_of(const std::string& what, nb::kwargs keywords,
                    const std::vector<std::string>& left_out = {}) {
   C c;
   std::vector<std::string> known;
@@ -40,10 +40,10 @@ C from_keywords_of(const std::string& what, nb::kwargs given,
     if (std::ranges::find(left_out, row.name) != left_out.end()) continue;
     known.push_back(row.name);
     const char* name = row.name.c_str();
-    if (given.contains(name) && !assign(row, given[name]))
+    if (keywords.contains(name) && !assign(row, keywords[name]))
       throw nb::type_error((what + ": the argument '" + row.name + "' has another type").c_str());
   }
-  for (auto [key, value] : given) {
+  for (auto [key, value] : keywords) {
     const std::string name = nb::cast<std::string>(key);
     if (std::ranges::find(known, name) != known.end()) continue;
     std::string text = what + ": unknown argument '" + name + "'; known are ";

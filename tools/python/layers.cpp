@@ -134,10 +134,10 @@ void bind_attention(nb::module_& m) {
             const bool alone = query("query").rank() == 2;  // (T, D), without a batch
             const auto* torch = dynamic_cast<const TorchMultiheadAttention*>(&a);
             const Index batch = torch && !torch->batch_first() ? 1 : 0;
-            auto given = [&](const Var& x) {
+            auto input = [&](const Var& x) {
               return alone && x.defined() ? unsqueeze(x, batch) : x;
             };
-            const Var q = given(query("query")), k = given(key("key")), v = given(value("value"));
+            const Var q = input(query("query")), k = input(key("key")), v = input(value("value"));
             AttentionOutput out = !k.defined()  ? a(q, request)
                                   : v.defined() ? a(q, k, v, request)
                                                 : a(q, k, request);

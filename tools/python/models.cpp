@@ -24,9 +24,8 @@ namespace {
 template <class M, class C = std::remove_cvref_t<decltype(std::declval<M&>().config())>>
 auto from_keywords(const char* what) {
   // Python cannot feed a model that copies: it has no copy_ids.
-  return [what](M* self, nb::kwargs given) {
-    new (self) M(from_keywords_of<C>(what, given, {"copy"}));
-  };
+  return
+      [what](M* self, nb::kwargs args) { new (self) M(from_keywords_of<C>(what, args, {"copy"})); };
 }
 
 // Logits of tgt_in, given src, or what the generator makes them of.
@@ -79,9 +78,8 @@ void bind_models(nb::module_& m) {
       "Logits (B, C) of ids (B, S). Arguments: classes, pooling, and Bert's.")
       .def(
           "__init__",
-          [](SequenceClassifier* self, Index classes, const std::string& pooling,
-             nb::kwargs given) {
-            new (self) SequenceClassifier(from_keywords_of<BertConfig>("SequenceClassifier", given),
+          [](SequenceClassifier* self, Index classes, const std::string& pooling, nb::kwargs args) {
+            new (self) SequenceClassifier(from_keywords_of<BertConfig>("SequenceClassifier", args),
                                           classes, kWords<Pooling>.parse("pooling", pooling));
           },
           "classes"_a, "pooling"_a = "first", "config"_a)

@@ -87,8 +87,8 @@ void set_attribute(nb::handle self, nb::str name, nb::handle value) {
   Module& module = module_of(self);
   if (const Var* v = module.parameter(nb::cast<std::string>(name)))
     write(*v, nb::cast<Arg>(value).constant(v->name()));
-  else if (auto* own = dynamic_cast<PyModule*>(&module))
-    set_own_attribute(*own, self, name, value);
+  else if (auto* python = dynamic_cast<PyModule*>(&module))
+    set_own_attribute(*python, self, name, value);
   else
     set_plainly(self, name, value);
 }
@@ -120,18 +120,18 @@ void require_members(nb::handle self, const Module& module) {
 nb::object call(nb::handle self, nb::args args, nb::kwargs options) {
   Module& module = module_of(self);
   if (dynamic_cast<const PyModule*>(&module)) require_members(self, module);
-  nb::list given;
+  nb::list arguments;
   std::optional<DType> dtype;
   for (nb::handle x : args) {
     const bool array =
         x.type().is(numpy_class(NumpyClass::Array)) && text_of(x.attr("dtype").attr("kind")) == "f";
     if (array && (dtype || (dtype = dtype_of(module))))
-      given.append(x.attr("astype")(std::string(name_of(*dtype)), "copy"_a = false));
+      arguments.append(x.attr("astype")(std::string(name_of(*dtype)), "copy"_a = false));
     else
-      given.append(x);
+      arguments.append(x);
   }
   return module.in_scope(
-      [&] { return call_python([&] { return self.attr("forward")(*given, **options); }); });
+      [&] { return call_python([&] { return self.attr("forward")(*arguments, **options); }); });
 }
 
 }  // namespace
@@ -142,9 +142,9 @@ nb::dict dict_of(const StateDict& state) {
   return all;
 }
 
-StateDict state_of(nb::dict given) {
+StateDict state_of(nb::dict arrays) {
   StateDict state;
-  for (auto [key, value] : given) {
+  for (auto [key, value] : arrays) {
     const std::string name = nb::cast<std::string>(nb::str(key));
     state[name] = nb::cast<Arg>(value).constant(name);
   }

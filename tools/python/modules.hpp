@@ -19,7 +19,7 @@ nb::class_<M, Layer> layer(nb::module_& m, const char* name, const char* doc) {
 // A module of C++ as the class that Python knows it by; `parent` lives as long.
 nb::object wrapped(Module& child, nb::handle parent);
 nb::dict dict_of(const StateDict& state);
-StateDict state_of(nb::dict given);  // of tensors or arrays
+StateDict state_of(nb::dict arrays);  // of tensors or arrays
 Extent2 extent_of(const char* what, const DimsArg& d);
 
 // A mask of keys (S,) as that of the only sequence.

@@ -97,9 +97,9 @@ class Op:
             yield f"var.def(\"__r{operator}__\", {self.function(reflected)}, nb::is_operator());"
 
 
-def documentation(text, start, beside):
+def documentation(text, start, remark):
     """The comment beside a declaration, or above it."""
-    lines = [beside] if beside else []
+    lines = [remark] if remark else []
     if not lines:
         for line in reversed(text[:start].rstrip("\n").split("\n")):
             if not line.startswith("//") or line.startswith("// ----"):
@@ -117,9 +117,9 @@ def main():
                              text, re.M))
     names = [match[1] for match in found]
     for match in found:
-        name, parameters, beside = match.groups()
+        name, parameters, remark = match.groups()
         if name not in BY_HAND:
-            op = Op(name, parameters, documentation(text, match.start(), beside.strip()))
+            op = Op(name, parameters, documentation(text, match.start(), remark.strip()))
             if op.words and names.count(name) == 1:
                 op.take_words()
             for line in op.bindings():

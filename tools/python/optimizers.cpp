@@ -13,15 +13,15 @@ using namespace nb::literals;
 namespace {
 
 // A module, or a list of leaves.
-NamedParameters parameters_of(nb::handle given) {
-  if (Module* m = nullptr; nb::try_cast<Module*>(given, m) && m) return m->named_parameters();
+NamedParameters parameters_of(nb::handle parameters) {
+  if (Module* m = nullptr; nb::try_cast<Module*>(parameters, m) && m) return m->named_parameters();
   auto refuse = [](const std::string& what) {
     throw nb::type_error(
         (what + "; pass a module, or a list of leaves: [w], w = glim.Var.leaf(array)").c_str());
   };
-  if (nb::isinstance<Var>(given)) refuse("parameters: a Var alone is no list");
+  if (nb::isinstance<Var>(parameters)) refuse("parameters: a Var alone is no list");
   std::vector<Var> leaves;
-  for (nb::handle leaf : given) {
+  for (nb::handle leaf : parameters) {
     const Var* v = nullptr;
     if (!nb::try_cast<const Var*>(leaf, v) || !v || !v->is_leaf())
       refuse("parameters[" + std::to_string(leaves.size()) + "] is a " + type_of(leaf) +
@@ -43,7 +43,7 @@ void bind_optimizers(nb::module_& m) {
       .def("state_dict", [](const Optimizer& o) { return dict_of(o.state_dict()); })
       .def(
           "load_state_dict",
-          [](Optimizer& o, nb::dict given) { o.load_state_dict(state_of(given)); }, "state"_a);
+          [](Optimizer& o, nb::dict state) { o.load_state_dict(state_of(state)); }, "state"_a);
   optimizer.def(
       "adjoint",
       [](const Optimizer& o, nb::dict after) { return dict_of(o.adjoint(state_of(after))); },
@@ -102,14 +102,14 @@ void bind_optimizers(nb::module_& m) {
         std::vector<Tensor> gs, ups;
         for (const auto& [name, x] : g) {
           gs.push_back(x);
-          auto at = up.find(name);
-          if (at == up.end()) throw ValueError("clip_grad_norm_adjoint", "dgs lacks " + name);
-          ups.push_back(at->second);
+          auto entry = up.find(name);
+          if (entry == up.end()) throw ValueError("clip_grad_norm_adjoint", "dgs lacks " + name);
+          ups.push_back(entry->second);
         }
         StateDict result;
         const std::vector<Tensor> back = clip_adjoint(gs, norm, ups);
-        for (auto [at, k] = std::pair(g.begin(), std::size_t{0}); at != g.end(); ++at, ++k)
-          result[at->first] = back[k];
+        for (auto [entry, k] = std::pair(g.begin(), std::size_t{0}); entry != g.end(); ++entry, ++k)
+          result[entry->first] = back[k];
         return dict_of(result);
       },
       "gradients"_a, "max_norm"_a, "dgs"_a,

@@ -35,13 +35,13 @@ struct OwnOp final : Op {
   Grads gradient_of(const Var& dy) const {
     nb::list inputs;
     for (std::size_t k = 0; k < count; ++k) inputs.append(saved(static_cast<int>(k)));
-    nb::object given = call_python([&] { return python->attr("gradient")(dy, *inputs); });
-    if (given.is_none())
+    nb::object result = call_python([&] { return python->attr("gradient")(dy, *inputs); });
+    if (result.is_none())
       throw ValueError(
           name(), "gradient returned None; it returns ∂L/∂x for each input. Is a return missing?");
-    nb::tuple all = nb::isinstance<nb::tuple>(given) || nb::isinstance<nb::list>(given)
-                        ? nb::tuple(given)
-                        : nb::make_tuple(given);
+    nb::tuple all = nb::isinstance<nb::tuple>(result) || nb::isinstance<nb::list>(result)
+                        ? nb::tuple(result)
+                        : nb::make_tuple(result);
     if (all.size() != count)
       throw ValueError(name(), "gradient returned " + std::to_string(all.size()) +
                                    " gradients; the op has " + std::to_string(count) + " inputs");
@@ -73,10 +73,10 @@ void bind_own_ops(nb::module_& m) {
   m.def(
       "apply",
       [](nb::handle op, const std::vector<Arg>& inputs) {
-        OwnOp own;
-        own.python = kept(nb::borrow(op));
-        const std::string label = own.name();
-        return named(apply(std::move(own), vars_of(inputs), user_line()), label);
+        OwnOp operation;
+        operation.python = kept(nb::borrow(op));
+        const std::string label = operation.name();
+        return named(apply(std::move(operation), vars_of(inputs), user_line()), label);
       },
       "op"_a, "inputs"_a, "Records an op of Python: see glim.Op.");
 }

@@ -46,7 +46,7 @@ class PyTape {
   explicit PyTape(Options options) : options_(options) {}
   ~PyTape() {
     if (tape_ && (std::this_thread::get_id() != thread_ || calls != calls_)) {
-      (void)seen_.release();
+      (void)state_.release();
       (void)tape_.release();
     }
     std::erase(open_, this);
@@ -61,9 +61,9 @@ class PyTape {
   void enter() {
     if (tape_) throw StateError("tape", "is open already");
     tape_ = std::make_unique<Tape>(TapeOptions{.replay = options_.replay});
-    seen_ = std::make_unique<Seen>();
-    if (options_.profile) seen_->times.emplace(*tape_);
-    if (options_.check_finite) seen_->finite.emplace(*tape_);
+    state_ = std::make_unique<State>();
+    if (options_.profile) state_->times.emplace(*tape_);
+    if (options_.check_finite) state_->finite.emplace(*tape_);
     ++entered_;
     thread_ = std::this_thread::get_id();
     calls_ = calls;
@@ -94,29 +94,29 @@ class PyTape {
   }
   // How many tapes it has been: a walk belongs to one of them. 0 while none is open.
   int entered() const { return tape_ ? entered_ : 0; }
-  const OpTimes* times() const { return seen().times ? &*seen().times : nullptr; }
+  const OpTimes* times() const { return state().times ? &*state().times : nullptr; }
   // Null before the first watch(): a tape that nobody looks at tells nobody.
-  const Watch* watched() const { return seen().watch ? &*seen().watch : nullptr; }
-  Watch& watch() { return seen().watch ? *seen_->watch : seen_->watch.emplace(tape()); }
-  template <class At>
-  int hook(const At& at, Hook::Function f) {
+  const Watch* watched() const { return state().watch ? &*state().watch : nullptr; }
+  Watch& watch() { return state().watch ? *state_->watch : state_->watch.emplace(tape()); }
+  template <class Target>
+  int hook(const Target& target, Hook::Function f) {
     Tape& on = tape();
-    const int id = seen_->next_hook;
-    seen_->hooks.emplace(id, std::make_unique<Hook>(on, at, std::move(f)));
-    return seen_->next_hook++;
+    const int id = state_->next_hook;
+    state_->hooks.emplace(id, std::make_unique<Hook>(on, target, std::move(f)));
+    return state_->next_hook++;
   }
   void remove_hook(int id) {
-    seen().hooks.erase(id);
-    std::erase_if(seen().awaited, [&](const Awaited& a) { return a.hook == id; });
+    state().hooks.erase(id);
+    std::erase_if(state().awaited, [&](const Awaited& a) { return a.hook == id; });
   }
   // Patterns of watch and hook, until a node matches.
   void await(std::string op, std::string pattern, int hook = -1) {
-    seen().awaited.push_back({std::move(op), std::move(pattern), hook});
+    state().awaited.push_back({std::move(op), std::move(pattern), hook});
   }
   // ValueError for a pattern that no node matches, with the nearest names.
   void require_matches() const {
     const Tape& on = tape();
-    for (const Awaited& a : seen().awaited) {
+    for (const Awaited& a : state().awaited) {
       std::set<std::string> names;
       bool found = false;
       for (std::size_t k = 0; k < on.nodes().size() && !found; ++k) {
@@ -135,7 +135,7 @@ class PyTape {
               (kWithinExplicit.contains(bare) ? ". Attention has it within `with glim.explicit():`"
                                               : ""));
     }
-    seen().awaited.clear();
+    state().awaited.clear();
   }
   // f(tape) while backward runs: the tape may not end, Ctrl-C is an exception, other threads of Python run.
   template <class F>
@@ -156,19 +156,19 @@ class PyTape {
   void change(const Changes& changes) {
     if (!tape().nodes().empty()) throw StateError("tape", "changes are set before the first op");
     static_cast<void>(gradient_changes(changes));
-    seen().changed.emplace(changes);
-    seen().changes = changes;
-    seen().inspected = false;
+    state().changed.emplace(changes);
+    state().changes = changes;
+    state().inspected = false;
   }
   const Changes& inspected_changes() {
-    seen().inspected = true;
+    state().inspected = true;
     require_changes_used();
-    return seen().changes;
+    return state().changes;
   }
   void require_changes_used() const {
-    if (!seen().changed) return;
-    seen().changed->require_used();
-    if (!seen().inspected && seen().changes.backward())
+    if (!state().changed) return;
+    state().changed->require_used();
+    if (!state().inspected && state().changes.backward())
       throw ValueError("tape.change",
                        "zero, freeze and scale_gradient change the gradients that tape.inspect "
                        "shows, and it was not called: tape.hook changes those of backward, and "
@@ -182,7 +182,7 @@ class PyTape {
     int hook;
   };
   // The observers of one tape.
-  struct Seen {
+  struct State {
     std::optional<OpTimes> times;
     std::optional<FiniteCheck> finite;
     std::optional<Watch> watch;
@@ -195,18 +195,18 @@ class PyTape {
     bool inspected = false;
 #endif
   };
-  Seen& seen() const {
+  State& state() const {
     static_cast<void>(tape());
-    return *seen_;
+    return *state_;
   }
   void end() {
-    seen_.reset();
+    state_.reset();
     tape_.reset();
   }
 
   Options options_;
   std::unique_ptr<Tape> tape_;
-  std::unique_ptr<Seen> seen_;
+  std::unique_ptr<State> state_;
   std::thread::id thread_;
   int running_ = 0, calls_ = 0, entered_ = 0;
   static inline std::vector<PyTape*> open_;  // of all threads, by Python's lock
@@ -235,20 +235,20 @@ PyNode node_of(const Tape& tape, int number) {
 
 // A Var, or a list of them.
 struct Outputs {
-  explicit Outputs(nb::handle given)
-      : is_list(nb::isinstance<nb::list>(given) || nb::isinstance<nb::tuple>(given)) {
-    if (!is_list) list.push_back(nb::cast<Arg>(given));
-    if (is_list) list = nb::cast<std::vector<Arg>>(given);
+  explicit Outputs(nb::handle result)
+      : is_list(nb::isinstance<nb::list>(result) || nb::isinstance<nb::tuple>(result)) {
+    if (!is_list) list.push_back(nb::cast<Arg>(result));
+    if (is_list) list = nb::cast<std::vector<Arg>>(result);
   }
-  // Numbers and arrays get the dtype of `beside`; None for all is None for each.
-  std::vector<Var> vars(const char* name, const Outputs* beside = nullptr) const {
+  // Numbers and arrays get the dtype of `outputs`; None for all is None for each.
+  std::vector<Var> vars(const char* name, const Outputs* outputs = nullptr) const {
     std::vector<Var> all;
     for (std::size_t k = 0; k < list.size(); ++k) {
-      if (beside && k < beside->list.size())
-        convert_numbers({{beside->list[k], "y"}, {list[k], name}});
+      if (outputs && k < outputs->list.size())
+        convert_numbers({{outputs->list[k], "y"}, {list[k], name}});
       all.push_back(list[k](name));
     }
-    if (beside && !is_list && !all[0].defined()) all.resize(beside->list.size());
+    if (outputs && !is_list && !all[0].defined()) all.resize(outputs->list.size());
     return all;
   }
   bool is_list;
@@ -330,9 +330,9 @@ void bind_pass(nb::class_<PyTape>& tape) {
           if (!overwrite && std::filesystem::exists(folder / name, unknown))
             throw FileError((folder / name).string(), "exists already: overwrite=True replaces it");
         const Tensor up = dy.constant("dy");
-        const Var& of = y("y");
+        const Var& y_var = y("y");
         t.run([&](Tape& open) {
-          Pass pass(open, of, up, model ? Roles(*model) : Roles(modules_of(open)));
+          Pass pass(open, y_var, up, model ? Roles(*model) : Roles(modules_of(open)));
           run_changed(pass, t.inspected_changes());
           ExampleText text;
           text.title = title;
@@ -353,8 +353,8 @@ void bind_pass(nb::class_<PyTape>& tape) {
       "the page alone.");
   tape.def(
       "change",
-      [](PyTape& t, nb::kwargs given) {
-        t.change(from_keywords_of<Changes>("tape.change", given,
+      [](PyTape& t, nb::kwargs keywords) {
+        t.change(from_keywords_of<Changes>("tape.change", keywords,
                                            {"label_smoothing", "dropout", "remove"}));
       },
       "Changes the pass, as the options of `glim inspect` of these names do, before the first op: "
@@ -366,16 +366,16 @@ void bind_pass(nb::class_<PyTape>& tape) {
       "step",
       [](PyTape& t, const Arg& y, const std::string& commands, const Arg& dy) {
         const Tensor up = dy.constant("dy");
-        const Var& of = y("y");
+        const Var& y_var = y("y");
         return t.run([&](Tape& open) {
-          Pass pass(open, of, up);
-          std::string said;
-          step::Debugger debugger(pass, [&](const std::string& text) { said += text; });
+          Pass pass(open, y_var, up);
+          std::string output;
+          step::Debugger debugger(pass, [&](const std::string& text) { output += text; });
           debugger.show_place();
           std::istringstream lines(commands);
           for (std::string line; std::getline(lines, line) && debugger.run(line);) {
           }
-          return said;
+          return output;
         });
       },
       "y"_a, "commands"_a, "dy"_a.none() = nb::none(),
@@ -450,11 +450,11 @@ void bind_tape(nb::module_& m) {
           [](PyTape& t, const Arg& y, const Arg& dy, bool retain, bool create_graph) {
             convert_numbers({{y, "y"}, {dy, "dy"}});
             const Tensor up = dy.constant("dy");
-            const Var& of = y("y");
+            const Var& y_var = y("y");
             t.require_matches();
             t.run([&](Tape& tape) {
               const Backward options{.retain = retain, .create_graph = create_graph};
-              up.defined() ? tape.backward(of, up, options) : tape.backward(of, options);
+              up.defined() ? tape.backward(y_var, up, options) : tape.backward(y_var, options);
             });
           },
           "y"_a, "dy"_a.none() = nb::none(), nb::kw_only(), "retain"_a = false,
@@ -500,21 +500,21 @@ void bind_tape(nb::module_& m) {
           "hvp",
           [](PyTape& t, const Arg& loss, const std::vector<Arg>& xs, const std::vector<Arg>& vs,
              bool create_graph) {
-            const Var& of = loss("loss");
+            const Var& loss_var = loss("loss");
             const std::vector<Var> inputs = vars_of(xs), directions = along(inputs, vs);
             return t.run(
-                [&](Tape& tape) { return hvp(tape, of, inputs, directions, create_graph); });
+                [&](Tape& tape) { return hvp(tape, loss_var, inputs, directions, create_graph); });
           },
           "loss"_a, "xs"_a, "vs"_a, nb::kw_only(), "create_graph"_a = false,
           "Σ_k (∂²loss/∂x ∂x_k) v_k for each x of a list, the Hessian times v.")
       .def(
           "grad_each",
           [](PyTape& t, const Arg& losses, const std::vector<Arg>& xs) {
-            const Var& of = losses("losses");
+            const Var& loss_vars = losses("losses");
             const std::vector<Var> inputs = vars_of(xs);
             std::vector<std::vector<Var>> rows(inputs.size());
             t.run([&](Tape& tape) {
-              each_gradient(tape, of, inputs, [&](Index, const std::vector<Var>& g) {
+              each_gradient(tape, loss_vars, inputs, [&](Index, const std::vector<Var>& g) {
                 for (std::size_t k = 0; k < g.size(); ++k) rows[k].push_back(g[k].detach());
               });
             });
@@ -528,11 +528,11 @@ void bind_tape(nb::module_& m) {
       .def(
           "grad_norms",
           [](PyTape& t, const Arg& losses, const std::vector<Arg>& xs) {
-            const Var& of = losses("losses");
+            const Var& loss_vars = losses("losses");
             const std::vector<Var> inputs = vars_of(xs);
             std::vector<double> norms;
             t.run([&](Tape& tape) {
-              each_gradient(tape, of, inputs, [&](Index, const std::vector<Var>& g) {
+              each_gradient(tape, loss_vars, inputs, [&](Index, const std::vector<Var>& g) {
                 double total = 0;
                 for (const Var& d : g) total += sum_of_squares(d.value());
                 norms.push_back(std::sqrt(total));
@@ -643,11 +643,11 @@ void bind_tape(nb::module_& m) {
       .def(
           "program",
           [](PyTape& t, const Arg& y, const Arg& dy) {
-            const Var& of = y("y");
+            const Var& y_var = y("y");
             const Tensor up = dy.constant("dy");
             StateDict constants;
             const auto text = t.run([&](Tape& tape) {
-              derive::Trace trace = derive::trace_of(Pass(tape, of, up));
+              derive::Trace trace = derive::trace_of(Pass(tape, y_var, up));
               int count = 0;
               for (derive::Value& v : trace.values)
                 if (v.op == "constant") v.path = "constant_" + std::to_string(++count);

@@ -104,9 +104,9 @@ void bind_trace(nb::module_& m) {
            "max_norm"_a.none())
       .def("influence",
            [](PyTrace& t, nb::callable query) {
-             const TrainingTrace::Query of = query_of(query);
+             const TrainingTrace::Query q = query_of(query);
              nb::list all;
-             for (const Influence& i : t.run([&] { return t.trace().influence(of); })) {
+             for (const Influence& i : t.run([&] { return t.trace().influence(q); })) {
                nb::list updates;
                for (const std::vector<double>& part : i.by_update) updates.append(array_of(part));
                all.append(nb::make_tuple(array_of(i.examples), updates, array_of(i.rates),
@@ -116,27 +116,27 @@ void bind_trace(nb::module_& m) {
            })
       .def("retrained",
            [](PyTrace& t, const std::vector<double>& weights, nb::callable query) {
-             const TrainingTrace::Query of = query_of(query);
-             return numpy_of(t.run([&] { return t.trace().retrained(weights, of); }));
+             const TrainingTrace::Query q = query_of(query);
+             return numpy_of(t.run([&] { return t.trace().retrained(weights, q); }));
            })
       .def("value",
            [](PyTrace& t, nb::callable query) {
-             const TrainingTrace::Query of = query_of(query);
-             return numpy_of(t.run([&] { return t.trace().value(of); }));
+             const TrainingTrace::Query q = query_of(query);
+             return numpy_of(t.run([&] { return t.trace().value(q); }));
            })
       .def_prop_ro("kept_bytes", [](PyTrace& t) { return t.trace().kept_bytes(); })
 #if GLIM_STUDY
       .def("removals",
            [](PyTrace& t, nb::callable query, double share, int times, std::uint64_t seed) {
-             const TrainingTrace::Query of = query_of(query);
-             Removals r = t.run([&] { return removals(t.trace(), of, share, times, seed); });
+             const TrainingTrace::Query q = query_of(query);
+             Removals r = t.run([&] { return removals(t.trace(), q, share, times, seed); });
              return nb::make_tuple(std::move(r.left_out), std::move(r.measured));
            })
       .def("scores",
            [](PyTrace& t, nb::callable query, const std::string& method) {
-             const TrainingTrace::Query of = query_of(query);
+             const TrainingTrace::Query q = query_of(query);
              return t.run([&] {
-               return method == "TracIn" ? tracin_scores(t.trace(), of) : dot_scores(t.trace(), of);
+               return method == "TracIn" ? tracin_scores(t.trace(), q) : dot_scores(t.trace(), q);
              });
            })
 #endif

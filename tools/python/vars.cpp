@@ -41,7 +41,7 @@ Var item_of(const Var& x, nb::handle index, const Where& line) {
   nb::tuple parts =
       nb::isinstance<nb::tuple>(index) ? nb::borrow<nb::tuple>(index) : nb::make_tuple(index);
   const nb::handle ellipsis(Py_Ellipsis);
-  std::vector<Tensor> arrays, at;
+  std::vector<Tensor> arrays, indices;
   int consumed = 0;
   bool by_arrays = false;
   for (nb::handle part : parts) {
@@ -56,10 +56,10 @@ Var item_of(const Var& x, nb::handle index, const Where& line) {
         {{"x", x}});
   CallSite site(line);
   Var y = x;
-  Index axis = 0, covered = 0;  // axes of y; axes that `at` is about
+  Index axis = 0, covered = 0;  // axes of y; axes that `indices` covers
   auto by_array = [&](const Tensor& array) {
-    for (; covered < axis; ++covered) at.emplace_back();
-    at.push_back(array);
+    for (; covered < axis; ++covered) indices.emplace_back();
+    indices.push_back(array);
     covered = axis += array.dtype() == DType::Bool ? array.rank() : 1;
   };
   for (std::size_t k = 0; k < arrays.size(); ++k) {
@@ -88,7 +88,7 @@ Var item_of(const Var& x, nb::handle index, const Where& line) {
       by_array(arrays[k]);
     }
   }
-  return by_arrays ? glim::index(y, at) : y;
+  return by_arrays ? glim::index(y, indices) : y;
 }
 
 std::string shown(const Var& x) {

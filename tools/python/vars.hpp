@@ -44,23 +44,23 @@ class Arg {
   const Var& target(std::string_view name) const;
   bool given() const { return array_.is_valid() || var_->defined(); }
   bool number() const { return array_.is_valid() && is_number(array_); }
-  bool is_var() const { return !array_.is_valid() && var_ != &own_; }
+  bool is_var() const { return !array_.is_valid() && var_ != &value_; }
   void convert_to(DType dtype) const;  // of a number
   // Converts a number, an array or a Tensor to a floating dtype. A Var stays.
   void convert_values(DType dtype, std::string_view name) const;
   Arg() = default;
   Arg(const Arg& o) { *this = o; }
   Arg& operator=(const Arg& o) {
-    own_ = o.own_;
+    value_ = o.value_;
     array_ = o.array_;
-    var_ = o.var_ == &o.own_ ? &own_ : o.var_;
+    var_ = o.var_ == &o.value_ ? &value_ : o.var_;
     return *this;
   }
 
  private:
   void convert(std::string_view name) const;
-  const Var* var_ = &own_;
-  mutable Var own_;
+  const Var* var_ = &value_;
+  mutable Var value_;
   mutable nb::object array_;  // until it is converted
 };
 

@@ -35,9 +35,9 @@ struct Axis {
     double most = std::max(std::abs(scaled(low)), std::abs(scaled(high)));
     if (extent <= 1e-12 * most || extent == 0)  // one value
       share = 1, extent = logarithmic ? 0.3 : std::max(most * 0.1, 1e-12);
-    double by = share * extent;
-    low = logarithmic ? low / std::pow(10, by) : low - by;
-    high = logarithmic ? high * std::pow(10, by) : high + by;
+    double amount = share * extent;
+    low = logarithmic ? low / std::pow(10, amount) : low - amount;
+    high = logarithmic ? high * std::pow(10, amount) : high + amount;
   }
 };
 
@@ -129,14 +129,14 @@ std::size_t draw(Svg& svg, const Series& s, std::size_t i, const Frame& f) {
 
 void draw_axes(Svg& svg, const Chart& chart, const Frame& f, const Ticks& xs, const Ticks& ys) {
   double right = f.left + kFrameWidth, bottom = f.top + kFrameHeight;
-  for (std::size_t i = 0; i < xs.at.size(); ++i) {
-    double x = f.at_x(xs.at[i]);
+  for (std::size_t i = 0; i < xs.values.size(); ++i) {
+    double x = f.at_x(xs.values[i]);
     svg.line(x, f.top, x, bottom, "#e6e6e6");
     svg.line(x, bottom, x, bottom + 4, kInk);
     svg.text(x, bottom + 16, xs.labels[i], kFont, Anchor::Middle);
   }
-  for (std::size_t i = 0; i < ys.at.size(); ++i) {
-    double y = f.at_y(ys.at[i]);
+  for (std::size_t i = 0; i < ys.values.size(); ++i) {
+    double y = f.at_y(ys.values[i]);
     svg.line(f.left, y, right, y, "#e6e6e6");
     svg.line(f.left - 4, y, f.left, y, kInk);
     svg.text(f.left - 7, y + kFont * 0.36, ys.labels[i], kFont, Anchor::End);

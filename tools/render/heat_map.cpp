@@ -150,8 +150,8 @@ std::string to_svg(const HeatMap& m) {
     svg.rect(scale_x, top + scale_height * i / kSlices, kScaleWidth, scale_height / kSlices + 0.5,
              color(1 - (i + 0.5) / kSlices, m.diverging));
   svg.raw("</g>\n");
-  for (std::size_t i = 0; i < ticks.at.size(); ++i) {
-    double y = top + scale_height * (1 - scale.place(ticks.at[i]));
+  for (std::size_t i = 0; i < ticks.values.size(); ++i) {
+    double y = top + scale_height * (1 - scale.place(ticks.values[i]));
     svg.line(scale_x + kScaleWidth, y, scale_x + kScaleWidth + 4, y, kInk);
     svg.text(scale_x + kScaleWidth + 7, y + kFont * 0.36, ticks.labels[i], kFont, Anchor::Start);
   }

@@ -39,10 +39,10 @@ Svg::Svg(double width, double height, std::string_view title, double zoom) {
 }
 
 void Svg::rect(double x, double y, double width, double height, std::string_view fill,
-               std::string_view more) {
+               std::string_view attributes) {
   body_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"{}{}/>\n",
                        coordinate(x), coordinate(y), coordinate(width), coordinate(height), fill,
-                       more.empty() ? "" : " ", more);
+                       attributes.empty() ? "" : " ", attributes);
 }
 
 void Svg::line(double x1, double y1, double x2, double y2, std::string_view stroke, double width) {
@@ -52,7 +52,7 @@ void Svg::line(double x1, double y1, double x2, double y2, std::string_view stro
 }
 
 void Svg::text(double x, double y, std::string_view text, double size, Anchor anchor, double turn,
-               std::string_view more) {
+               std::string_view attributes) {
   const char* where = anchor == Anchor::Start    ? "start"
                       : anchor == Anchor::Middle ? "middle"
                                                  : "end";
@@ -62,7 +62,7 @@ void Svg::text(double x, double y, std::string_view text, double size, Anchor an
   body_ +=
       fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"{}\" text-anchor=\"{}\"{}{}{}>{}</text>\n",
                   coordinate(x), coordinate(y), coordinate(size), where, turned,
-                  more.empty() ? "" : " ", more, in_xml(text));
+                  attributes.empty() ? "" : " ", attributes, in_xml(text));
 }
 
 }  // namespace glim

@@ -25,11 +25,11 @@ class Svg {
   Svg(double width, double height, std::string_view title, double zoom = 1);
 
   void rect(double x, double y, double width, double height, std::string_view fill,
-            std::string_view more = {});
+            std::string_view attributes = {});
   void line(double x1, double y1, double x2, double y2, std::string_view stroke, double width = 1);
   // `turn` degrees counter-clockwise about (x, y); y is the base line.
   void text(double x, double y, std::string_view text, double size, Anchor anchor, double turn = 0,
-            std::string_view more = {});
+            std::string_view attributes = {});
   void raw(std::string_view element) { body_ += element; }
   std::string finish() const { return body_ + "</svg>\n"; }
 

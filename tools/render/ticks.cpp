@@ -27,7 +27,7 @@ Ticks linear(double low, double high, int count) {
   int digits = std::clamp(exponent - power, 0, 15);
   for (double k = first; k <= last; ++k) {
     double v = k * step;
-    ticks.at.push_back(v);
+    ticks.values.push_back(v);
     ticks.labels.push_back(
         v == 0       ? "0"
         : scientific ? fmt::format("{:.{}f}e{}", v / std::pow(10.0, exponent), digits, exponent)
@@ -37,14 +37,14 @@ Ticks linear(double low, double high, int count) {
 }
 
 Ticks logarithmic_ticks(double low, double high, int count) {
-  double from = std::log10(low), to = std::log10(high), decades = to - from;
+  double begin = std::log10(low), end = std::log10(high), decades = end - begin;
   if (decades < 1) {  // within a decade round numbers say more than powers
     Ticks ticks = linear(low, high, count);
-    if (ticks.at.size() >= 2) return ticks;
+    if (ticks.values.size() >= 2) return ticks;
   }
   Ticks ticks;
-  auto first = static_cast<int>(std::floor(from - kSlack));
-  auto last = static_cast<int>(std::ceil(to + kSlack));
+  auto first = static_cast<int>(std::floor(begin - kSlack));
+  auto last = static_cast<int>(std::ceil(end + kSlack));
   int every = std::max(1, static_cast<int>(std::ceil(decades / count)));
   bool between = decades * 3 <= count * 1.5;
   for (int e = first; e <= last; ++e) {
@@ -52,8 +52,8 @@ Ticks logarithmic_ticks(double low, double high, int count) {
     for (int factor : {1, 2, 5}) {
       if (factor != 1 && !between) continue;
       double v = factor * std::pow(10.0, e), place = std::log10(v);
-      if (place < from - kSlack || place > to + kSlack) continue;
-      ticks.at.push_back(v);
+      if (place < begin - kSlack || place > end + kSlack) continue;
+      ticks.values.push_back(v);
       ticks.labels.push_back(four_digits(v));
     }
   }

@@ -8,7 +8,7 @@
 namespace glim {
 
 struct Ticks {
-  std::vector<double> at;
+  std::vector<double> values;
   std::vector<std::string> labels;
 };
 // About `count` of them (at least 2) within [low, high], both finite and low < high; on a

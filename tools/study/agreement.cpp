@@ -32,7 +32,7 @@ AgreementSentence agreement_sentence(RandomKey key) {
   }
   s.number = below(2);
   noun(s.number);
-  for (Index more = 1 + below(2); more > 0; --more) {
+  for (Index phrases = 1 + below(2); phrases > 0; --phrases) {
     preposition();
     noun(below(2));
   }

@@ -32,7 +32,7 @@ float rounded(float x, int bits) {
 namespace {
 
 struct RoundProducts final : Observer {
-  explicit RoundProducts(int to) : bits(to) {}
+  explicit RoundProducts(int precision) : bits(precision) {}
   void computed(const Formula& op, const Tensor& y) override {
     if (op.op != "matmul") return;
     Tensor result = y;

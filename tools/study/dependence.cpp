@@ -86,8 +86,8 @@ Measurement measure(std::uint64_t, bool small) {
       m.curve("random", name, static_cast<double>(layers), mean.random);
       m.curve("update", name, static_cast<double>(layers), mean.update);
     }
-    auto r2 = [&](bool linear, double to) {
-      Series c = m.points("random", name, -kInf, to);
+    auto r2 = [&](bool linear, double last) {
+      Series c = m.points("random", name, -kInf, last);
       if (!linear)
         for (double& n : c.x) n = std::log(n);
       return fit_line(c.x, c.y).r2;

@@ -37,8 +37,8 @@ double cluster_spread(const Features& f, Index least) {
   Tensor centre = mean(rows_of(f.rows, all), {0});
   double within = 0, between = 0;
   for (const auto& [c, r] : rows) {
-    Tensor of = rows_of(f.rows, r), middle = mean(of, {0});
-    Tensor off = sub(of, middle), away = sub(middle, centre);
+    Tensor members = rows_of(f.rows, r), middle = mean(members, {0});
+    Tensor off = sub(members, middle), away = sub(middle, centre);
     within += dot(off, off);
     between += static_cast<double>(r.size()) * dot(away, away);
   }

@@ -74,12 +74,12 @@ Measurement measure(std::uint64_t seed, bool small) {
     const double start = seconds_now();
     train_on(model, SymbolTask::Reverse, length, steps);
     m.curve("time", "seconds", heads, (seconds_now() - start) / static_cast<double>(steps));
-    const std::string of = std::to_string(heads);
-    m.values["loss_" + of] = nll_of(model, pairs);
-    m.curve("loss", "reverse", heads, m.values["loss_" + of]);
+    const std::string suffix = std::to_string(heads);
+    m.values["loss_" + suffix] = nll_of(model, pairs);
+    m.curve("loss", "reverse", heads, m.values["loss_" + suffix]);
     if (heads == 1) continue;
     const double trained = forward_pass(model, pairs).spread;
-    m.values["spread_" + of] = trained / fresh;
+    m.values["spread_" + suffix] = trained / fresh;
     m.curve("spread", "fresh", heads, fresh);
     m.curve("spread", "trained", heads, trained);
     m.values["parameters"] = weights / parameters;

@@ -50,9 +50,9 @@ Digits draw_digits(Index count, RandomKey key) {
 
 namespace {
 
-Digits first(const Digits& of, Index count) {
-  count = std::min(count, of.classes.numel());
-  return {narrow(of.images, 0, 0, count), narrow(of.classes, 0, 0, count)};
+Digits first(const Digits& digits, Index count) {
+  count = std::min(count, digits.classes.numel());
+  return {narrow(digits.images, 0, 0, count), narrow(digits.classes, 0, 0, count)};
 }
 
 void learn(ImageModel& model, const Digits& digits, Index steps) {
@@ -60,9 +60,9 @@ void learn(ImageModel& model, const Digits& digits, Index steps) {
   const Index count = digits.classes.numel();
   Tensor order;
   train(model, steps, 5e-3, [&](Index step) {
-    const Index at = (step - 1) % (count / kBatch) * kBatch;
-    if (at == 0) order = permutation(count, generator().next());
-    const Tensor rows = narrow(order, 0, at, kBatch).contiguous();
+    const Index start = (step - 1) % (count / kBatch) * kBatch;
+    if (start == 0) order = permutation(count, generator().next());
+    const Tensor rows = narrow(order, 0, start, kBatch).contiguous();
     return cross_entropy(model(Var(index_select(digits.images, 0, rows))),
                          index_select(digits.classes, 0, rows));
   });
@@ -96,8 +96,8 @@ Measurement measure(std::uint64_t seed, bool small) {
       const auto model = model_of(convolves);
       const Digits some = first(all, amount);
       learn(*model, some, steps);
-      auto draw = [&](const char* plot, const Digits& of) {
-        m.curve(plot, name, double(amount), accuracy_of((*model)(Var(of.images)), of.classes));
+      auto draw = [&](const char* plot, const Digits& d) {
+        m.curve(plot, name, double(amount), accuracy_of((*model)(Var(d.images)), d.classes));
       };
       draw("learned", first(some, judged));
       draw("accuracy", others);

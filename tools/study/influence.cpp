@@ -69,8 +69,8 @@ std::vector<std::string> words_of(const TokenPair& pair) {
   return words;
 }
 
-// Adds what a recipe's training shows. `own` is the recipe that the claim is about.
-void add(Measurement& m, const Recipe& r, const Sizes& sizes, std::uint64_t seed, bool own) {
+// Adds what a recipe's training shows. `claimed`: r is the recipe that the claim is about.
+void add(Measurement& m, const Recipe& r, const Sizes& sizes, std::uint64_t seed, bool claimed) {
   const std::vector<TokenPair> all = sentences(seed);
   std::vector<TokenPair> train(all.begin(), all.begin() + sizes.examples),
       held(all.begin() + sizes.examples, all.begin() + sizes.examples + 50);
@@ -111,9 +111,9 @@ void add(Measurement& m, const Recipe& r, const Sizes& sizes, std::uint64_t seed
     };
   Adam adam(model.named_parameters(), {.rate = r.rate, .beta2 = 0.98, .eps = r.eps});
   TrainingTrace trace(adam, std::move(recipe));
-  std::vector<Index> asked(sizes.queries);
-  std::iota(asked.begin(), asked.end(), 0);
-  const TrainingTrace::Query query = [&] { return losses_of(held, asked); };
+  std::vector<Index> positions(sizes.queries);
+  std::iota(positions.begin(), positions.end(), 0);
+  const TrainingTrace::Query query = [&] { return losses_of(held, positions); };
 
   const std::vector<Influence> influence = trace.influence(query);
   Scores exact;
@@ -126,19 +126,19 @@ void add(Measurement& m, const Recipe& r, const Sizes& sizes, std::uint64_t seed
   const double rho = mean_of(removed.correlations(exact));
   m.values["rho_" + r.name] = rho;
   m.values["growth_" + r.name] = growth;
-  if (own || r.name == "fast") {
+  if (claimed || r.name == "fast") {
     const std::vector<double>& norms = influence[0].norms;
     for (std::size_t t = 0; t < norms.size(); t += std::max<std::size_t>(1, norms.size() / 20))
-      m.curve("norms", own ? "rate 3e-3" : "rate 1e-2", static_cast<double>(t),
+      m.curve("norms", claimed ? "rate 3e-3" : "rate 1e-2", static_cast<double>(t),
               norms[t] / norms.back());
   }
-  if (!own) return;
+  if (!claimed) return;
   m.values["accuracy"] = token_accuracy(model, held);
   const double dot = mean_of(removed.correlations(dot_scores(trace, query))),
                tracin = mean_of(removed.correlations(tracin_scores(trace, query)));
   std::vector<std::vector<std::string>> texts, asked_for;
   for (const TokenPair& pair : train) texts.push_back(words_of(pair));
-  for (Index k : asked) asked_for.push_back(words_of(held[static_cast<std::size_t>(k)]));
+  for (Index k : positions) asked_for.push_back(words_of(held[static_cast<std::size_t>(k)]));
   const double bm25 = mean_of(removed.correlations(bm25_scores(asked_for, texts)));
   m.values["dot"] = dot, m.values["tracin"] = tracin, m.values["bm25"] = bm25;
   m.values["lead"] = rho - std::max({dot, tracin, bm25});
@@ -146,13 +146,13 @@ void add(Measurement& m, const Recipe& r, const Sizes& sizes, std::uint64_t seed
   std::size_t most = 0;
   for (std::size_t i = 0; i < exact[0].size(); ++i)
     if (std::abs(exact[0][i]) > std::abs(exact[0][most])) most = i;
-  auto at = [&](double weight) {
+  auto response = [&](double weight) {
     std::vector<double> weights(static_cast<std::size_t>(sizes.examples), 1.0);
     weights[most] = weight;
     return select(trace.retrained(weights, query), 0, 0).item();
   };
   const double h = 1e-3;
-  m.values["gap"] = std::abs((at(1 + h) - at(1 - h)) / (2 * h) / exact[0][most] - 1);
+  m.values["gap"] = std::abs((response(1 + h) - response(1 - h)) / (2 * h) / exact[0][most] - 1);
   for (std::size_t k = 0; k < removed.left_out.size(); ++k) {
     double predicted = 0;
     for (Index i : removed.left_out[k]) predicted -= exact[0][static_cast<std::size_t>(i)];

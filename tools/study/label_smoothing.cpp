@@ -31,16 +31,16 @@ namespace glim::label_smoothing {
 double smoothing_gradient_error(const Tensor& logits, const Tensor& target, double smoothing,
                                 double epsilon, Index pad) {
   Index rows = logits.size(0), classes = logits.size(1);
-  Tensor p = softmax(logits), wanted = p.clone(), wanted_torch = p.clone();
+  Tensor p = softmax(logits), dx_glim = p.clone(), dx_torch = p.clone();
   auto t = target.to_vector<Index>();
   auto v = static_cast<double>(classes);
   for (Index i = 0; i < rows; ++i)
     for (Index c = 0; c < classes; ++c) {
       Index truth = t[static_cast<std::size_t>(i)];
       double q = c == truth ? 1 - epsilon : c == pad ? 0 : epsilon / (v - 2);
-      double* element = wanted.data<double>() + i * classes + c;
+      double* element = dx_glim.data<double>() + i * classes + c;
       *element = truth == pad ? 0 : *element - q;
-      wanted_torch.data<double>()[i * classes + c] -= (c == truth ? 1 - epsilon : 0) + epsilon / v;
+      dx_torch.data<double>()[i * classes + c] -= (c == truth ? 1 - epsilon : 0) + epsilon / v;
     }
   auto error = [&](const auto& loss, const Tensor& expected) {
     Var x = Var::leaf(logits.clone());
@@ -52,8 +52,8 @@ double smoothing_gradient_error(const Tensor& logits, const Tensor& target, doub
   options.label_smoothing = smoothing;
   options.reduction = Reduction::Sum;
   return std::max(
-      error([&](const Var& x) { return label_smoothing_loss(x, target, smoothing, pad); }, wanted),
-      error([&](const Var& x) { return cross_entropy(x, target, options); }, wanted_torch));
+      error([&](const Var& x) { return label_smoothing_loss(x, target, smoothing, pad); }, dx_glim),
+      error([&](const Var& x) { return cross_entropy(x, target, options); }, dx_torch));
 }
 
 namespace {

@@ -121,13 +121,13 @@ Measurement measure(std::uint64_t, bool small) {
   }
   double lowest = kInf, highest = -kInf;
   for (std::size_t l = 0; l < growth.size(); ++l) {
-    auto at = static_cast<double>(l);
-    m.curve("growth", "E‖x_l‖²/d", at, growth[l]);
-    m.curve("growth", "1 + l/2", at, 1 + at / 2, CurveStyle::Reference);
-    m.curve("growth", "1 + 3l/2", at, 1 + 3 * at / 2, CurveStyle::Reference);
+    auto layer = static_cast<double>(l);
+    m.curve("growth", "E‖x_l‖²/d", layer, growth[l]);
+    m.curve("growth", "1 + l/2", layer, 1 + layer / 2, CurveStyle::Reference);
+    m.curve("growth", "1 + 3l/2", layer, 1 + 3 * layer / 2, CurveStyle::Reference);
     if (l == 0) continue;
-    lowest = std::min(lowest, (growth[l] - 1) / at);
-    highest = std::max(highest, (growth[l] - 1) / at);
+    lowest = std::min(lowest, (growth[l] - 1) / layer);
+    highest = std::max(highest, (growth[l] - 1) / layer);
   }
   m.values["growth_low"] = lowest;
   m.values["growth_high"] = highest;

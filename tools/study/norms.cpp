@@ -38,12 +38,12 @@ Moved moved(bool batch) {
   Norm norm(kWidth, batch);
   norm.to(DType::Float64);
   const Tensor first = narrow(x, 0, 0, 1), normed = narrow(norm(Var(x)).value(), 0, 0, 1);
-  auto from = [&](const Tensor& sentences) {
-    const Tensor there = norm(Var(sentences)).value();
-    return max(abs(sub(narrow(narrow(there, 0, 0, 1), 1, 0, 8), normed))).item();
+  auto distance = [&](const Tensor& sentences) {
+    const Tensor rows = norm(Var(sentences)).value();
+    return max(abs(sub(narrow(narrow(rows, 0, 0, 1), 1, 0, 8), normed))).item();
   };
-  return {from(concatenate(std::vector<Tensor>{first, other}, 0)),
-          from(concatenate(std::vector<Tensor>{x, padding}, 1))};
+  return {distance(concatenate(std::vector<Tensor>{first, other}, 0)),
+          distance(concatenate(std::vector<Tensor>{x, padding}, 1))};
 }
 
 namespace {

@@ -18,10 +18,10 @@ namespace {
 
 std::string number(double x) { return fmt::format("{:.4g}", x); }
 
-std::string padded(const std::string& text, std::size_t to, bool left) {
-  if (left) return fit_columns(text, to);
+std::string padded(const std::string& text, std::size_t columns, bool left) {
+  if (left) return fit_columns(text, columns);
   std::size_t width = display_width(text);
-  return std::string(to > width ? to - width : 0, ' ') + text;
+  return std::string(columns > width ? columns - width : 0, ' ') + text;
 }
 
 // Rows of cells with the columns aligned, the first at the left.
@@ -69,17 +69,17 @@ std::string criteria_table(const StudyResult& r) {
 constexpr std::size_t kLongestTable = 16;  // longer curves are in the JSON alone
 
 std::string plot_table(const StudyResult& r, const Plot& plot) {
-  std::vector<const Curve*> of;
+  std::vector<const Curve*> curves;
   for (const Curve& s : r.series)
-    if (s.plot == plot.id) of.push_back(&s);
-  if (of.empty() || plot.scatter) return {};
-  for (const Curve* s : of)
-    if (s->x != of.front()->x || s->x.size() > kLongestTable) return {};
+    if (s.plot == plot.id) curves.push_back(&s);
+  if (curves.empty() || plot.scatter) return {};
+  for (const Curve* s : curves)
+    if (s->x != curves.front()->x || s->x.size() > kLongestTable) return {};
   std::vector<std::vector<std::string>> rows{{plot.x_label}};
-  for (const Curve* s : of) rows[0].push_back(s->name);
-  for (std::size_t k = 0; k < of.front()->x.size(); ++k) {
-    rows.push_back({number(of.front()->x[k])});
-    for (const Curve* s : of) rows.back().push_back(number(s->y[k]));
+  for (const Curve* s : curves) rows[0].push_back(s->name);
+  for (std::size_t k = 0; k < curves.front()->x.size(); ++k) {
+    rows.push_back({number(curves.front()->x[k])});
+    for (const Curve* s : curves) rows.back().push_back(number(s->y[k]));
   }
   return fmt::format("\n  {}: {}{}\n", plot.title, plot.y_label,
                      r.seeds.size() > 1 ? ", mean of the seeds" : "") +
@@ -130,12 +130,12 @@ std::string verdict_text(const StudyResult& r) {
   if (r.small) return "too small to judge";
   if (found == Verdict::Holds)
     return r.seeds.size() == 1 ? "the claim holds" : "the claim holds for each seed";
-  std::string of;
+  std::string seeds;
   for (std::size_t i = 0; i < r.seeds.size(); ++i)
-    if (r.verdict(i) == found) of += (of.empty() ? "" : ", ") + std::to_string(r.seeds[i]);
+    if (r.verdict(i) == found) seeds += (seeds.empty() ? "" : ", ") + std::to_string(r.seeds[i]);
   return (found == Verdict::Fails ? "the claim does not hold as stated (seed "
                                   : "undecided, because a control fails (seed ") +
-         of + ")";
+         seeds + ")";
 }
 
 std::string to_text(const StudyResult& r) {

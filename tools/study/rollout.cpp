@@ -102,15 +102,15 @@ Measurement measure(std::uint64_t, bool small) {
   std::vector<double> ablation[2]{gradient[0], gradient[1]};
   double right = 0, both[2] = {0, 0};
   for (Index i = 0; i < sentences; ++i) {
-    Importances of = importances(model, agreement_sentence(generator().next()));
-    right += of.right;
+    Importances scores = importances(model, agreement_sentence(generator().next()));
+    right += scores.right;
     for (int rolled : {0, 1}) {
-      const auto& attention = rolled ? of.rolled : of.raw;
+      const auto& attention = rolled ? scores.rolled : scores.raw;
       for (std::size_t l = 0; l < layers; ++l) {
-        gradient[rolled][l] += correlation(attention[l], of.gradient);
-        ablation[rolled][l] += correlation(attention[l], of.ablation);
+        gradient[rolled][l] += correlation(attention[l], scores.gradient);
+        ablation[rolled][l] += correlation(attention[l], scores.ablation);
       }
-      both[rolled] += spearman(attention.back(), of.gradient);
+      both[rolled] += spearman(attention.back(), scores.gradient);
     }
   }
   auto count = static_cast<double>(sentences);

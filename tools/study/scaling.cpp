@@ -60,11 +60,11 @@ ScorePair mean_statistics(int draws, Index heads, Index d_k) {
   ScorePair mean;
   for (int i = 0; i < draws; ++i) {
     ScorePair one = score_statistics(heads, kTokens, d_k);
-    auto add = [&](ScoreStatistics& to, const ScoreStatistics& s) {
-      to.variance += s.variance / draws;
-      to.entropy += s.entropy / draws;
-      to.gradient_norm = std::hypot(to.gradient_norm, s.gradient_norm / std::sqrt(double(draws)));
-      to.median_row += s.median_row / draws;
+    auto add = [&](ScoreStatistics& sum, const ScoreStatistics& s) {
+      sum.variance += s.variance / draws;
+      sum.entropy += s.entropy / draws;
+      sum.gradient_norm = std::hypot(sum.gradient_norm, s.gradient_norm / std::sqrt(double(draws)));
+      sum.median_row += s.median_row / draws;
     };
     add(mean.divided, one.divided);
     add(mean.raw, one.raw);

@@ -106,9 +106,9 @@ double token_accuracy(SequenceModel& model, const std::vector<TokenPair>& pairs)
   const auto outputs = model.generate_sequences(batch_of(pairs).source, limits, {});
   double right = 0, all = 0;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const std::vector<Index>&wanted = pairs[i].target, &got = outputs[i].at(0).tokens;
-    for (std::size_t t = 0; t < wanted.size(); ++t) right += t < got.size() && got[t] == wanted[t];
-    all += static_cast<double>(wanted.size());
+    const std::vector<Index>&target = pairs[i].target, &got = outputs[i].at(0).tokens;
+    for (std::size_t t = 0; t < target.size(); ++t) right += t < got.size() && got[t] == target[t];
+    all += static_cast<double>(target.size());
   }
   return right / all;
 }

@@ -48,8 +48,8 @@ const std::map<std::string, decltype(Study::measure_text)> kTextMeasures = {
     {"modern", modern::measure}};
 
 // The words from this one on.
-std::string text_from(const Words& words, std::size_t at) {
-  return fmt::format("{}", fmt::join(words.begin() + std::ptrdiff_t(at), words.end(), " "));
+std::string text_from(const Words& words, std::size_t first) {
+  return fmt::format("{}", fmt::join(words.begin() + std::ptrdiff_t(first), words.end(), " "));
 }
 
 std::vector<Study> read_studies() {
@@ -59,8 +59,8 @@ std::vector<Study> read_studies() {
     if (e.is_table && dot == e.table.npos) {
       all.emplace_back().name = e.table;
       all.back().measure = kMeasures.at(e.table);
-      if (auto of = kTextMeasures.find(e.table); of != kTextMeasures.end())
-        all.back().measure_text = of->second;
+      if (auto entry = kTextMeasures.find(e.table); entry != kTextMeasures.end())
+        all.back().measure_text = entry->second;
     }
     if (e.is_table) continue;
     Study& s = all.back();
@@ -78,18 +78,18 @@ std::vector<Study> read_studies() {
 }  // namespace
 
 Criterion criterion_of(const std::string& key, const Words& w) {
-  const bool beside = !w.empty() && w[0] == "beside", control = !w.empty() && w[0] == "control";
-  const std::size_t at = beside || control;
-  const auto low = w.size() < at + 4 ? std::nullopt : number_in<double>(w[at + 1]),
-             high = low ? number_in<double>(w[at + 2]) : std::nullopt;
+  const bool remark = !w.empty() && w[0] == "beside", control = !w.empty() && w[0] == "control";
+  const std::size_t i = remark || control;
+  const auto low = w.size() < i + 4 ? std::nullopt : number_in<double>(w[i + 1]),
+             high = low ? number_in<double>(w[i + 2]) : std::nullopt;
   if (!high)
     throw ValueError("criteria",
                      key +
                          " is a quantity in words, the least and the largest number, and a "
                          "reason; `beside` or `control` may come before them");
   if (!(*low <= *high))
-    throw ValueError("criteria", key + ": no number is in [" + w[at + 1] + ", " + w[at + 2] + "]");
-  return {key, w[at], *low, *high, text_from(w, at + 3), !beside, control};
+    throw ValueError("criteria", key + ": no number is in [" + w[i + 1] + ", " + w[i + 2] + "]");
+  return {key, w[i], *low, *high, text_from(w, i + 3), !remark, control};
 }
 
 Plot plot_of(const std::string& id, const Words& w) {

@@ -64,20 +64,20 @@ void Measurement::curve(const std::string& plot, const std::string& name, double
        plot});
 }
 
-Series Measurement::points(const std::string& plot, const std::string& name, double from,
-                           double to) const {
+Series Measurement::points(const std::string& plot, const std::string& name, double low,
+                           double high) const {
   Series found{name, {}, {}, {}, {}};
   for (const Curve& c : curves)
     for (std::size_t i = 0; c.plot == plot && c.name == name && i < c.x.size(); ++i) {
-      if (c.x[i] < from || c.x[i] > to) continue;
+      if (c.x[i] < low || c.x[i] > high) continue;
       found.x.push_back(c.x[i]);
       found.y.push_back(c.y[i]);
     }
   return found;
 }
 
-double Measurement::exponent(const std::string& plot, const std::string& name, double from) const {
-  Series c = points(plot, name, from);
+double Measurement::exponent(const std::string& plot, const std::string& name, double low) const {
+  Series c = points(plot, name, low);
   return fit_power_law(c.x, c.y).slope;
 }
 
@@ -97,13 +97,13 @@ std::vector<double> StudyResult::values(const Criterion& c) const {
 }
 
 Verdict StudyResult::verdict(std::size_t seed) const {
-  Verdict of = Verdict::Holds;
+  Verdict verdict = Verdict::Holds;
   for (const Criterion& c : study->criteria) {
     if (!c.decides || c.holds(measurements[seed].values.at(c.key))) continue;
     if (c.control) return Verdict::Undecided;
-    of = Verdict::Fails;
+    verdict = Verdict::Fails;
   }
-  return of;
+  return verdict;
 }
 
 Verdict StudyResult::verdict() const {

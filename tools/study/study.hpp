@@ -61,10 +61,10 @@ struct Measurement {
   void curve(const std::string& plot, const std::string& name, double x, double y,
              CurveStyle style = CurveStyle::Line);
   // The curve, of x in [from, to].
-  Series points(const std::string& plot, const std::string& name, double from = -kInf,
-                double to = kInf) const;
+  Series points(const std::string& plot, const std::string& name, double low = -kInf,
+                double high = kInf) const;
   // "Grows as": b of y ≈ c x^b, over the points with x ≥ from.
-  double exponent(const std::string& plot, const std::string& name, double from = -kInf) const;
+  double exponent(const std::string& plot, const std::string& name, double low = -kInf) const;
 };
 
 struct Study {

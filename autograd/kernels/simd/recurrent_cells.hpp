@@ -12,8 +12,8 @@ GLIM_INLINE void fill_zero(T* p, Index n) {
   if (p) __builtin_memset(p, 0, static_cast<unsigned long>(n) * sizeof(T));
 }
 template <class T>
-GLIM_INLINE void copy_row(T* to, const T* from, Index n) {
-  __builtin_memcpy(to, from, static_cast<unsigned long>(n) * sizeof(T));
+GLIM_INLINE void copy_row(T* target, const T* source, Index n) {
+  __builtin_memcpy(target, source, static_cast<unsigned long>(n) * sizeof(T));
 }
 template <class T>
 GLIM_INLINE T* row_of(T* p, Index r, Index n) {
@@ -114,14 +114,14 @@ void lstm_grad(const CellRows<T>& cell, RowsAt<T> dy, T* dgates, T* dstate) {
       Vec<T> in = sigmoid<T>(gate(0, i)), forget = sigmoid<T>(gate(1, i));
       Vec<T> fresh = tanh<T>(gate(2, i)), out = sigmoid<T>(gate(3, i));
       Vec<T> before = at<T>(state + n, i, n);
-      Vec<T> seen = tanh<T>(forget * before + in * fresh);
+      Vec<T> tanh_c = tanh<T>(forget * before + in * fresh);
       Vec<T> dh = at<T>(dy_row, i, n);
-      Vec<T> dc = at<T>(dy_row + n, i, n) + dh * out * (T(1) - seen * seen);
+      Vec<T> dc = at<T>(dy_row + n, i, n) + dh * out * (T(1) - tanh_c * tanh_c);
       if (dg) {
         put<T>(dg, i, n, dc * fresh * in * (T(1) - in));
         put<T>(dg + n, i, n, dc * before * forget * (T(1) - forget));
         put<T>(dg + 2 * n, i, n, dc * in * (T(1) - fresh * fresh));
-        put<T>(dg + 3 * n, i, n, dh * seen * out * (T(1) - out));
+        put<T>(dg + 3 * n, i, n, dh * tanh_c * out * (T(1) - out));
       }
       if (ds) put<T>(ds + n, i, n, dc * forget);
     }

@@ -159,13 +159,13 @@ void softmax_grad(Index rows, Index n, const T* p, Index ld_p, T* dp, Index ld_d
     Sum<T> dot;
     each_part<T>(
         n, [&](Index i, int part, bool) __attribute__((always_inline)) {
-          ProbGradient of = pair(i);
-          dot.part[part] = multiply_add<T>(of.p, of.dp, dot.part[part]);
+          ProbGradient v = pair(i);
+          dot.part[part] = multiply_add<T>(v.p, v.dp, dot.part[part]);
         });
     T inner = sum_lanes<T>(dot);
     for (Index i = 0; i < n; i += kLanes<T>) {
-      ProbGradient of = pair(i);
-      put<T>(dp, i, n, of.p * (of.dp - inner));
+      ProbGradient v = pair(i);
+      put<T>(dp, i, n, v.p * (v.dp - inner));
     }
   }
 }

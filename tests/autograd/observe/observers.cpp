@@ -16,7 +16,7 @@ struct Diary final : Observer {
   void rule_begins(int node) override { line("begins", node); }
   void rule_ended(int node) override { line("ended", node); }
   void flow(const Flow& f) override {
-    text += "flow" + std::to_string(f.from) + ">" + std::to_string(f.node) + " ";
+    text += "flow" + std::to_string(f.sender) + ">" + std::to_string(f.node) + " ";
   }
   void line(const char* what, int node) { text += what + std::to_string(node) + " "; }
   std::string text;

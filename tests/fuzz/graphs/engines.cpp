@@ -54,7 +54,7 @@ std::vector<Fault> engine_faults() {
       engine("an op that reads a value twice sends it once",
              [](Var d, const Parts& p, int) {
                for (std::size_t i = 1; i < p.size(); ++i)
-                 if (p[i].from == p[i - 1].from) return d - Var(p[i].gradient);
+                 if (p[i].sender == p[i - 1].sender) return d - Var(p[i].gradient);
                return d;
              }),
       engine("a second backward adds to the first",

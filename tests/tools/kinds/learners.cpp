@@ -245,7 +245,7 @@ TEST_CASE("spans of labels, and how many are right", "[learners][tagger]") {
   counts.add({"B-X", "O"}, {"B-X", "I-X"});  // another end
   CHECK(counts.right == 1);
   CHECK(counts.found == 3);
-  CHECK(counts.wanted == 4);
+  CHECK(counts.expected == 4);
   CHECK(counts.describe() == "F1 of spans 0.2857 (precision 0.3333, recall 0.2500; 1 of 4)");
   CHECK(SpanCounts{}.f1() == 0);
 }

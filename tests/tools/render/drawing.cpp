@@ -74,12 +74,12 @@ TEST_CASE("ticks are 1, 2 or 5 times a power of ten apart", "[drawing]") {
   Ticks t = make_ticks(0, 1, false, 5);
   CHECK(t.labels == std::vector<std::string>{"0", "0.2", "0.4", "0.6", "0.8", "1.0"});
   CHECK(make_ticks(-3, 17, false, 4).labels == std::vector<std::string>{"0", "5", "10", "15"});
-  CHECK(make_ticks(1234567, 1234577, false, 2).at.size() >= 2);
+  CHECK(make_ticks(1234567, 1234577, false, 2).values.size() >= 2);
   for (double extent : {3e-9, 0.004, 0.7, 1.0, 42.0, 9.9e7})
     for (double from : {0.0, -1.0, 0.37}) {
       Ticks at = make_ticks(from * extent, (from + 1) * extent, false, 6);
-      REQUIRE(at.at.size() >= 3);
-      double step = at.at[1] - at.at[0];
+      REQUIRE(at.values.size() >= 3);
+      double step = at.values[1] - at.values[0];
       double mantissa = step / std::pow(10, std::floor(std::log10(step * (1 + 1e-9))));
       CHECK((mantissa == Approx(1) || mantissa == Approx(2) || mantissa == Approx(5)));
       for (std::size_t i = 1; i < at.labels.size(); ++i) CHECK(at.labels[i] != at.labels[i - 1]);
@@ -91,8 +91,8 @@ TEST_CASE("logarithmic ticks are decades", "[drawing]") {
         std::vector<std::string>{"0.0001", "0.001", "0.01", "0.1", "1"});
   CHECK(make_ticks(1, 100, true).labels ==
         std::vector<std::string>{"1", "2", "5", "10", "20", "50", "100"});
-  CHECK(make_ticks(3, 7, true).at.size() >= 3);
-  CHECK(make_ticks(1e-30, 1, true).at.size() <= 8);
+  CHECK(make_ticks(3, 7, true).values.size() >= 3);
+  CHECK(make_ticks(1e-30, 1, true).values.size() <= 8);
 }
 
 namespace {

@@ -52,10 +52,10 @@ struct Stopping final : Learner {
     return y;
   }
   Var probe(Index i) override { return learner->probe(i); }
-  std::vector<TrainingSample> samples(Index batch) const override {
-    return learner->samples(batch);
+  std::vector<TrainingSample> samples(Index shard) const override {
+    return learner->samples(shard);
   }
-  Var sample_loss(Index batch, std::size_t i) override { return learner->sample_loss(batch, i); }
+  Var sample_loss(Index shard, std::size_t i) override { return learner->sample_loss(shard, i); }
   double criterion(const Measures& m) const override { return learner->criterion(m); }
   std::optional<Trial> trial() override { return learner->trial(); }
   std::map<Index, Index> target_counts() const override { return learner->target_counts(); }

@@ -13,8 +13,8 @@ namespace {
 constexpr Index kParameters = 15;
 
 Var cross(const Var& a, const Var& b) {
-  auto turned = [](const Var& v, Index by) {  // v_by, v_(by+1), v_(by+2)
-    return concatenate({narrow(v, 0, by, 3 - by), narrow(v, 0, 0, by)}, 0);
+  auto turned = [](const Var& v, Index shift) {  // v_by, v_(by+1), v_(by+2)
+    return concatenate({narrow(v, 0, shift, 3 - shift), narrow(v, 0, 0, shift)}, 0);
   };
   return turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1);
 }
@@ -39,7 +39,7 @@ struct Bundle {
         concatenate({all("cam"), all("x"), all("w")}, 0).value());  // of equal cameras and points
   }
 
-  Var part(Index from, Index length) const { return narrow(z, 0, from, length); }
+  Var part(Index begin, Index length) const { return narrow(z, 0, begin, length); }
   Var weight() const { return part(14, 1); }
   Var reprojection() const {
     Var P = rotated(part(0, 3), part(11, 3) - part(3, 3)),

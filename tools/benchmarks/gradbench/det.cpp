@@ -40,8 +40,8 @@ Var expanded(const Var& a, const std::vector<Tensor>& columns) {
   Var minors = ones({columns.back().numel()}, DType::Float64);
   for (Index r = n - 1; r >= 0; --r) {
     const Shape& shape = columns[r].shape();
-    Var at = index_select(select(a, 0, r), 0, reshape(columns[r], {-1}));
-    minors = sum(reshape(at * minors, shape) * unsqueeze(signs(n - r), 1), {0});
+    Var entries = index_select(select(a, 0, r), 0, reshape(columns[r], {-1}));
+    minors = sum(reshape(entries * minors, shape) * unsqueeze(signs(n - r), 1), {0});
   }
   return reshape(minors, {});
 }

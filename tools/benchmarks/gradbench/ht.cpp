@@ -55,9 +55,9 @@ struct Hand {
     while (!above.empty()) {
       std::vector<Index> level, places;
       for (std::size_t bone = 0; bone < parent_of.size(); ++bone)
-        if (auto at = std::find(above.begin(), above.end(), parent_of[bone]); at != above.end()) {
+        if (auto p = std::find(above.begin(), above.end(), parent_of[bone]); p != above.end()) {
           level.push_back(static_cast<Index>(bone));
-          places.push_back(at - above.begin());
+          places.push_back(p - above.begin());
         }
       order.insert(order.end(), level.begin(), level.end());
       if (!level.empty()) parents.push_back(index_of(places));
@@ -70,7 +70,7 @@ struct Hand {
   static Tensor angle_places(std::size_t bones) {
     std::vector<Index> place(2 * bones, 26);  // a zero
     for (Index finger = 0, next = 6; finger < 5; ++finger)
-      for (Index at : {4, 5, 6, 8}) place[8 * finger + at] = next++;
+      for (Index angle : {4, 5, 6, 8}) place[8 * finger + angle] = next++;
     return from_vector(place, {static_cast<Index>(bones), 2});
   }
 
@@ -105,12 +105,12 @@ struct Hand {
   Var error() const {
     Var local = matmul(relative, turns());
     std::vector<Var> absolute;
-    Index at = 0;
+    Index begin = 0;
     for (const Tensor& above : parents) {
-      Var own = narrow(local, 0, at, above.numel());
-      absolute.push_back(absolute.empty() ? own
-                                          : matmul(index_select(absolute.back(), 0, above), own));
-      at += above.numel();
+      Var level = narrow(local, 0, begin, above.numel());
+      absolute.push_back(absolute.empty() ? level
+                                          : matmul(index_select(absolute.back(), 0, above), level));
+      begin += above.numel();
     }
     Var transforms = narrow(matmul(concatenate(absolute, 0), inverse), 1, 0, 3);  // (bones, 3, 4)
     Var x = matmul(skin, reshape(transpose(transforms), {-1, 3}));

@@ -15,8 +15,8 @@ struct KMeans {
   Tensor nearest() const {
     Var c = centroids.detach(), squares = sum(c * c, {1});
     Vars found;
-    for (Index at = 0; at < points.size(0); at += 256)
-      found.push_back(argmin(linear(mul(slice(points, 0, at, at + 256), -2), c, squares), 1));
+    for (Index begin = 0; begin < points.size(0); begin += 256)
+      found.push_back(argmin(linear(mul(slice(points, 0, begin, begin + 256), -2), c, squares), 1));
     return concatenate(found, 0).value();
   }
   // A minimum's derivative is that of the smallest.

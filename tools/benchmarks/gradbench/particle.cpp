@@ -24,8 +24,8 @@ Var landing(const Var& w, Mode mode) {
     x = next;
   }
   Var time = -select(x, 0, 1) / select(v, 0, 1);  // on a straight line
-  Var at = select(x, 0, 0) + time * select(v, 0, 0);
-  return at * at;
+  Var position = select(x, 0, 0) + time * select(v, 0, 0);
+  return position * position;
 }
 
 }  // namespace

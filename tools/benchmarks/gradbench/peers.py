@@ -61,8 +61,8 @@ else:
         return g, torch.autograd.grad(g.sum(), z)[0]
 
 
-def arrays(given, *names):
-    return [array(np.array(given[name], float)) for name in names]
+def arrays(inputs, *names):
+    return [array(np.array(inputs[name], float)) for name in names]
 
 
 def first(outputs):
@@ -78,20 +78,20 @@ def scalar(names, f, z, write=first):
     return {names[0]: (compiled(f), z, lists), names[1]: (compiled(gradient(f)), z, write)}
 
 
-def hello(given):
-    return scalar(("square", "double"), lambda x: x * x, [array(np.array(given, float))])
+def hello(inputs):
+    return scalar(("square", "double"), lambda x: x * x, [array(np.array(inputs, float))])
 
 
-def lse_(given):
+def lse_(inputs):
     def f(x):
         a = stop(xp.max(x))
         return a + xp.log(xp.exp(x - a).sum())
-    return scalar(("primal", "gradient"), f, arrays(given, "x"))
+    return scalar(("primal", "gradient"), f, arrays(inputs, "x"))
 
 
-def gmm(given):
-    d, k, n, m, gamma = (given[name] for name in ("d", "k", "n", "m", "gamma"))
-    x, = arrays(given, "x")
+def gmm(inputs):
+    d, k, n, m, gamma = (inputs[name] for name in ("d", "k", "n", "m", "gamma"))
+    x, = arrays(inputs, "x")
     place = np.full((d, d), d * (d - 1) // 2 + d)  # in [l, e^q, 0]
     place[np.triu_indices(d, 1)[::-1]] = range(d * (d - 1) // 2)
     place[np.diag_indices(d)] = d * (d - 1) // 2 + np.arange(d)
@@ -107,11 +107,11 @@ def gmm(given):
         prior = gamma**2 / 2 * (Q * Q).sum() - m * q.sum()
         return constant + lse(terms, 1).sum() - n * lse(alpha, 0) - prior
     names = "alpha", "mu", "q", "l"
-    return scalar(("objective", "jacobian"), f, arrays(given, *names), lambda g: dict(zip(names, map(lists, g))))
+    return scalar(("objective", "jacobian"), f, arrays(inputs, *names), lambda g: dict(zip(names, map(lists, g))))
 
 
-def kmeans(given):
-    points, centroids = arrays(given, "points", "centroids")
+def kmeans(inputs):
+    points, centroids = arrays(inputs, "points", "centroids")
 
     def f(c):
         nearest = xp.argmin((c * c).sum(1) - 2 * points @ stop(c).T, 1)
@@ -123,15 +123,15 @@ def kmeans(given):
     return {"cost": (compiled(f), [centroids], lists), "dir": (compiled(direction), [centroids], lists)}
 
 
-def llsq(given):
-    n, m = given["n"], len(given["x"])
+def llsq(inputs):
+    n, m = inputs["n"], len(inputs["x"])
     t = array(np.linspace(-1, 1, n))
     powers = (lambda: xp.vander(t, m, increasing=True))
-    return scalar(("primal", "gradient"), lambda x: ((xp.sign(t) - powers() @ x)**2).sum() / 2, arrays(given, "x"))
+    return scalar(("primal", "gradient"), lambda x: ((xp.sign(t) - powers() @ x)**2).sum() / 2, arrays(inputs, "x"))
 
 
-def det(given):
-    n = given["ell"]
+def det(inputs):
+    n = inputs["ell"]
     columns, left = [], np.arange(n).reshape(1, n)  # of a tree: a node's children are next to each other
     for width in range(n, 0, -1):
         columns.append(array(left))
@@ -141,14 +141,14 @@ def det(given):
 
     def f(a):
         minors = array(np.ones(len(columns[-1])))
-        for row, at in zip(list(a.reshape(n, n))[::-1], columns[::-1]):
-            minors = (row[at] * signs[:at.shape[1]] * minors.reshape(at.shape)).sum(1)
+        for row, selected in zip(list(a.reshape(n, n))[::-1], columns[::-1]):
+            minors = (row[selected] * signs[:selected.shape[1]] * minors.reshape(selected.shape)).sum(1)
         return minors[0]
-    return scalar(("primal", "gradient"), f, arrays(given, "A"), first)
+    return scalar(("primal", "gradient"), f, arrays(inputs, "A"), first)
 
 
-def ode(given):
-    one, s = array(np.ones(1)), given["s"]
+def ode(inputs):
+    one, s = array(np.ones(1)), inputs["s"]
 
     def f(x):
         slope = lambda y: x * xp.concatenate([one, y[:-1]])
@@ -159,12 +159,12 @@ def ode(given):
             k3 = slope(y + k2 / s)
             return y + (k1 + 2 * k2 + 2 * k3 + slope(y + 2 / s * k3)) / (3 * s), None
         return scan(step, 0 * x, length=s)[0]
-    x = arrays(given, "x")
+    x = arrays(inputs, "x")
     return {"primal": (compiled(f), x, lists), "gradient": (compiled(gradient(lambda x: f(x)[-1])), x, first)}
 
 
-def lstm(given):
-    main, extra, start, sequence = arrays(given, "main_params", "extra_params", "state", "sequence")
+def lstm(inputs):
+    main, extra, start, sequence = arrays(inputs, "main_params", "extra_params", "state", "sequence")
     layers, bits = len(main) // 2, len(extra[0])
 
     def f(main, extra):
@@ -185,8 +185,8 @@ def lstm(given):
                   lambda g: [number for part in g for row in lists(part) for number in row])
 
 
-def ba(given):
-    cam, x, w, feat = (array(np.tile(np.array(given[name], float), (given["p"], 1))) for name in ("cam", "x", "w", "feat"))
+def ba(inputs):
+    cam, x, w, feat = (array(np.tile(np.array(inputs[name], float), (inputs["p"], 1))) for name in ("cam", "x", "w", "feat"))
     z = xp.concatenate([cam, x, w], 1)  # a row for each observation: all have the same camera and point
 
     def residual(z, feat):
@@ -207,12 +207,12 @@ def ba(given):
         "jacobian": (compiled(jacobian), [z], lambda o: {"vals": lists(o[0][0]) + [lists(o[1][0])]})}
 
 
-def ht(given):
-    model, corners = given["data"]["model"], np.array(given["data"]["correspondences"])
-    bones, count, us = model["bone_count"], len(corners), bool(given["us"])
+def ht(inputs):
+    model, corners = inputs["data"]["model"], np.array(inputs["data"]["correspondences"])
+    bones, count, us = model["bone_count"], len(corners), bool(inputs["us"])
     corners = np.array(model["triangles"])[corners].T.ravel() if us else corners
     relative, inverse = arrays(model, "base_relatives", "inverse_base_absolutes")
-    points, = arrays(given["data"], "points")
+    points, = arrays(inputs["data"], "points")
     # Σ_b w_b T_b p is linear in the transforms: a row of w_b p for each vertex.
     weights = np.array(model["weights"])[corners]
     skin = array(np.einsum("vb,vk->vbk", weights, np.array(model["base_positions"])[corners]).reshape(len(corners), -1))
@@ -232,13 +232,13 @@ def ht(given):
 
     def f(theta, us):
         angles = xp.concatenate([theta[6:], zero])[place]
-        local, absolute, at = relative @ turned(xp.cos(angles), xp.sin(angles)), [], 0
+        local, absolute, begin = relative @ turned(xp.cos(angles), xp.sin(angles)), [], 0
         for level in levels:
-            found = local[at:at + len(level)]
+            found = local[begin:begin + len(level)]
             if absolute:
                 up = array(np.array([above.index(model["parents"][b]) for b in level]))
                 found = absolute[-1][up] @ found
-            absolute, above, at = absolute + [found], level, at + len(level)
+            absolute, above, begin = absolute + [found], level, begin + len(level)
         transforms = (xp.concatenate(absolute, 0) @ inverse)[:, :3]
         x = skin @ xp.swapaxes(transforms, 1, 2).reshape(4 * bones, 3)
         rotation = theta[:3]
@@ -256,8 +256,8 @@ def ht(given):
             return j
         ones = [jacfwd(lambda s: f(theta, us + s * array(np.eye(2))[i][:, None]))(zero[0]) for i in range(2)]
         return xp.concatenate([xp.stack(ones, 1), j], 1)
-    theta, = arrays(given, "theta")
-    z = [theta, array(np.array(given["us"]).reshape(-1, 2).T.copy())]
+    theta, = arrays(inputs, "theta")
+    z = [theta, array(np.array(inputs["us"]).reshape(-1, 2).T.copy())]
     z[1] = z[1] if us else z[1][:0]
     return {"objective": (compiled(f), z, lists), "jacobian": (compiled(jacobian), z, lists)}
 
@@ -303,24 +303,24 @@ def nested(f, x):
     return {"ff" if NAME == "jax" else "rr": (compiled(f), [x], lists)}
 
 
-def particle(given):
+def particle(inputs):
     def landing(w):
         charges = array(np.array([[10.0, 10], [10, 0]])) - w * array(np.array([[0.0, 1], [0, 0]]))
         potential = lambda x: (1 / xp.sqrt(((x - charges)**2).sum(1))).sum()
         x, v = repeat(lambda s: stop(s[0] + 0.1 * s[1])[1] > 0, lambda s: (s[0] + 0.1 * s[1], s[1] - 0.1 * derived(potential, s[0])),
                       (array(np.array([0.0, 8])), array(np.array([0.75, 0]))))
         return (x[0] - x[1] / v[1] * v[0])**2
-    return nested(lambda w: lowest(landing, w), arrays(given, "w")[0])
+    return nested(lambda w: lowest(landing, w), arrays(inputs, "w")[0])
 
 
-def saddle(given):
+def saddle(inputs):
     f = lambda x, y: (x * x).sum() - (y * y).sum()
 
     def run(start):
         highest = lambda x: lowest(lambda y: -f(x, y), start)
         x = lowest(lambda x: f(x, highest(x)), start)
         return xp.concatenate([x, highest(x)])
-    return nested(run, arrays(given, "start")[0])
+    return nested(run, arrays(inputs, "start")[0])
 
 
 EVALUATIONS = {"hello": hello, "lse": lse_, "gmm": gmm, "kmeans": kmeans, "llsq": llsq, "det": det, "ode": ode, "lstm": lstm, "ba": ba, "ht": ht,
@@ -330,9 +330,9 @@ if NAME == "torch":
 
 
 def evaluated(message):
-    given = message["input"]
-    repeats = given if isinstance(given, dict) else {}
-    functions = EVALUATIONS[message["module"]](given)
+    inputs = message["input"]
+    repeats = inputs if isinstance(inputs, dict) else {}
+    functions = EVALUATIONS[message["module"]](inputs)
     if message["function"] not in functions:
         raise NotImplementedError(f"{NAME} has no {message['function']} here")
     compute, z, write = functions[message["function"]]

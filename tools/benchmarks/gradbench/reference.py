@@ -18,13 +18,13 @@ def log_sum_exp(x, axis=-1):
     return np.log(np.exp(x - top).sum(axis=axis)) + top.squeeze(axis)
 
 
-def lse(x, given):
+def lse(x, inputs):
     return log_sum_exp(x)
 
 
-def gmm(z, given):
-    d, k, n, m, gamma = (given[name] for name in ("d", "k", "n", "m", "gamma"))
-    x, below = np.array(given["x"]), d * (d - 1) // 2
+def gmm(z, inputs):
+    d, k, n, m, gamma = (inputs[name] for name in ("d", "k", "n", "m", "gamma"))
+    x, below = np.array(inputs["x"]), d * (d - 1) // 2
     alpha, mu, q, l = np.split(z, np.cumsum([k, k * d, k * d]))
     mu, q, l = mu.reshape(k, d), q.reshape(k, d), l.reshape(k, below)
     terms, prior = [], 0
@@ -39,21 +39,21 @@ def gmm(z, given):
     return constant + log_sum_exp(np.array(terms).T).sum() - n * log_sum_exp(alpha) - prior
 
 
-def llsq(x, given):
-    t = np.linspace(-1, 1, given["n"])
+def llsq(x, inputs):
+    t = np.linspace(-1, 1, inputs["n"])
     return ((np.sign(t) - np.polyval(x[::-1], t))**2).sum() / 2
 
 
-def det(a, given):
-    return np.linalg.det(a.reshape(given["ell"], -1))
+def det(a, inputs):
+    return np.linalg.det(a.reshape(inputs["ell"], -1))
 
 
-def lstm(z, given):
-    main, extra, state = (np.array(given[name]) for name in ("main_params", "extra_params", "state"))
+def lstm(z, inputs):
+    main, extra, state = (np.array(inputs[name]) for name in ("main_params", "extra_params", "state"))
     main, (w_in, w_out, b_out) = z[:main.size].reshape(main.shape), z[main.size:].reshape(extra.shape)
     sigmoid = lambda a: 1 / (1 + np.exp(-a))
     state, total = [*state.astype(complex)], 0
-    for now, after in zip(given["sequence"], given["sequence"][1:]):
+    for now, after in zip(inputs["sequence"], inputs["sequence"][1:]):
         x = now * w_in
         for layer in range(0, len(state), 2):
             (wf, wi, wo, wc), (bf, bi, bo, bc) = main[layer].reshape(4, -1), main[layer + 1].reshape(4, -1)
@@ -63,13 +63,13 @@ def lstm(z, given):
             state[layer:layer + 2] = x, c
         y = x * w_out + b_out
         total += np.dot(after, y - np.log(2 + np.exp(y).sum()))
-    return -total / (len(given["sequence"]) - 1) / len(w_in)
+    return -total / (len(inputs["sequence"]) - 1) / len(w_in)
 
 
-def ode(x, given):
-    y, h = 0 * x, 2 / given["s"]
+def ode(x, inputs):
+    y, h = 0 * x, 2 / inputs["s"]
     f = lambda y: x * np.concatenate([[1], y[:-1]])
-    for _ in range(given["s"]):
+    for _ in range(inputs["s"]):
         k1 = f(y)
         k2 = f(y + h / 2 * k1)
         k3 = f(y + h / 2 * k2)
@@ -82,20 +82,20 @@ def rotation_matrix(axis, angle):
     return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * K @ K
 
 
-def ba(z, given):
+def ba(z, inputs):
     rotation, centre, f, principal, distortion, x, w = np.split(z, [3, 6, 7, 9, 11, 14])
     angle = np.sqrt((rotation**2).sum())
     x = rotation_matrix(rotation / angle, angle) @ (x - centre)
     x = x[:2] / x[2]
     r = (x**2).sum()
     projected = f * x * (1 + distortion[0] * r + distortion[1] * r**2) + principal
-    return np.concatenate([w * (projected - given["feat"]), 1 - w**2])
+    return np.concatenate([w * (projected - inputs["feat"]), 1 - w**2])
 
 
-def ht(z, given):
-    model = given["data"]["model"]
+def ht(z, inputs):
+    model = inputs["data"]["model"]
     theta, us = z[:26], z[26:].reshape(-1, 2)
-    angles, at = np.zeros((model["bone_count"], 2), complex), iter(theta[6:])
+    angles, turns = np.zeros((model["bone_count"], 2), complex), iter(theta[6:])
     for finger in range(5):
         for bone, axis in ((2, 0), (2, 1), (3, 0), (4, 0)):
             angles[4 * finger + bone, axis] = next(at)
@@ -110,13 +110,13 @@ def ht(z, given):
         moved += np.array(model["weights"])[:, bone, None] * at_bone[:, :3]
     angle = np.sqrt((theta[:3]**2).sum())
     moved = moved @ rotation_matrix(theta[:3] / angle, angle).T + theta[3:6]
-    chosen = given["data"]["correspondences"]
+    chosen = inputs["data"]["correspondences"]
     if len(us):
         a, b, c = moved[np.array(model["triangles"])[chosen].T]
         found = us[:, :1] * a + us[:, 1:] * b + (1 - us.sum(axis=1, keepdims=True)) * c
     else:
         found = moved[chosen]
-    return (given["data"]["points"] - found).ravel()
+    return (inputs["data"]["points"] - found).ravel()
 
 
 def descend(f, gradient, x):
@@ -135,7 +135,7 @@ def descend(f, gradient, x):
     return x
 
 
-def particle(given):
+def particle(inputs):
     def landing(w):
         charges = np.array([[10, 10 - w], [10, 0]])
         x, v, step = np.array([0, 8], w.dtype), np.array([0.75, 0], w.dtype), 0.1
@@ -147,12 +147,12 @@ def particle(given):
                 return (x[0] - x[1] / v[1] * v[0])**2
             x, v = following, v_next
     slope = lambda w: np.array([landing(w[0] + 1j * STEP).imag / STEP])
-    return descend(lambda w: landing(w[0]), slope, np.array([given["w"]]))[0]
+    return descend(lambda w: landing(w[0]), slope, np.array([inputs["w"]]))[0]
 
 
-def saddle(given):
+def saddle(inputs):
     # max over y of |x|² - |y|², by descent from the start: y does not depend on x.
-    start = np.array(given["start"])
+    start = np.array(inputs["start"])
     y = descend(lambda y: y @ y, lambda y: 2 * y, start)
     x = descend(lambda x: x @ x - y @ y, lambda x: 2 * x, start)
     return [*x, *y]
@@ -174,55 +174,55 @@ def flat(lists):
     return np.concatenate([np.ravel(part) for part in lists])
 
 
-def variables(name, given):
-    return flat(given[v] for v in VARIABLES[name])
+def variables(name, inputs):
+    return flat(inputs[v] for v in VARIABLES[name])
 
 
-def along(name, given, direction):
+def along(name, inputs, direction):
     """f'(x) v."""
-    return globals()[name](variables(name, given) + 1j * STEP * direction, given).imag / STEP
+    return globals()[name](variables(name, inputs) + 1j * STEP * direction, inputs).imag / STEP
 
 
-def nearest(given):
-    points, centroids = np.array(given["points"]), np.array(given["centroids"])
+def nearest(inputs):
+    points, centroids = np.array(inputs["points"]), np.array(inputs["centroids"])
     # In rows: all distances at once take gigabytes.
     return points, centroids, np.array([((p - centroids)**2).sum(axis=1).argmin() for p in points])
 
 
-def value(name, given):
+def value(name, inputs):
     """The output of an evaluation's first function."""
     if name == "hello":
-        return given * given
+        return inputs * inputs
     if name in ("particle", "saddle"):
-        return globals()[name](given)
+        return globals()[name](inputs)
     if name == "kmeans":
-        points, centroids, to = nearest(given)
-        return ((points - centroids[to])**2).sum()
-    y = globals()[name](variables(name, given).astype(complex), given).real
+        points, centroids, labels = nearest(inputs)
+        return ((points - centroids[labels])**2).sum()
+    y = globals()[name](variables(name, inputs).astype(complex), inputs).real
     if name == "ba":
-        return {"reproj_error": {"elements": y[:2].tolist(), "repeated": given["p"]},
-                "w_err": {"element": y[2], "repeated": given["p"]}}
+        return {"reproj_error": {"elements": y[:2].tolist(), "repeated": inputs["p"]},
+                "w_err": {"element": y[2], "repeated": inputs["p"]}}
     return y
 
 
-def derivative(name, given):
+def derivative(name, inputs):
     """The output of its second function. That of ba has rows and columns beside its values."""
     if name == "hello":
-        return 2 * given
+        return 2 * inputs
     if name in ("particle", "saddle"):
-        return globals()[name](given)
+        return globals()[name](inputs)
     if name == "kmeans":  # J/H = 2 Σ (c - p) / (2 Σ 1): a centroid less its points' mean
-        points, centroids, to = nearest(given)
-        return centroids - [points[to == c].mean(axis=0) for c in range(len(centroids))]
-    basis = np.eye(len(variables(name, given)))
+        points, centroids, labels = nearest(inputs)
+        return centroids - [points[labels == c].mean(axis=0) for c in range(len(centroids))]
+    basis = np.eye(len(variables(name, inputs)))
     if name == "ht":  # before theta's columns each row's own two of us
-        us = [np.concatenate([np.zeros(26), np.tile(u, len(given["us"]))]) for u in np.eye(2)]
-        return np.array([along(name, given, v) for v in [*(us if given["us"] else []), *basis[:26]]]).T
-    columns = np.array([along(name, given, e) for e in basis])
+        us = [np.concatenate([np.zeros(26), np.tile(u, len(inputs["us"]))]) for u in np.eye(2)]
+        return np.array([along(name, inputs, v) for v in [*(us if inputs["us"] else []), *basis[:26]]]).T
+    columns = np.array([along(name, inputs, e) for e in basis])
     if name == "ba":  # an observation's two rows of 15, and the weight's own derivative
         return {"vals": [*columns[:, :2].T.ravel(), columns[-1, 2]]}
     if name == "gmm":
-        parts, shapes = VARIABLES[name], [np.shape(given[v]) for v in VARIABLES[name]]
+        parts, shapes = VARIABLES[name], [np.shape(inputs[v]) for v in VARIABLES[name]]
         ends = np.cumsum([np.prod(s, dtype=int) for s in shapes])
         return {v: part.reshape(s).tolist() for v, s, part in zip(parts, shapes, np.split(columns, ends))}
     return columns[:, -1] if name == "ode" else columns
@@ -238,14 +238,14 @@ def error(found, expected):
     return float(np.max(abs(found - expected) / np.maximum(1, abs(found) + abs(expected)), initial=0))
 
 
-def checked(name, function, given):
+def checked(name, function, inputs):
     """A function of an output: its error. A gradient of many numbers is compared along two random directions."""
     sampled = function in FUNCTIONS[name][1:] and name in VARIABLES and name not in ("ba", "ht")
     if not sampled:
-        expected = (derivative if function in FUNCTIONS[name][1:] else value)(name, given)
+        expected = (derivative if function in FUNCTIONS[name][1:] else value)(name, inputs)
         return lambda output: error(output, expected)
-    directions = np.random.RandomState(0).normal(size=(2, len(variables(name, given))))
-    expected = [np.ravel(along(name, given, v))[-1] for v in directions]  # of ode's last
+    directions = np.random.RandomState(0).normal(size=(2, len(variables(name, inputs))))
+    expected = [np.ravel(along(name, inputs, v))[-1] for v in directions]  # of ode's last
 
     def of_gradient(output):
         g = flat(output[v] for v in VARIABLES[name]) if name == "gmm" else np.array(output)
@@ -254,8 +254,8 @@ def checked(name, function, given):
 
 
 if __name__ == "__main__":
-    golden = [{"module": name, "function": function, "input": given, "output": compute(name, given)}
-              for name in FUNCTIONS for _, given in workloads(name, small=True)
+    golden = [{"module": name, "function": function, "input": inputs, "output": compute(name, inputs)}
+              for name in FUNCTIONS for _, inputs in workloads(name, small=True)
               for function, compute in zip(FUNCTIONS[name], (value, *[derivative] * 3))
               if (name, function) not in (("particle", "ff"), ("particle", "rf"))]  # they take ten seconds
     print("[" + ",\n".join(json.dumps(g, default=np.ndarray.tolist) for g in golden) + "]")

@@ -46,12 +46,12 @@ class Tool:
             raise RuntimeError(f"{self.name} does not answer message {self.id} ({kind})")
         return reply
 
-    def evaluate(self, name, function, given, error, seconds):
+    def evaluate(self, name, function, inputs, error, seconds):
         """Milliseconds of the fastest run; None for a function that it has not, or that is wrong."""
         if not self.ask("define", module=name)["success"]:
             return None
-        repeats = {"min_runs": 2, "min_seconds": seconds} if isinstance(given, dict) else {}
-        reply = self.ask("evaluate", module=name, function=function, input={**given, **repeats} if repeats else given)
+        repeats = {"min_runs": 2, "min_seconds": seconds} if isinstance(inputs, dict) else {}
+        reply = self.ask("evaluate", module=name, function=function, input={**inputs, **repeats} if repeats else inputs)
         problem = None if reply["success"] else reply["error"]
         if not problem and not (wrong := error(reply["output"])) < ACCEPTED:
             problem = f"wrong by {wrong:.1e}"
@@ -93,11 +93,11 @@ def main():
     print("|---|---|" + "---|---|" * len(commands))
     for name in names:
         times = {Tool(*started): [] for started in commands.items()}  # anew for each evaluation, as GradBench does
-        for description, given in workloads(name):
+        for description, inputs in workloads(name):
             for function in FUNCTIONS[name]:
-                error = checked(name, function, given)
+                error = checked(name, function, inputs)
                 for tool in times:
-                    times[tool].append(tool.evaluate(name, function, given, error, a.seconds))
+                    times[tool].append(tool.evaluate(name, function, inputs, error, a.seconds))
         cells = []
         for tool, found in times.items():
             tool.close()

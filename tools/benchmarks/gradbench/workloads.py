@@ -19,8 +19,8 @@ def rounded(part):
 
 
 def workloads(name, small=False):
-    for description, given in globals()[name](small):
-        yield description, rounded(given) if small else given
+    for description, inputs in globals()[name](small):
+        yield description, rounded(inputs) if small else inputs
 
 
 def hello(small):

@@ -90,7 +90,7 @@ void print_accuracy(const ClassifyArguments& a, const Labels& labels,
     if (spans)
       all["spans"] = {{"f1", spans->f1()},         {"precision", spans->precision()},
                       {"recall", spans->recall()}, {"right", spans->right},
-                      {"found", spans->found},     {"total", spans->wanted}};
+                      {"found", spans->found},     {"total", spans->expected}};
     return print_json(all);
   }
   print_line(fmt::format("accuracy {:.4f} ({} of {})", share, all_right, total) + classes);

@@ -72,9 +72,9 @@ GLIM_RANGE(sort)
 #undef GLIM_RANGE
 
 template <class R, class Less = std::less<>, class Of = std::identity>
-void stable_sort(R&& r, Less less = {}, Of of = {}) {
+void stable_sort(R&& r, Less less = {}, Of projection = {}) {
   std::stable_sort(std::begin(r), std::end(r), [&](const auto& a, const auto& b) {
-    return std::invoke(less, std::invoke(of, a), std::invoke(of, b));
+    return std::invoke(less, std::invoke(projection, a), std::invoke(projection, b));
   });
 }
 

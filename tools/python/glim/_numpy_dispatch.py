@@ -87,7 +87,7 @@ def _signature(function):
 def call(function, args, options):
     """The implementation of NumPy's function, called with the arguments that it reads."""
     name, implementation = name_of(function), FUNCTIONS[function]
-    parameters, own = _signature(function).parameters, _signature(implementation).parameters
+    parameters, readable = _signature(function).parameters, _signature(implementation).parameters
     try:
         bound = _signature(function).bind(*args, **options).arguments
     except TypeError as error:
@@ -96,15 +96,15 @@ def call(function, args, options):
         if parameter.kind == parameter.VAR_KEYWORD:
             bound |= bound.pop(word, {})
     like, read = next(vars_in([*bound.values()]), None), {}
-    for (word, value), same_place in zip(bound.items(), [*own, *[None] * len(bound)]):
+    for (word, value), same_place in zip(bound.items(), [*readable, *[None] * len(bound)]):
         default = parameters[word].default if word in parameters else None
         if value is default or isinstance(value, (str, int)) and value == default:
             continue
-        if word not in own and default is inspect.Parameter.empty:  # an array, which has other names in NumPy
+        if word not in readable and default is inspect.Parameter.empty:  # an array, which has other names in NumPy
             word = same_place
-        if word not in own:
+        if word not in readable:
             raise unread(name, word)
-        convert = own[word].annotation
+        convert = readable[word].annotation
         read[word] = (constant if convert is inspect.Parameter.empty else convert)(value, like)
     return implementation(**read)
 

@@ -24,18 +24,18 @@ def einsum(operands: _text_and_arrays, optimize=False):
     text, *xs = operands
     letters, output = _letters(text, [x.ndim for x in xs])
     size = {}
-    for x, own in zip(xs, letters):
-        for c, n in zip(own, x.shape):
+    for x, subscripts in zip(xs, letters):
+        for c, n in zip(subscripts, x.shape):
             if n != size.setdefault(c, n) and 1 not in (n, size[c]):
                 raise ValueError(f"np.einsum: {c} is {size[c]} and {n} in {text!r}")
             size[c] = n if size[c] == 1 else size[c]
-    for k, (x, own) in enumerate(zip(xs, letters)):  # an axis of 1 beside a longer one is broadcast
-        kept = [n == size[c] for c, n in zip(own, x.shape)]
+    for k, (x, subscripts) in enumerate(zip(xs, letters)):  # an axis of 1 beside a longer one is broadcast
+        kept = [n == size[c] for c, n in zip(subscripts, x.shape)]
         xs[k] = x if all(kept) else reshaped(x, [n for n, keep in zip(x.shape, kept) if keep])
-        xs[k], letters[k] = _diagonals(xs[k], "".join(c for c, keep in zip(own, kept) if keep))
+        xs[k], letters[k] = _diagonals(xs[k], "".join(c for c, keep in zip(subscripts, kept) if keep))
     y, have = xs[0], letters[0]
-    for k, (x, own) in enumerate(zip(xs[1:], letters[1:]), 1):
-        y, have = _contracted(y, have, x, own, set(output).union(*letters[k + 1:]))
+    for k, (x, subscripts) in enumerate(zip(xs[1:], letters[1:]), 1):
+        y, have = _contracted(y, have, x, subscripts, set(output).union(*letters[k + 1:]))
     y, have = _summed(y, have, output)
     return _glim.permute(y, [have.index(c) for c in output]) if have != output else y
 

@@ -55,9 +55,9 @@ def _part(x, axis, index):
 # ---- reductions ----
 
 
-def _reduction(by):
+def _reduction(op):
     def reduce(a: array, axis=None, keepdims=False):
-        return by(a, _over(axis, a.ndim), bool(keepdims))
+        return op(a, _over(axis, a.ndim), bool(keepdims))
     return reduce
 
 
@@ -241,9 +241,9 @@ def flip(x: array, axis=None):
 @implements(np.roll)
 def roll(a: array, shift, axis=None):
     x = reshaped(a, -1) if axis is None else a
-    for by, k in np.broadcast(shift, 0 if axis is None else axis):
+    for distance, k in np.broadcast(shift, 0 if axis is None else axis):
         k = _one_axis(k, x.ndim)
-        x = _glim.index_select(x, k, np.roll(np.arange(x.shape[k]), by))
+        x = _glim.index_select(x, k, np.roll(np.arange(x.shape[k]), distance))
     return reshaped(x, a.shape)
 
 

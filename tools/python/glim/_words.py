@@ -60,14 +60,14 @@ _OF_GLIM = {
 }
 
 
-def missing(of, name, table=_OF_MODULE):
+def missing(value, name, table=_OF_MODULE):
     """The text of an AttributeError, with what to type."""
-    kind = type(of).__name__
+    kind = type(value).__name__
     if name in table:
         return f"'{kind}' has no attribute '{name}': {table[name]}"
     if name == "forward":
         return f"'{kind}' has no attribute 'forward': call the module itself, layer(x); one of your own defines forward"
-    return f"'{kind}' has no attribute '{name}'{_nearest(name, dir(type(of)))}"
+    return f"'{kind}' has no attribute '{name}'{_nearest(name, dir(type(value)))}"
 
 
 def _nearest(name, known):

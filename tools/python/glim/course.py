@@ -82,8 +82,8 @@ def _texts(name):
 def _call(name, text):
     names = re.findall(r"^def (\w+)\(", text, re.M)
     backward = [f for f in names if f.endswith("_backward")]
-    wanted = [f for f in names if f in backward or f + "_backward" in backward] or names
-    return wanted, f'glim.course.check("{name}", {", ".join(wanted)})'
+    functions = [f for f in names if f in backward or f + "_backward" in backward] or names
+    return functions, f'glim.course.check("{name}", {", ".join(functions)})'
 
 
 def _cell(kind, identity, text, metadata=None):

@@ -46,13 +46,13 @@ def derive(f, *arrays, out=None, overwrite=False):
     """
     import numpy as np  # importing glim imports no NumPy
     names = _names(f, len(arrays))
-    given = [np.asarray(a, np.float64) if np.asarray(a).dtype.kind == "f" else a for a in arrays]
-    wanted = [k for k, a in enumerate(given) if isinstance(a, np.ndarray) and a.dtype == np.float64]
-    if not wanted:
+    operands = [np.asarray(a, np.float64) if np.asarray(a).dtype.kind == "f" else a for a in arrays]
+    positions = [k for k, a in enumerate(operands) if isinstance(a, np.ndarray) and a.dtype == np.float64]
+    if not positions:
         raise _glim.DTypeError("derive: no argument is a floating array: pass x.astype(np.float64)")
-    if not any(given[k].size for k in wanted):
+    if not any(operands[k].size for k in positions):
         raise _glim.ValueError("derive: no floating argument has an element, so there is nothing to differentiate")
-    leaves = [_glim.Var.leaf(a.copy(), names[k]) if k in wanted else a for k, a in enumerate(given)]
+    leaves = [_glim.Var.leaf(a.copy(), names[k]) if k in positions else a for k, a in enumerate(operands)]
     with _glim.Tape(replay=True) as tape, _glim.explicit():
         y = f(*leaves)
         if not isinstance(y, _glim.Var) or tape.node_of(y) < 0:
@@ -61,15 +61,15 @@ def derive(f, *arrays, out=None, overwrite=False):
         lines = tape.derive()
         dy = np.random.default_rng(0).normal(size=y.shape)
         forward, again, backward, helpers, constants = tape.program(y, dy)
-    program = _source(f, names, wanted, forward, again, backward, helpers, constants)
+    program = _source(f, names, positions, forward, again, backward, helpers, constants)
     space = {}
     exec(compile(program, f"<derived from {_called(f)}>", "exec"), space)
     functions = space["forward"], space["backward"]
-    if not _agree(functions[0], f, given, wanted):
+    if not _agree(functions[0], f, operands, positions):
         raise _glim.ValueError(f"derive: {_called(f)} gives other values with Vars than with arrays: it looks at the type of its "
                                "arguments, changes them in place, or says x.var(), which divides by n - 1 of a Var: np.var(x)")
-    report = gradcheck(lambda *x: f(*_filled(given, wanted, x)),
-                       lambda up, *x: functions[1](up, *_filled(given, wanted, x)), *[given[k] for k in wanted])
+    report = gradcheck(lambda *x: f(*_filled(operands, positions, x)),
+                       lambda up, *x: functions[1](up, *_filled(operands, positions, x)), *[operands[k] for k in positions])
     if report.verdicts["differences"] != "passed":  # other shapes are not asked for
         raise _glim.ValueError(f"derive: the gradient of {_called(f)} is not that of its differences: a value was written into an array, "
                                f"or taken out by float(), on the way, or f is not smooth here\n{report}")
@@ -79,23 +79,23 @@ def derive(f, *arrays, out=None, overwrite=False):
     return Derived(program, functions, lines, report)
 
 
-def _agree(program, f, given, wanted):
+def _agree(program, f, operands, positions):
     """True if the values are equal but for rounding: 1e-10 of each, and what f changes by when its arguments change in their
     last bits. An absolute tolerance would take 0 for any small number."""
     import numpy as np
-    random, y, expected = np.random.default_rng(0), np.asarray(program(*given)), np.asarray(f(*given))
+    random, y, expected = np.random.default_rng(0), np.asarray(program(*operands)), np.asarray(f(*operands))
     if y.shape != expected.shape:
         return False
-    last_bits = [[given[k] * (1 + random.choice([-1, 1], given[k].shape) * 2.0 ** -51) for k in wanted] for _ in range(4)]
+    last_bits = [[operands[k] * (1 + random.choice([-1, 1], operands[k].shape) * 2.0 ** -51) for k in positions] for _ in range(4)]
     with np.errstate(invalid="ignore"):
-        rounding = np.max([np.abs(f(*_filled(given, wanted, x)) - expected) for x in last_bits], axis=0)
+        rounding = np.max([np.abs(f(*_filled(operands, positions, x)) - expected) for x in last_bits], axis=0)
         near = np.abs(y - expected) <= 1e-10 * np.abs(expected) + 1000 * rounding
     return bool(np.all(near | (y == expected) | np.isnan(y) & np.isnan(expected)))
 
 
-def _filled(given, wanted, x):
-    full = list(given)
-    for k, value in zip(wanted, x):
+def _filled(operands, positions, x):
+    full = list(operands)
+    for k, value in zip(positions, x):
         full[k] = value
     return full
 
@@ -133,14 +133,14 @@ def _array(value):
     return f"np.array([{numbers}]{dtype}).reshape({value.shape})"
 
 
-def _source(f, names, wanted, forward, again, backward, helpers, constants):
+def _source(f, names, positions, forward, again, backward, helpers, constants):
     taken = ", ".join(names)
     head = f'"""The function {_called(f)} and its gradients, as they were computed for arrays of these shapes."""\nimport numpy as np\n'
     text = ""
     for name, value in constants.items():
         text += f"\n{name} = {_array(value)}\n"
     text += f"{helpers}\n\ndef forward({taken}):\n{forward}    return y\n\n\ndef backward(dy, {taken}):\n{again}{backward}"
-    gradients = [f"d{names[k]}" if re.search(rf"^    d{names[k]} = ", backward, re.M) else f"np.zeros_like({names[k]})" for k in wanted]
+    gradients = [f"d{names[k]}" if re.search(rf"^    d{names[k]} = ", backward, re.M) else f"np.zeros_like({names[k]})" for k in positions]
     if re.search(r"(?<![\w.])(inf|nan)\b", text):
         head += "from numpy import inf, nan\n"
     return head + text + "    return " + (gradients[0] if len(gradients) == 1 else ", ".join(gradients)) + "\n"

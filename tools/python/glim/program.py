@@ -46,7 +46,7 @@ def run(words, show=True, stdin=None):
     """
     _glim_program()
     try:
-        given = stdin.encode() if stdin is not None else None
+        input_bytes = stdin.encode() if stdin is not None else None
     except UnicodeEncodeError as error:
         raise _glim.ValueError(f"half of a surrogate pair is no text: {error}") from None
     command = [sys.executable, "-m", "glim", *words]
@@ -55,15 +55,15 @@ def run(words, show=True, stdin=None):
     child = subprocess.Popen(command, stdin=pipe if stdin is not None else subprocess.DEVNULL, stdout=pipe, stderr=pipe,
                              env=environment)
     kept = io.StringIO(), io.StringIO()
-    readers = [threading.Thread(target=_pass_on, args=arguments, daemon=True)
+    readers = [threading.Thread(target=_copy_lines, args=arguments, daemon=True)
                for arguments in ((child.stdout, sys.stdout if show else None, kept[0]),
                                  (child.stderr, sys.stderr if show else None, kept[1]))]
     for reader in readers:
         reader.start()
     try:
-        if given is not None:
+        if input_bytes is not None:
             try:
-                child.stdin.write(given)
+                child.stdin.write(input_bytes)
                 child.stdin.close()
             except BrokenPipeError:
                 pass  # it has ended, and says why
@@ -96,13 +96,13 @@ def write_file(file, text, overwrite):
     _glim._write_file(path, text)
 
 
-def _pass_on(stream, to, kept):
+def _copy_lines(stream, out, kept):
     for line in io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline=""):
         kept.write(line)
-        if to is not None and not line.startswith("glim: error: "):  # which the exception says
-            encoding = getattr(to, "encoding", None) or "utf-8"
-            to.write(line.encode(encoding, "replace").decode(encoding))
-            to.flush()
+        if out is not None and not line.startswith("glim: error: "):  # which the exception says
+            encoding = getattr(out, "encoding", None) or "utf-8"
+            out.write(line.encode(encoding, "replace").decode(encoding))
+            out.flush()
 
 
 def _glim_program():

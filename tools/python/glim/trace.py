@@ -160,12 +160,12 @@ def _list(name, values):
     return list(values)
 
 
-def _numbers(name, given):
+def _numbers(name, values):
     import numpy as np
-    given = np.asarray(_list(name, given))
-    if given.ndim != 1 or given.size and given.dtype.kind not in "iu":
+    values = np.asarray(_list(name, values))
+    if values.ndim != 1 or values.size and values.dtype.kind not in "iu":
         raise _glim.ValueError(f"trace: {name} has to be a list of the numbers of its examples")
-    return given.tolist()
+    return values.tolist()
 
 
 def _by_example(batch, parts):

@@ -221,10 +221,10 @@ def _is_text(x):
         return False
 
 
-def _sentences(verb, given):
+def _sentences(verb, text):
     """(whether it is one sentence, a list of sentences)"""
-    one = isinstance(given, str)
-    sentences = [given] if one else list(given) if hasattr(given, "__iter__") and not isinstance(given, bytes) else [given]
+    one = isinstance(text, str)
+    sentences = [text] if one else list(text) if hasattr(text, "__iter__") and not isinstance(text, bytes) else [text]
     for sentence in sentences:
         if not isinstance(sentence, str):
             raise TypeError(f"{verb}: takes text, a str, or a list of them; got {type(sentence).__name__}")

@@ -76,12 +76,12 @@ def no_floating_input(function: Any) -> TypeError:
 
 def floating_arguments(function: Any, args: tuple, is_floating: Callable[[Any], bool]) -> tuple:
     """The leaves of the arguments, their labels, and where the floating ones are among them."""
-    given = list(leaves(list(args)))
+    operands = list(leaves(list(args)))
     labels = [n for name, x in zip(argument_names(function, len(args)), args) for n in leaf_names(name, x)]
-    where = [i for i, x in enumerate(given) if is_floating(x)]
+    where = [i for i, x in enumerate(operands) if is_floating(x)]
     if not where:
         raise no_floating_input(function)
-    return given, labels, where
+    return operands, labels, where
 
 
 def upstreams_of(outputs: tuple) -> tuple[list, list[str]]:
@@ -164,11 +164,11 @@ def _framework_of(function: Any, args: tuple) -> str | None:
     return next(filter(None, of_types), None) or _framework_used_by(function, set())
 
 
-def _framework_used_by(used: Any, seen: set) -> str | None:
+def _framework_used_by(used: Any, visited: set) -> str | None:
     """That of a class, function or module, or of what a Python function reads when it runs."""
-    if id(used) in seen or len(seen) > 1000:
+    if id(used) in visited or len(visited) > 1000:
         return None
-    seen.add(id(used))
+    visited.add(id(used))
     if isinstance(used, type):
         return _adapter_of_type(used)
     if isinstance(used, types.ModuleType):
@@ -179,10 +179,10 @@ def _framework_used_by(used: Any, seen: set) -> str | None:
     used = getattr(used, "__func__", used)  # of a method
     if not isinstance(used, types.FunctionType):
         call = getattr(type(used), "__call__", None)
-        return _framework_used_by(call, seen) if isinstance(call, types.FunctionType) else None
+        return _framework_used_by(call, visited) if isinstance(call, types.FunctionType) else None
     reads = [cell.cell_contents for cell in used.__closure__ or () if _is_set(cell)]
     reads += [used.__globals__[n] for n in _names_in(used.__code__) if n in used.__globals__]
-    return next(filter(None, (_framework_used_by(value, seen) for value in reads)), None)
+    return next(filter(None, (_framework_used_by(value, visited) for value in reads)), None)
 
 
 def _is_set(cell: Any) -> bool:

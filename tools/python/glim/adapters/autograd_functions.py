@@ -10,11 +10,11 @@ from . import Adapted, floating_arguments, leaves, name_of, upstreams_of, wanted
 
 
 def adapt(function, args, second_order=False):
-    given, labels, where = floating_arguments(function, args, lambda x: isinstance(x, np.ndarray) and x.dtype.kind == "f")
+    operands, labels, where = floating_arguments(function, args, lambda x: isinstance(x, np.ndarray) and x.dtype.kind == "f")
     random = np.random.get_state()
 
     def of_inputs(*arrays):
-        now = list(given)
+        now = list(operands)
         for i, array in zip(where, arrays):
             now[i] = array
         np.random.set_state(random)
@@ -36,7 +36,7 @@ def adapt(function, args, second_order=False):
         return tuple(np.array(d) for d in vjp(dy if isinstance(dy, tuple) else (dy,)))
 
     dtype = wanted_dtype(args)
-    inputs = tuple(np.array(given[i], dtype=dtype) for i in where)
+    inputs = tuple(np.array(operands[i], dtype=dtype) for i in where)
     f(*inputs)
     notes = []
     if not _same_state(random, np.random.get_state()):

@@ -15,18 +15,18 @@ def adapt(function, args, second_order=False):
     module = function if isinstance(function, _glim.Module) else None
     call = function.forward if isinstance(function, Op) or hasattr(function, "forward") else function
     args = list(with_leaves(list(args), map(_array, leaves(list(args)))))
-    given = list(leaves(args))
+    operands = list(leaves(args))
     labels = [n for name, x in zip(argument_names(call, len(args)), args) for n in leaf_names(name, x)]
-    where = [i for i, x in enumerate(given) if isinstance(x, np.ndarray) and x.dtype.kind in "fiub" and (x.dtype.kind == "f" or x.ndim)]
+    where = [i for i, x in enumerate(operands) if isinstance(x, np.ndarray) and x.dtype.kind in "fiub" and (x.dtype.kind == "f" or x.ndim)]
     weights = [(name, p) for name, p in module.named_parameters() if p.requires_grad] if module else []
-    if not any(given[i].dtype.kind == "f" for i in where) and not weights:
+    if not any(operands[i].dtype.kind == "f" for i in where) and not weights:
         raise no_floating_input(function)
     dtype = wanted_dtype(args)
     inputs = [np.array(x, dtype=dtype if x.dtype.kind == "f" else None)
-              for x in (*(given[i] for i in where), *(p.numpy() for _, p in weights))]
+              for x in (*(operands[i] for i in where), *(p.numpy() for _, p in weights))]
 
     def with_inputs(values):
-        now = list(given)
+        now = list(operands)
         for i, x in zip(where, values):
             now[i] = x
         return with_leaves(args, iter(now))
@@ -39,7 +39,7 @@ def adapt(function, args, second_order=False):
             if others is not None:
                 f(*others)
             gradients = function.numpy_gradient(dy, *with_inputs(arrays))
-            return tuple(gradients[i] for i in where) if len(gradients) == len(given) else gradients
+            return tuple(gradients[i] for i in where) if len(gradients) == len(operands) else gradients
 
         return Adapted(f, backward, tuple(inputs), tuple(labels[i] for i in where), ())
 
@@ -48,7 +48,7 @@ def adapt(function, args, second_order=False):
     @contextlib.contextmanager
     def prepared(arrays):
         """Leaves for the inputs; the module has the others as its parameters, and meanwhile their dtype."""
-        to = next(x for x in arrays if x.dtype.kind == "f").dtype.name
+        dtype = next(x for x in arrays if x.dtype.kind == "f").dtype.name
         leaves_of, parameters = arrays[:upstreams + len(where)], arrays[upstreams + len(where):]
         key = _glim.next_key()
         _glim._set_key(start)
@@ -56,7 +56,7 @@ def adapt(function, args, second_order=False):
         held = [(p, p.dtype, p.grad) for p in module.parameters()] if module else []
         try:
             if held:
-                module.to(to)
+                module.to(dtype)
                 module.load_state_dict({name: x for (name, _), x in zip(weights, parameters)}, strict=False)
             yield [_leaf(x) for x in leaves_of] + [p for _, p in weights]
         finally:

@@ -16,14 +16,14 @@ def adapt(function, args, second_order=False):
     paths, tree = jax.tree_util.tree_flatten_with_path(list(args))
     names = argument_names(function, len(args))
     labels = [names[path[0].idx] + jax.tree_util.keystr(path[1:]) for path, _ in paths]
-    given = [leaf for _, leaf in paths]
-    floating = [i for i, x in enumerate(given) if _is_floating(x, labels[i])]
+    operands = [leaf for _, leaf in paths]
+    floating = [i for i, x in enumerate(operands) if _is_floating(x, labels[i])]
     if not floating:
         raise no_floating_input(function)
-    where = sorted(floating + [i for i, x in enumerate(given) if _is_integral(x)])
+    where = sorted(floating + [i for i, x in enumerate(operands) if _is_integral(x)])
 
     def of_inputs(*arrays):
-        now = list(given)
+        now = list(operands)
         for i, array in zip(where, arrays):
             now[i] = array
         y = jax.tree_util.tree_leaves(function(*jax.tree_util.tree_unflatten(tree, now)))
@@ -49,11 +49,11 @@ def adapt(function, args, second_order=False):
 
     def backward(dy, *arrays, others=None):
         dy = dy if isinstance(dy, tuple) else (dy,)
-        at = [(a.dtype, a.shape, a.tobytes()) for a in map(np.asarray, arrays)]
+        point = [(a.dtype, a.shape, a.tobytes()) for a in map(np.asarray, arrays)]
         with _enable_x64(True):
-            if last.get("at") != at:
+            if last.get("point") != point:
                 last["dtypes"], last["pullback"] = _vjp(value, arrays)
-                last["at"] = at
+                last["point"] = point
             if others is not None:
                 _vjp(value, others)
             dx = last["pullback"](tuple(jax.numpy.asarray(d, dtype=t) for d, t in zip(dy, last["dtypes"])))
@@ -61,7 +61,7 @@ def adapt(function, args, second_order=False):
 
     dtype = wanted_dtype(args)
     with _enable_x64(True):
-        inputs = [np.array(given[i]).astype(dtype) if i in floating else np.array(given[i]) for i in where]
+        inputs = [np.array(operands[i]).astype(dtype) if i in floating else np.array(operands[i]) for i in where]
     names = [labels[i] for i in where]
     if second_order:
         first, first_names = upstreams_of(f(*inputs))

@@ -9,10 +9,10 @@ from . import Adapted, floating_arguments, leaves, name_of, wanted_dtype, with_l
 
 
 def adapt(function, args):
-    given, labels, where = floating_arguments(function, args, _is_floating)
+    operands, labels, where = floating_arguments(function, args, _is_floating)
 
     def of_inputs(*arrays):
-        now = list(given)
+        now = list(operands)
         for i, array in zip(where, arrays):
             now[i] = array
         y = function(*with_leaves(list(args), iter(now)))
@@ -37,7 +37,7 @@ def adapt(function, args):
             return tuple(np.array(d) for d in dx)
 
     dtype = wanted_dtype(args)
-    return Adapted(f, backward, tuple(np.array(given[i]).astype(dtype) for i in where), tuple(labels[i] for i in where), ())
+    return Adapted(f, backward, tuple(np.array(operands[i]).astype(dtype) for i in where), tuple(labels[i] for i in where), ())
 
 
 def _is_floating(x):

@@ -9,10 +9,10 @@ from . import Adapted, floating_arguments, leaves, name_of, wanted_dtype, with_l
 
 
 def adapt(function, args):
-    given, labels, where = floating_arguments(function, args, _is_floating)
+    operands, labels, where = floating_arguments(function, args, _is_floating)
 
     def outputs(tensors):
-        now = list(given)
+        now = list(operands)
         for i, tensor in zip(where, tensors):
             now[i] = tensor
         y = [t for t in leaves([function(*with_leaves(list(args), iter(now)))]) if isinstance(t, Tensor) and t.is_floating_point()]
@@ -35,7 +35,7 @@ def adapt(function, args):
         return tuple(d.numpy() for d in loss.gradient(*xs))
 
     dtype = wanted_dtype(args)
-    inputs = [(given[i].numpy() if isinstance(given[i], Tensor) else given[i]).astype(dtype) for i in where]
+    inputs = [(operands[i].numpy() if isinstance(operands[i], Tensor) else operands[i]).astype(dtype) for i in where]
     return Adapted(f, backward, tuple(inputs), tuple(labels[i] for i in where), ())
 
 

@@ -35,23 +35,23 @@ def adapt(function, args, second_order=False):
     buffers = dict(module.named_buffers()) if module else {}
     everything = [list(args), {k: p for k, p in parameters.items() if p.requires_grad}]
     fixed = {k: p for k, p in parameters.items() if not p.requires_grad}
-    given = list(leaves(everything))
-    asked = any(isinstance(x, torch.Tensor) and x.requires_grad for x in leaves(args))
-    constants = {id(x) for x in leaves(args) if asked and not getattr(x, "requires_grad", False)}
+    operands = list(leaves(everything))
+    any_requires_grad = any(isinstance(x, torch.Tensor) and x.requires_grad for x in leaves(args))
+    constants = {id(x) for x in leaves(args) if any_requires_grad and not getattr(x, "requires_grad", False)}
     labels = [n for name, x in zip(names, args) for n in leaf_names(name, x)] + list(everything[1])
-    where = [i for i, x in enumerate(given) if _is_floating(x, labels[i]) and id(x) not in constants]
+    where = [i for i, x in enumerate(operands) if _is_floating(x, labels[i]) and id(x) not in constants]
     if not where:
         raise no_floating_input(function)
     dtype = wanted_dtype(args)
 
     def evaluate(tensors):
-        to = next(t.dtype for t in tensors if t.is_floating_point())
-        now = [_cast(x, to) if isinstance(x, torch.Tensor) else x for x in given]
+        dtype = next(t.dtype for t in tensors if t.is_floating_point())
+        now = [_cast(x, dtype) if isinstance(x, torch.Tensor) else x for x in operands]
         for i, tensor in zip(where, tensors):
             now[i] = tensor
         inputs, weights = with_leaves(everything, iter(now))
         if module:
-            held = {k: _cast(b, to) for k, b in {**fixed, **buffers}.items()}
+            held = {k: _cast(b, dtype) for k, b in {**fixed, **buffers}.items()}
             y = torch.func.functional_call(module, {**weights, **held}, tuple(inputs))
         else:
             y = function(*inputs)
@@ -76,8 +76,8 @@ def adapt(function, args, second_order=False):
     def tensors_of(arrays):
         # One dtype for all: float64 if the checker asks for differences in float64.
         floating = [a for a in arrays if a.dtype.kind == "f"]
-        to = torch.float32 if float32_alone or all(a.dtype == np.float32 for a in floating) else torch.float64
-        return [torch.tensor(np.asarray(a), dtype=to, requires_grad=True) if a.dtype.kind == "f"
+        dtype = torch.float32 if float32_alone or all(a.dtype == np.float32 for a in floating) else torch.float64
+        return [torch.tensor(np.asarray(a), dtype=dtype, requires_grad=True) if a.dtype.kind == "f"
                 else torch.tensor(np.asarray(a), dtype=d) for a, d in zip(arrays, dtypes)]
 
     def f(*arrays):
@@ -104,16 +104,16 @@ def adapt(function, args, second_order=False):
         return tuple(next(dx).detach().numpy(force=True).copy() if a.requires_grad else None for a in x)
 
     def arrays_of(where):
-        arrays = [given[i] if isinstance(given[i], np.ndarray) else given[i].detach().numpy() for i in where]
+        arrays = [operands[i] if isinstance(operands[i], np.ndarray) else operands[i].detach().numpy() for i in where]
         return [np.array(a, dtype=dtype if a.dtype.kind == "f" else a.dtype) for a in arrays]
 
     state = torch.get_rng_state()
     upstreams, float32_alone, dtypes, notes = 0, False, [None] * len(where), []
     of_torch = _is_of_torch(evaluate, tensors_of(arrays_of(where)))
     if of_torch:
-        where = sorted(where + [i for i, x in enumerate(given) if _is_integral(x)])
+        where = sorted(where + [i for i, x in enumerate(operands) if _is_integral(x)])
     inputs = arrays_of(where)
-    dtypes = [given[i].dtype if isinstance(given[i], torch.Tensor) else None for i in where]
+    dtypes = [operands[i].dtype if isinstance(operands[i], torch.Tensor) else None for i in where]
     try:
         f(*inputs)
     except RuntimeError:  # constants of float32 within
@@ -127,13 +127,13 @@ def adapt(function, args, second_order=False):
     for k in run.left_out:
         notes.append(f"Output {k} requires no gradient (detached, or marked as not differentiable), and is left out.")
     names = [labels[i] for i in where]
-    own = sum(i >= len(given) - len(everything[1]) for i in where)
+    keywords = sum(i >= len(operands) - len(everything[1]) for i in where)
     if second_order:
         first, first_names = upstreams_of(f(*inputs))
         inputs, names, dtypes = [*first, *inputs], [*first_names, *names], [None] * len(first) + dtypes
         upstreams = len(first)
     threads = _one_thread if sum(x.size for x in inputs) <= SMALL else contextlib.nullcontext
-    return Adapted(f, backward, tuple(inputs), tuple(names), tuple(notes), own, of_torch, threads)
+    return Adapted(f, backward, tuple(inputs), tuple(names), tuple(notes), keywords, of_torch, threads)
 
 
 def _gradients(ys, x, dys, create_graph=False):

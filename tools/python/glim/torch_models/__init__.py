@@ -230,12 +230,12 @@ class _Function(torch.nn.Module):
 
 def _require_memory(module, verify):
     """The parameters and their gradients in Glim; to verify, those of a copy of PyTorch's, and of Glim's pass."""
-    wanted = (6 if verify else 3) * sum(p.numel() * p.element_size() for p in module.parameters())
+    needed = (6 if verify else 3) * sum(p.numel() * p.element_size() for p in module.parameters())
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             free = 1024 * int(re.search(r"MemAvailable: *(\d+)", file.read())[1])
     except (OSError, TypeError):  # no such file, or an older Linux
         return
-    if wanted > free:
-        raise glim.MemoryError(f"from_torch: copies of the parameters and their gradients take {wanted / 1e9:.1f} GB, and "
+    if needed > free:
+        raise glim.MemoryError(f"from_torch: copies of the parameters and their gradients take {needed / 1e9:.1f} GB, and "
                                f"{free / 1e9:.1f} GB are free" + ("; verify=False takes half" if verify else ""))

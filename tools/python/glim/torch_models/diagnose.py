@@ -80,13 +80,13 @@ def diagnose(model, inputs, loss=None):
         if not np.allclose(y.numpy(), loss.numpy(), 1e-3, equal_nan=True):
             findings.append(Finding("another value", f"PyTorch's loss is {loss.item():.6g}, that of the import is {y.item():.6g}: "
                                     "glim.from_torch says where they part"))
-        seen = _Backward(tape, y)
-        not_finite, attention = seen.not_finite(), seen.attention()
+        backward = _Backward(tape, y)
+        not_finite, attention = backward.not_finite(), backward.attention()
         # A value that the tape does not have, as that of a constant. A mask that hides all keys explains its NaN.
         if first and not any(f.kind == "mask" or f.kind == "value" and f.first for f in not_finite + attention):
             not_finite = [first]
         findings += attention + not_finite
-        findings += _parameters(g, model, gradients, seen, args, kwargs)
+        findings += _parameters(g, model, gradients, backward, args, kwargs)
     return Diagnosis(findings)
 
 
@@ -106,8 +106,8 @@ def _in_torch(module, args, kwargs):
     """The loss, calls of custom Functions, {Function: arguments}, the gradients by name, and a finding where backward fails."""
     calls, failure, gradients, loss = {}, None, {}, None
 
-    def recorded(cls, given):
-        calls.setdefault(cls, [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in given])
+    def recorded(cls, arguments):
+        calls.setdefault(cls, [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in arguments])
     with state.undisturbed():
         custom = functions.functions_of(verify.nodes_of(verify.Pass(state.copied(module), args, kwargs).roots.values()))
         copy = state.copied(module)
@@ -157,8 +157,8 @@ class _First(TorchDispatchMode):
         y = op(*args, **(kwargs or {}))
         made = [x for x in tree_leaves(y) if isinstance(x, torch.Tensor)]
         if self.finding is None:
-            given = {kind for _, kinds in before for kind in kinds}
-            new = {kind for x in made for kind in _bad_kinds(x)} - given
+            operand_kinds = {kind for _, kinds in before for kind in kinds}
+            new = {kind for x in made for kind in _bad_kinds(x)} - operand_kinds
             constant = next((x for x, kinds in before if isinstance(x, torch.Tensor) and "nan" in kinds
                              and not any(x is m for m in self.made)), None)
             if constant is not None:
@@ -191,8 +191,8 @@ def _line_outside():
 
 def _functions(calls):
     findings = []
-    for cls, given in calls.items():
-        arguments = [x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in given]
+    for cls, example in calls.items():
+        arguments = [x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in example]
         report = glim.gradcheck(cls, *arguments)
         if not report:
             findings.append(Finding("wrong backward", f"{cls.__name__}: {report.mistake or str(report).splitlines()[0]}",
@@ -226,7 +226,7 @@ class _Backward:
         for node, dy, flows in tape.walk(y, retain=True):
             self.order.append(node.number)
             self.dy[node.number] = None if dy is None else dy.numpy()
-            self.flows[node.number] = [(to, None if g is None else g.numpy()) for to, g in flows]
+            self.flows[node.number] = [(target, None if g is None else g.numpy()) for target, g in flows]
 
     def place(self, number):
         n = self.nodes[number]
@@ -243,7 +243,7 @@ class _Backward:
                 return [Finding("value", f"{n.name} gives {_bad(value)}; it read {read}" if n.name != "leaf" else f"the parameter {n.path.removeprefix('model.')} has {_bad(value)}",
                                 self.place(n.number), not any(np.isinf(x).any() for x in operands if x.dtype.kind == "f"))]
         for number in self.order:
-            for to, g in self.flows[number]:
+            for target, g in self.flows[number]:
                 if g is not None and not np.isfinite(g).all() and np.isfinite(self.dy[number]).all():
                     n = self.nodes[number]
                     return [Finding("gradient", f"backward of {n.name} gives {_bad(g)}; its own gradient is {_range(self.dy[number])}, "
@@ -275,13 +275,13 @@ class _Backward:
 
     def zero_at(self, number):
         """The op that let nothing through on the way to this node: it had a gradient, and sent zeros."""
-        todo, seen = [number], set()
+        todo, visited = [number], set()
         while todo:
-            at = todo.pop(0)
-            for reader in self.readers[at]:
-                if reader in seen:
+            node = todo.pop(0)
+            for reader in self.readers[node]:
+                if reader in visited:
                     continue
-                seen.add(reader)
+                visited.add(reader)
                 dy = self.dy.get(reader)
                 if dy is not None and dy.any():
                     return reader
@@ -302,10 +302,10 @@ def _range(x):
     return f"{x.shape} from {span}" + ("" if finite.size == x.size else f" and {_bad(x)}")
 
 
-def _why(seen, number):
+def _why(backward, number):
     """The reason that an op sends zeros."""
-    name, operands = seen.nodes[number].name, [x.numpy() for x in seen.tape.operands(number) if x is not None]
-    if name in ("relu", "linear_relu", "clamp") and not seen.tape.value(number).numpy().any():
+    name, operands = backward.nodes[number].name, [x.numpy() for x in backward.tape.operands(number) if x is not None]
+    if name in ("relu", "linear_relu", "clamp") and not backward.tape.value(number).numpy().any():
         return f"{name}: all {operands[0].size} inputs are at most 0, so nothing passes (dead)"
     if name in ("relu", "clamp", "leaky_relu"):
         return f"{name}: the elements that have a gradient are outside its slope"
@@ -320,23 +320,23 @@ def _why(seen, number):
     return f"{name} sends zeros"
 
 
-def _parameters(g, model, gradients, seen, args, kwargs):
+def _parameters(g, model, gradients, backward, args, kwargs):
     findings, groups = [], {}
-    numbers = {n.path: n.number for n in seen.nodes if n.name == "leaf"}
-    exact = all(n.dtype != "float32" for n in seen.nodes)  # a model in float64 may compute norms in float32
+    numbers = {n.path: n.number for n in backward.nodes if n.name == "leaf"}
+    exact = all(n.dtype != "float32" for n in backward.nodes)  # a model in float64 may compute norms in float32
     largest = max((float(x.abs().max()) for x in gradients.values() if x is not None and x.numel()), default=0)
     for name, p in model.named_parameters():
         full = f"model.{name}"
         if not p.requires_grad:
             groups.setdefault(("no gradient", "requires_grad is False", ""), []).append(name)
-        elif full not in numbers or seen.dy.get(numbers[full]) is None:
+        elif full not in numbers or backward.dy.get(numbers[full]) is None:
             groups.setdefault(("no gradient", *_lost(g, args, kwargs, full)), []).append(name)
-        elif not seen.dy[numbers[full]].any():
-            at = seen.zero_at(numbers[full])
-            reason = ("zero gradient", "every op above has none", "") if at is None else ("zero gradient", _why(seen, at), seen.place(at))
+        elif not backward.dy[numbers[full]].any():
+            source = backward.zero_at(numbers[full])
+            reason = ("zero gradient", "every op above has none", "") if source is None else ("zero gradient", _why(backward, source), backward.place(source))
             groups.setdefault(reason, []).append(name)
         elif gradients.get(full) is not None:
-            ours, theirs = seen.dy[numbers[full]], gradients[full].numpy()
+            ours, theirs = backward.dy[numbers[full]], gradients[full].numpy()
             # The gradient of a key's bias is 0: what is left of it is rounding.
             size = max(np.abs(theirs).max(), np.abs(ours).max(), 1e-3 * largest)
             if np.isfinite(size) and np.abs(ours - theirs).max() > (1e-8 if exact else 1e-2) * size:
@@ -355,13 +355,13 @@ def _lost(g, args, kwargs, full):
     todo = [n for n, name in fixed.items() if isinstance(name, str) and full in (name, None)]
     if not any(n.users for n in todo):
         return "this pass does not read it", ""
-    seen, last = set(), None
+    visited, last = set(), None
     while todo:
         node = todo.pop(0)
         for reader in node.users:
-            if reader in seen or reader.op == "output":
+            if reader in visited or reader.op == "output":
                 continue
-            seen.add(reader)
+            visited.add(reader)
             if graph.values_alone(reader):
                 last = reader
             else:

@@ -22,8 +22,8 @@ _CALLS = weakref.WeakValueDictionary()  # a graph keeps its calls
 class Call:
     """One call in a model: its Function, and the arguments that are no tensors."""
 
-    def __init__(self, cls, given):
-        self.cls, self.given = cls, [None if isinstance(x, torch.Tensor) else x for x in given]
+    def __init__(self, cls, arguments):
+        self.cls, self.arguments = cls, [None if isinstance(x, torch.Tensor) else x for x in arguments]
         self.number = next(_NUMBERS)
         self.several = False
         _CALLS[self.number] = self
@@ -31,7 +31,7 @@ class Call:
     def __call__(self, xs):
         xs = iter(xs)
         with _unreplaced():
-            ys = self.cls.apply(*[next(xs) if x is None else x for x in self.given])
+            ys = self.cls.apply(*[next(xs) if x is None else x for x in self.arguments])
         self.several = isinstance(ys, tuple)
         return ys if self.several else (ys,)
 
@@ -65,11 +65,11 @@ def _unreplaced():
 
 
 @contextlib.contextmanager
-def replaced(functions, by):
+def replaced(functions, replacement):
     """Within it, each Function F calls by(F, arguments) before its forward, and returns the result unless it is None."""
     saved = [(cls, {k: cls.__dict__[k] for k in ("forward", "setup_context") if k in cls.__dict__}) for cls in functions]
     for cls in functions:
-        _replace(cls, by)
+        _replace(cls, replacement)
     try:
         yield
     finally:
@@ -81,17 +81,17 @@ def replaced(functions, by):
                     delattr(cls, name)
 
 
-def _replace(cls, by):
+def _replace(cls, replacement):
     forward, setup, apart = cls.forward, cls.setup_context, _is_setup_context_defined(cls.setup_context)
 
-    def replacing(*given):
-        y = by(cls, given if apart else given[1:]) if _REPLACED[-1] else None
+    def replacing(*args):
+        y = replacement(cls, args if apart else args[1:]) if _REPLACED[-1] else None
         done.append(y is not None)
-        return y if done[-1] else forward(*given)
+        return y if done[-1] else forward(*args)
 
-    def saving(*given):
+    def saving(*args):
         if not done.pop():
-            setup(*given)
+            setup(*args)
     done = []
     cls.forward = staticmethod(replacing)
     if apart:
@@ -99,10 +99,10 @@ def _replace(cls, by):
 
 
 def recorder(calls):
-    """`by` of replaced: it records an op of its own, and adds the Call to a list, which keeps it."""
-    def record(cls, given):
-        calls.append(Call(cls, given))
-        ys = torch.ops.glim_functions.call(calls[-1].number, [x for x in given if isinstance(x, torch.Tensor)])
+    """The `replacement` of replaced(): it records an op of its own, and adds the Call to a list, which keeps it."""
+    def record(cls, args):
+        calls.append(Call(cls, args))
+        ys = torch.ops.glim_functions.call(calls[-1].number, [x for x in args if isinstance(x, torch.Tensor)])
         return tuple(ys) if calls[-1].several else ys[0]
     return record
 

@@ -50,8 +50,8 @@ def line(node):
 def line_of(trace):
     """The innermost line of a trace that is not PyTorch's own."""
     found = re.findall(r'File "([^"<]+)", line (\d+)', trace)  # none of code that PyTorch wrote
-    own = [f for f in found if f"{os.sep}torch{os.sep}" not in f[0]] or found
-    return (own[-1][0], int(own[-1][1])) if own else None
+    user_frames = [f for f in found if f"{os.sep}torch{os.sep}" not in f[0]] or found
+    return (user_frames[-1][0], int(user_frames[-1][1])) if user_frames else None
 
 
 def source_of(function):
@@ -60,5 +60,5 @@ def source_of(function):
 
 
 def place(node):
-    at = line(node)
-    return (path(node) or "the model") + (f" ({at[0]}:{at[1]})" if at else "")
+    frame = line(node)
+    return (path(node) or "the model") + (f" ({frame[0]}:{frame[1]})" if frame else "")

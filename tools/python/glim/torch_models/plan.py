@@ -19,7 +19,7 @@ from glim import _glim
 from . import ops
 from .graph import is_floating, op_name
 
-PASS_ON = {"clone", "_to_copy", "alias"}
+IDENTITIES = {"clone", "_to_copy", "alias"}
 SHAPES = {"view", "_unsafe_view", "expand", "permute", "transpose", "unsqueeze", "squeeze"}
 PRODUCTS = {"matmul", "bmm"}
 ELEMENTWISE = {"add", "sub", "mul", "div", "pow", "tanh", "erf", "neg"}
@@ -106,17 +106,17 @@ def _context(softmax):
     places = torch.arange(softmax.meta["val"].numel()).reshape(softmax.meta["val"].shape)
     flat, todo, ends = places.reshape(-1), [(softmax, places)], []
     while todo:
-        node, at = todo.pop()
+        node, view = todo.pop()
         for reader in node.users:
             name = op_name(reader)
-            if name in ("matmul", "bmm") and at.ndim > 1:
+            if name in ("matmul", "bmm") and view.ndim > 1:
                 right = reader.args[0] is not node
-                if torch.equal((at.mT if right else at).reshape(-1), flat) and at.shape[-2 if right else -1] == places.shape[-1]:
+                if torch.equal((view.mT if right else view).reshape(-1), flat) and view.shape[-2 if right else -1] == places.shape[-1]:
                     ends.append((reader, right))
-            elif reader.args[0] is node and name in PASS_ON | {"mul", "div"}:
-                todo.append((reader, at))
+            elif reader.args[0] is node and name in IDENTITIES | {"mul", "div"}:
+                todo.append((reader, view))
             elif name in SHAPES:
-                todo.append((reader, reader.target(at.contiguous(), *reader.args[1:])))
+                todo.append((reader, reader.target(view.contiguous(), *reader.args[1:])))
     return ends[0] if len(ends) == 1 else (None, None)
 
 
@@ -135,7 +135,7 @@ def _unmasked(softmax, constants):
             fill = 1 if scalar(args[1]) else 2
             masks.append((args[0], args[fill], fill == 1))
             args = args[3 - fill:]
-        elif name not in PASS_ON or not _same_dtype(node):
+        elif name not in IDENTITIES or not _same_dtype(node):
             break
         between.append(node)
         node = args[0]
@@ -168,7 +168,7 @@ def _product(node):
     """The product of queries and keys that the scores are made of, or None."""
     if op_name(node) in PRODUCTS:
         return node
-    if op_name(node) not in PASS_ON | SHAPES | ELEMENTWISE | {"where"}:
+    if op_name(node) not in IDENTITIES | SHAPES | ELEMENTWISE | {"where"}:
         return None
     return next(filter(None, map(_product, node.all_input_nodes)), None)
 
@@ -178,8 +178,8 @@ def _factor(product):
     reader = _only_reader(product)
     while op_name(reader) in SHAPES:
         reader = _only_reader(reader)
-    by = reader.args[1] if op_name(reader) in ("mul", "div") else 1.0
-    factor = by if isinstance(by, (int, float)) else 1.0
+    constant = reader.args[1] if op_name(reader) in ("mul", "div") else 1.0
+    factor = constant if isinstance(constant, (int, float)) else 1.0
     return 1 / factor if op_name(reader) == "div" else factor
 
 
@@ -196,13 +196,13 @@ def _rms_norm(rsqrt):
     if op_name(end) != "mul" or set(end.args) != {x, rsqrt}:
         return {}
     chain, last, weight = [square, mean, added, rsqrt], end, None
-    while (reader := _only_reader(last)) is not None and op_name(reader) in PASS_ON and _same_dtype(reader):
+    while (reader := _only_reader(last)) is not None and op_name(reader) in IDENTITIES and _same_dtype(reader):
         chain.append(last)
         last = reader
     if op_name(reader) == "mul" and last in reader.args:
         other = reader.args[1 - reader.args.index(last)]
-        own = isinstance(other, torch.fx.Node) and other.op == "placeholder" and other.meta["val"].dtype == x.meta["val"].dtype
-        if own and other.meta["val"].shape == x.meta["val"].shape[-1:]:
+        is_weight = isinstance(other, torch.fx.Node) and other.op == "placeholder" and other.meta["val"].dtype == x.meta["val"].dtype
+        if is_weight and other.meta["val"].shape == x.meta["val"].shape[-1:]:
             chain.append(last)
             last, weight = reader, other
 

@@ -80,7 +80,7 @@ class Recorded:
         result, _ = self.run(leaves, parameters)
         return _rebuilt(result, self.out_spec)
 
-    def run(self, leaves, parameters, by=None):
+    def run(self, leaves, parameters, evaluate=None):
         """The leaves of the result, and the value of each node. by: computes a node in place of Glim's ops."""
         values, env = iter(leaves), {}
         for node in self.nodes:
@@ -92,11 +92,11 @@ class Recorded:
                     env[node] = fixed
                 elif node.name in self.inputs:
                     x = next(values)
-                    env[node] = x if by or isinstance(x, glim.Var) and x.requires_grad else tensor_of(x)
+                    env[node] = x if evaluate or isinstance(x, glim.Var) and x.requires_grad else tensor_of(x)
             elif node.op == "get_attr":
                 env[node] = getattr(self.graph_module, node.target)
             elif node.op == "call_function":
-                env[node] = by(node, *_arguments(node, env)) if by else self._value(node, env)
+                env[node] = evaluate(node, *_arguments(node, env)) if evaluate else self._value(node, env)
             elif node.op == "output":
                 result = torch.fx.node.map_arg(node.args[0], lambda n: env[n])
         return list(result)[self.skipped:], env

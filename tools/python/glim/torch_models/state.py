@@ -56,7 +56,7 @@ class Fingerprint:
 
     def __init__(self, module):
         self.entries = []  # (what it is, a dict, its key, the value at the import)
-        seen = set()
+        visited = set()
         for path, m in module.named_modules():
             for key, value in vars(m).items():
                 name = f"{path}.{key}".lstrip(".")
@@ -65,14 +65,14 @@ class Fingerprint:
                 elif key.endswith("_hooks"):
                     self.entries.append((name, vars(m), key, _identity(value)))
                 else:
-                    self._attribute(name, vars(m), key, value, seen)
+                    self._attribute(name, vars(m), key, value, visited)
 
-    def _attribute(self, name, owner, key, value, seen):
+    def _attribute(self, name, owner, key, value, visited):
         if _plain(value):
             self.entries.append((name, owner, key, _identity(value)))
         elif hasattr(value, "__dict__") and not isinstance(value, (type, torch.Tensor, torch.nn.Module)) and not callable(value):
-            if id(value) not in seen:  # a configuration, which all modules share
-                seen.add(id(value))
+            if id(value) not in visited:  # a configuration, which all modules share
+                visited.add(id(value))
                 self.entries += [(f"{name}.{k}", vars(value), k, _identity(v)) for k, v in vars(value).items() if _plain(v)]
 
     def changed(self):

@@ -62,13 +62,13 @@ def floating(x):
 
 def nodes_of(roots):
     """The nodes of PyTorch's graph of a pass."""
-    todo, seen = [y.grad_fn for y in roots], {}
+    todo, visited = [y.grad_fn for y in roots], {}
     while todo:
         node = todo.pop()
-        if node is not None and node not in seen:
-            seen[node] = True
+        if node is not None and node not in visited:
+            visited[node] = True
             todo += [before for before, _ in node.next_functions]
-    return list(seen)
+    return list(visited)
 
 
 class _Ours:
