@@ -118,7 +118,8 @@ class Attention(nn.Module):
     lambda s, x: torch.where(s.m, x.new_tensor(-3.0), x + s.bias).softmax(-1),
     lambda s, x: torch.where(s.m | s.m.flip(0), x.new_tensor(-1e32), x + s.bias).softmax(-1),
     lambda s, x: torch.einsum("hg,bhqk->bgqk", s.w[0, :, :3, 0], x.softmax(-1)),
-], ids=["two fills", "hidden, then filled", "bias, then fill", "fill, then bias", "ALiBi, then -1e9", "ALiBi, then -inf", "where", "all hidden", "heads that are mixed"])
+    lambda s, x: (x.float() + torch.full((5, 5), torch.finfo(torch.float64).min, dtype=torch.float64)).softmax(-1),
+], ids=["two fills", "hidden, then filled", "bias, then fill", "fill, then bias", "ALiBi, then -1e9", "ALiBi, then -inf", "where", "all hidden", "heads that are mixed", "a wider mask"])
 def test_masks_keep_their_order(probs):
     same(Attention(probs))
 
