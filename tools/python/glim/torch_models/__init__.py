@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
-from . import functions, hooks as hooks_of, ops, state, verify
+from . import functions, graph, hooks as hooks_of, ops, state, verify
 from .recorded import Recorded, tensor_of
 
 _IMPORT = "from_torch."  # PyTorch has no module of this name: a dot is in none
@@ -157,7 +157,8 @@ def _first_pass(module, args, kwargs, hooks):
         with hooks_of.left_out(hooked):
             first = verify.Pass(module, args, kwargs)
     except Exception as error:  # of any type
-        raise glim.ValueError(f"from_torch: the model refuses its arguments: {(str(error).splitlines() or [type(error).__name__])[0]}") from error
+        raise glim.ValueError("from_torch: the model refuses its arguments: "
+                              f"{(str(error).splitlines() or [type(error).__name__])[0]}{graph.raised_in(error)}") from error
     if not hooks:
         hooks_of.require_none(hooked)
     for y in first.result:

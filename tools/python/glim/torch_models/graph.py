@@ -1,6 +1,7 @@
 """Questions to a node of torch.export's graph."""
 import os
 import re
+import traceback
 
 import torch
 
@@ -52,6 +53,12 @@ def line_of(trace):
     found = re.findall(r'File "([^"<]+)", line (\d+)', trace)  # none of code that PyTorch wrote
     own = [f for f in found if f"{os.sep}torch{os.sep}" not in f[0]] or found
     return (own[-1][0], int(own[-1][1])) if own else None
+
+
+def raised_in(error):
+    """" (file:line)" of the model's innermost line that raised the error, or ""."""
+    at = line_of("".join(line for line in traceback.format_tb(error.__traceback__) if os.path.dirname(__file__) not in line))
+    return f" ({at[0]}:{at[1]})" if at and f"{os.sep}torch{os.sep}" not in at[0] else ""
 
 
 def source_of(function):
