@@ -33,7 +33,8 @@ def is_floating(node):
 def values_alone(node):
     """A call whose result has no gradient, whatever it reads."""
     value = node.meta.get("val")
-    return op_name(node) in ops.VALUES_ALONE or isinstance(value, torch.Tensor) and not (
+    rounded = node.kwargs.get("rounding_mode") is not None
+    return rounded or op_name(node) in ops.VALUES_ALONE or isinstance(value, torch.Tensor) and not (
         value.is_floating_point() or value.is_complex())
 
 
