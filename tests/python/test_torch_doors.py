@@ -213,6 +213,34 @@ def test_a_function_on_an_argument_alone(f, derivative):
     same(Of(lambda w: f(w * 2) + f(X)))
 
 
+class Marked(torch.autograd.Function):
+    """Results of several dtypes, of which the first alone has a gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        index, largest = x.argmax(-1), x.amax(-1)
+        ctx.mark_non_differentiable(index, largest)
+        return x * 2, index, largest
+
+    @staticmethod
+    def backward(ctx, dy, *_):
+        return dy * 3
+
+
+def test_results_of_a_function_without_a_gradient():
+    same(Of(lambda w: (lambda y, index, largest: y * largest[..., None] + index[..., None])(*Marked.apply(w * 2))))
+    g = glim.from_torch(lambda x: Marked.apply(x), X)
+    with glim.Tape():
+        y, index, largest = g(glim.Var.leaf(X.numpy()))
+        assert y.requires_grad and index.dtype == "int64" and not largest.requires_grad
+
+
+def test_a_result_without_a_gradient():
+    for detached in (torch.inference_mode()(lambda x: x * 2), lambda x: (x * 2).detach_()):
+        refused("result 0 has no gradient in PyTorch", detached, X)
+    assert not glim.from_torch(lambda x: (x * 2).detach(), X)(glim.Var.leaf(X.numpy())).requires_grad
+
+
 def test_the_draw_of_a_function_is_kept():
     g = glim.from_torch(lambda x: Drawn.apply(x), X)
     for _ in range(3):
@@ -248,9 +276,20 @@ def test_hooks(model, name):
     refused(name, model, (X,))
 
 
+class Within(nn.Linear):
+    def forward(self, x):
+        y = super().forward(x)
+        y.register_hook(lambda d: 2 * d)
+        return y
+
+
 def test_hooks_are_left_out():
-    g = glim.from_torch(with_hook(lambda m: m.register_full_backward_hook(lambda m, dx, dy: (2 * dx[0],))), (X,), hooks=True)
-    assert g(X).shape == X.shape
+    for model in with_hook(lambda m: m.register_full_backward_hook(lambda m, dx, dy: (2 * dx[0],))), Within(4, 4).double():
+        refused("has a hook on its gradient", model, (X,))
+        g = glim.from_torch(model, (X,), hooks=True)
+        with glim.Tape() as tape:
+            tape.backward(g(X).sum())
+        assert (dict(g.named_parameters())["bias"].grad.numpy() == 6).all()
 
 
 # ---- writes ----
@@ -393,12 +432,17 @@ def test_a_parameter_of_nobody():
         def forward(self, x):
             return x * self.ws[0]
     refused("a parameter of shape .4,. that is none of its own", Listed(), (X,))
+    refused("0 is made by torch.jit.*give the module", nn.Sequential(torch.jit.script(nn.Linear(4, 4))), (X.float(),))
 
 
 def test_what_depends_on_values():
     refused(r"the shape of a result depends on values: \D+ \(.*test_torch_doors.py:\d+\)$", lambda x: torch.combinations(x[0, 0], 2), X)
     refused(r"control flow depends on values: \D+ \(.*test_torch_doors.py:\d+\)$", lambda x: x.sin() if x.sum() > 0 else x, X)
     refused(r"refuses its arguments: .*size 24 \(.*test_torch_doors.py:\d+\)$", lambda x: x.view(2, 2), X)
+
+
+def test_a_function_has_its_line():
+    refused(r"aten.rand_like.default in the model \(.*test_torch_doors.py:\d+\) draws", lambda x: x * torch.rand_like(x), X)
 
 
 def test_a_sparse_gradient():
