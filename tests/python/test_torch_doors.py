@@ -85,6 +85,8 @@ def test_zeros_and_ones_hide_nothing(wrong_rule):
 def test_new_shapes_are_compared(wrong_rule):
     g = glim.from_torch(Layers(), (X,))
     wrong_rule("erf", lambda x, /: glim.tanh(x))
+    for known in X, X.numpy(), glim.Var.leaf(X.numpy()):
+        g(known)
     with pytest.raises(glim.ValueError, match="aten.erf.default"), glim.Tape():
         g(normal(3, 4))
 
@@ -368,6 +370,14 @@ def test_what_forward_keeps():
     assert model.n == 1 and model.seen == [1]  # same() calls it once
 
 
+def test_what_a_hook_keeps():
+    model = nn.Linear(4, 4).double()
+    model.seen = []
+    model.register_forward_hook(lambda m, x, y: model.seen.append(y))
+    g = glim.from_torch(model, (X,))
+    assert g(X[:1]).shape == (1, 3, 4)
+
+
 def test_the_model_and_the_program_stay_as_they_are():
     model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(3), nn.utils.parametrizations.spectral_norm(nn.Linear(4, 4))).double()
     model[0].weight.grad = torch.ones(4, 4, dtype=torch.float64)
@@ -510,6 +520,7 @@ def test_results():
     assert type(y).__name__ == "max" and y.indices.dtype == "int64"
     assert glim.from_torch(lambda x: x.argmax(-1).int(), X)(X).dtype == "int64"
     refused("the model returns a Result: return tensors", lambda x: Result(x), X)
+    refused("a value becomes a constant, as with .data: use detach", lambda x: (x * 2).data, X)
     refused("a result of the model is float16", lambda x: (x, torch.ones(2, dtype=torch.float16)), X, glim.DTypeError)
 
 

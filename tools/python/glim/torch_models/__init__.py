@@ -125,7 +125,7 @@ class _Import:
         if "use_cache" in inspect.signature(self.module.forward).parameters:  # a cache of keys has no gradient to show
             kwargs = {"use_cache": False, **kwargs}
         leaves, spec = pytree.tree_flatten((args, kwargs))
-        key = (str(spec), tuple((tuple(x.shape), str(x.dtype)) if hasattr(x, "shape") else repr(x) for x in leaves))
+        key = (str(spec), tuple((tuple(x.shape), ops.name_of(x.dtype)) if hasattr(x, "shape") else repr(x) for x in leaves))
         if key not in self.graphs:
             with state.undisturbed():
                 self.graphs[key] = self._exported(parameters, *pytree.tree_map(tensor_of, (args, kwargs)))
@@ -143,6 +143,7 @@ class _Import:
             recorded = Recorded(copy, args, kwargs, custom)
             recorded(pytree.tree_leaves((args, kwargs)), parameters)  # rules refuse their arguments here
             verify.require_equal(recorded, points, lambda: self._copy(parameters))
+        self.fingerprint.leave_out(set(self.fingerprint.changed()))  # by hooks that refer to the user's own model
         return recorded
 
     def _copy(self, parameters):

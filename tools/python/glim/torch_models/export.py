@@ -70,6 +70,8 @@ def _refuse_writes(region):
 def _advice(text):
     if "data-dependent" in text or "Could not guard" in text:
         return "its control flow depends on values: give the part of it without the branch"
+    if "fake tensor in the exported" in text:
+        return "a value becomes a constant, as with .data: use detach(), and return what forward keeps"
     if "nbacked" in text:
         return "the shape of a result depends on values: give the part of it without that result"
     return ""
