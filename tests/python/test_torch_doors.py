@@ -493,7 +493,7 @@ def test_parameters_of_any_name():
             self.step = nn.Parameter(normal(4))
 
         def forward(self, x):
-            return self.step * x
+            return self.step * x, self.step
     same(Step(), (X,))
 
 

@@ -79,7 +79,7 @@ RIGHT = {
     "dtypes of reductions": (lambda x: x.sum(dtype=torch.float64) * x.prod(dtype=torch.float64) + x.cumsum(0, dtype=torch.float64), SINGLE),
     "a norm in another dtype": (lambda x: x.norm(dtype=torch.float64), SINGLE),
     # writes
-    "index_put": (lambda x, v: x.index_put((torch.tensor([0, 2]),), v), THREE, normal(2, 4, seed=2)),
+    "index_put": (lambda x, v: x.index_put((torch.tensor([0, 2]),), v) + torch.ops.aten.index_put(x, [None, torch.tensor([1])], v[:1, :1]), THREE, normal(2, 4, seed=2)),
     "index_put of a mask": (lambda x, v: x.index_put((torch.tensor([True, False, True]),), v), THREE, normal(seed=2)),
     "index_put that adds": (lambda x, v: x.index_put((torch.tensor([0, 0]),), v, True), THREE, normal(2, 4, seed=2)),
     "scatter": (lambda x, v: x.scatter(1, torch.tensor([[1], [0], [1]]), v) + x.scatter(0, torch.tensor([[1, 0]]), 2.5), THREE, normal(3, 1, seed=2)),

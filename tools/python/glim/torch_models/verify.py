@@ -44,7 +44,7 @@ class Pass:
         found = torch.autograd.grad(list(self.roots.values()), list(self.leaves.values()), list(self.dys.values()),
                                     allow_unused=True) if self.roots and self.leaves else [None] * len(self.leaves)
         self.gradients = {name: torch.zeros_like(x) if d is None else d.to_dense() for (name, x), d in zip(self.leaves.items(), found)}
-        self.result = [x.detach() if isinstance(x, torch.Tensor) else x for x in self.result]
+        self.result = [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in self.result]
         self.parameters = {name: p.detach().clone().requires_grad_(p.requires_grad) for name, p in self.parameters.items()}
         return self
 

@@ -96,13 +96,12 @@ def require_once(ids):
 
 @op("index_put", "_unsafe_index_put")
 def index_put(x, indices, values, /, accumulate=False):
-    indices = tuple(slice(None) if i is None else tensor(i) for i in indices)
-    ids = positions(x)[indices]
+    ids = positions(x)[tuple(slice(None) if i is None else tensor(i) for i in indices)]
     if accumulate:
         return added(x, ids, values)
     if isinstance(values, glim.Var) and values.size > 1:
         require_once(ids)
-    return written(x, values, lambda all_, source: all_.index_put(indices, source))
+    return written(x, values, lambda all_, source: torch.ops.aten.index_put(all_, [tensor(i) for i in indices], source))
 
 
 @op("scatter.src", "scatter.value")
