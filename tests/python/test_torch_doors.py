@@ -85,6 +85,8 @@ def test_zeros_and_ones_hide_nothing(wrong_rule):
 def test_new_shapes_are_compared(wrong_rule):
     g = glim.from_torch(Layers(), (X,))
     wrong_rule("erf", lambda x, /: glim.tanh(x))
+    for known in X, X.numpy(), glim.Var.leaf(X.numpy()):
+        g(known)
     with pytest.raises(glim.ValueError, match="aten.erf.default"), glim.Tape():
         g(normal(3, 4))
 
@@ -118,7 +120,8 @@ class Attention(nn.Module):
     lambda s, x: torch.where(s.m, x.new_tensor(-3.0), x + s.bias).softmax(-1),
     lambda s, x: torch.where(s.m | s.m.flip(0), x.new_tensor(-1e32), x + s.bias).softmax(-1),
     lambda s, x: torch.einsum("hg,bhqk->bgqk", s.w[0, :, :3, 0], x.softmax(-1)),
-], ids=["two fills", "hidden, then filled", "bias, then fill", "fill, then bias", "ALiBi, then -1e9", "ALiBi, then -inf", "where", "all hidden", "heads that are mixed"])
+    lambda s, x: (x.float() + torch.full((5, 5), torch.finfo(torch.float64).min, dtype=torch.float64)).softmax(-1),
+], ids=["two fills", "hidden, then filled", "bias, then fill", "fill, then bias", "ALiBi, then -1e9", "ALiBi, then -inf", "where", "all hidden", "heads that are mixed", "a wider mask"])
 def test_masks_keep_their_order(probs):
     same(Attention(probs))
 
@@ -212,6 +215,34 @@ def test_a_function_on_an_argument_alone(f, derivative):
     same(Of(lambda w: f(w * 2) + f(X)))
 
 
+class Marked(torch.autograd.Function):
+    """Results of several dtypes, of which the first alone has a gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        index, largest = x.argmax(-1), x.amax(-1)
+        ctx.mark_non_differentiable(index, largest)
+        return x * 2, index, largest
+
+    @staticmethod
+    def backward(ctx, dy, *_):
+        return dy * 3
+
+
+def test_results_of_a_function_without_a_gradient():
+    same(Of(lambda w: (lambda y, index, largest: y * largest[..., None] + index[..., None])(*Marked.apply(w * 2))))
+    g = glim.from_torch(lambda x: Marked.apply(x), X)
+    with glim.Tape():
+        y, index, largest = g(glim.Var.leaf(X.numpy()))
+        assert y.requires_grad and index.dtype == "int64" and not largest.requires_grad
+
+
+def test_a_result_without_a_gradient():
+    for detached in (torch.inference_mode()(lambda x: x * 2), lambda x: (x * 2).detach_()):
+        refused("result 0 has no gradient in PyTorch", detached, X)
+    assert not glim.from_torch(lambda x: (x * 2).detach(), X)(glim.Var.leaf(X.numpy())).requires_grad
+
+
 def test_the_draw_of_a_function_is_kept():
     g = glim.from_torch(lambda x: Drawn.apply(x), X)
     for _ in range(3):
@@ -247,9 +278,20 @@ def test_hooks(model, name):
     refused(name, model, (X,))
 
 
+class Within(nn.Linear):
+    def forward(self, x):
+        y = super().forward(x)
+        y.register_hook(lambda d: 2 * d)
+        return y
+
+
 def test_hooks_are_left_out():
-    g = glim.from_torch(with_hook(lambda m: m.register_full_backward_hook(lambda m, dx, dy: (2 * dx[0],))), (X,), hooks=True)
-    assert g(X).shape == X.shape
+    for model in with_hook(lambda m: m.register_full_backward_hook(lambda m, dx, dy: (2 * dx[0],))), Within(4, 4).double():
+        refused("has a hook on its gradient", model, (X,))
+        g = glim.from_torch(model, (X,), hooks=True)
+        with glim.Tape() as tape:
+            tape.backward(g(X).sum())
+        assert (dict(g.named_parameters())["bias"].grad.numpy() == 6).all()
 
 
 # ---- writes ----
@@ -328,6 +370,14 @@ def test_what_forward_keeps():
     assert model.n == 1 and model.seen == [1]  # same() calls it once
 
 
+def test_what_a_hook_keeps():
+    model = nn.Linear(4, 4).double()
+    model.seen = []
+    model.register_forward_hook(lambda m, x, y: model.seen.append(y))
+    g = glim.from_torch(model, (X,))
+    assert g(X[:1]).shape == (1, 3, 4)
+
+
 def test_the_model_and_the_program_stay_as_they_are():
     model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(3), nn.utils.parametrizations.spectral_norm(nn.Linear(4, 4))).double()
     model[0].weight.grad = torch.ones(4, 4, dtype=torch.float64)
@@ -392,10 +442,13 @@ def test_a_parameter_of_nobody():
         def forward(self, x):
             return x * self.ws[0]
     refused("a parameter of shape .4,. that is none of its own", Listed(), (X,))
+    refused("0 is made by torch.jit.*give the module", nn.Sequential(torch.jit.script(nn.Linear(4, 4))), (X.float(),))
 
 
-def test_a_shape_that_depends_on_values():
-    refused("depends on values", lambda x: torch.combinations(x[0, 0], 2), X)
+def test_what_depends_on_values():
+    refused(r"the shape of a result depends on values: \D+ \(.*test_torch_doors.py:\d+\)$", lambda x: torch.combinations(x[0, 0], 2), X)
+    refused(r"control flow depends on values: \D+ \(.*test_torch_doors.py:\d+\)$", lambda x: x.sin() if x.sum() > 0 else x, X)
+    refused(r"refuses its arguments: .*size 24 \(.*test_torch_doors.py:\d+\)$", lambda x: x.view(2, 2), X)
 
 
 def test_a_sparse_gradient():
@@ -405,7 +458,7 @@ def test_a_sparse_gradient():
 def test_random_numbers():
     refused("train.. mode, in which it draws numbers", nn.Dropout(), (X,))
     for f in (lambda x: x * torch.rand_like(x), lambda x: F.gumbel_softmax(x), lambda x: x + torch.randn(4), lambda x: torch.bernoulli(x.sigmoid()) + x):
-        refused("draws", f, X)
+        refused(r"in the model \(.*test_torch_doors.py:\d+\) draws", f, X)
 
 
 # ---- names and results ----
@@ -440,7 +493,7 @@ def test_parameters_of_any_name():
             self.step = nn.Parameter(normal(4))
 
         def forward(self, x):
-            return self.step * x
+            return self.step * x, self.step
     same(Step(), (X,))
 
 
@@ -463,6 +516,7 @@ def test_results():
     assert type(y).__name__ == "max" and y.indices.dtype == "int64"
     assert glim.from_torch(lambda x: x.argmax(-1).int(), X)(X).dtype == "int64"
     refused("the model returns a Result: return tensors", lambda x: Result(x), X)
+    refused("a value becomes a constant, as with .data: use detach", lambda x: (x * 2).data, X)
     refused("a result of the model is float16", lambda x: (x, torch.ones(2, dtype=torch.float16)), X, glim.DTypeError)
 
 

@@ -79,13 +79,18 @@ RIGHT = {
     "dtypes of reductions": (lambda x: x.sum(dtype=torch.float64) * x.prod(dtype=torch.float64) + x.cumsum(0, dtype=torch.float64), SINGLE),
     "a norm in another dtype": (lambda x: x.norm(dtype=torch.float64), SINGLE),
     # writes
-    "index_put": (lambda x, v: x.index_put((torch.tensor([0, 2]),), v), THREE, normal(2, 4, seed=2)),
+    "index_put": (lambda x, v: x.index_put((torch.tensor([0, 2]),), v) + torch.ops.aten.index_put(x, [None, torch.tensor([1])], v[:1, :1]), THREE, normal(2, 4, seed=2)),
     "index_put of a mask": (lambda x, v: x.index_put((torch.tensor([True, False, True]),), v), THREE, normal(seed=2)),
     "index_put that adds": (lambda x, v: x.index_put((torch.tensor([0, 0]),), v, True), THREE, normal(2, 4, seed=2)),
     "scatter": (lambda x, v: x.scatter(1, torch.tensor([[1], [0], [1]]), v) + x.scatter(0, torch.tensor([[1, 0]]), 2.5), THREE, normal(3, 1, seed=2)),
     "scatter that adds": (lambda x, v: x.scatter_add(1, torch.tensor([[1, 1], [0, 3], [0, 0]]), v).scatter_reduce(
         0, torch.tensor([[0, 1], [0, 0], [2, 2]]), v, "sum"), THREE, normal(3, 2, seed=2)),
     "scatters of views": (lambda x, v: x.select_scatter(v, 0, 1) + x.slice_scatter(v[None], 0, 0, 1) + x.diagonal_scatter(v[:3]), THREE, normal(4, seed=2)),
+    "scatters of means": (lambda x, v: sum(x.scatter_reduce(1, torch.tensor([[1, 1], [0, 3], [0, 0]]), v, how, include_self=own)
+                                           for how, own in (("mean", True), ("mean", False), ("sum", False))), THREE, normal(3, 2, seed=2)),
+    "bags": (lambda w, scales: F.embedding_bag(torch.tensor([[2, 1], [0, 2]]), w, mode="sum", per_sample_weights=scales) + F.embedding_bag(
+        torch.tensor([2, 1, 1, 0]), w, torch.tensor([0, 0, 4]), mode="mean", padding_idx=1, include_last_offset=True)
+             + F.embedding_bag(torch.tensor([1, 1]), w, torch.tensor([0, 2])), THREE, normal(2, 2, seed=2)),
     "index_add": (lambda x, v: x.index_add(0, torch.tensor([1, 1]), v, alpha=2), THREE, normal(2, 4, seed=2)),
     # windows
     "transposed convolutions": (lambda x, w, b: torch.conv_transpose2d(x, w, b, 2, 1, 1, 2, 1) + torch.conv_transpose2d(
@@ -97,6 +102,7 @@ RIGHT = {
     "ceil_mode": (lambda x: F.avg_pool2d(x, (3, 2), (2, 3), (1, 0), ceil_mode=True, count_include_pad=False) + F.avg_pool2d(
         x, (3, 2), (2, 3), (1, 0), ceil_mode=True, divisor_override=5) + F.max_pool2d(x, (3, 2), (2, 3), (1, 0), ceil_mode=True), IMAGES),
     # functions
+    "rounded quotients": (lambda x, y: torch.div(x, y, rounding_mode="floor") * x + torch.div(x, 0.3, rounding_mode="trunc"), normal(9), normal(9, seed=2)),
     "remainders": (lambda x, y: torch.remainder(x, y) + torch.fmod(x, y) + x % 0.3 + torch.fmod(x, 0.3), normal(9), normal(9, seed=2)),
     "inverse functions": (lambda x, y: x.asin() + x.acos() + x.atan() + x.asinh() + (2 + x).acosh() + x.atanh() + torch.atan2(
         x, y) + torch.hypot(x, y), normal(9).detach().tanh().requires_grad_(), normal(9, seed=2)),

@@ -8,13 +8,14 @@ The result is compared with PyTorch's own run (verify.py).
 import contextlib
 import inspect
 import re
+import types
 
 import glim
 import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
-from . import functions, hooks as hooks_of, ops, state, verify
+from . import functions, graph, hooks as hooks_of, ops, state, verify
 from .recorded import Recorded, tensor_of
 
 _IMPORT = "from_torch."  # PyTorch has no module of this name: a dot is in none
@@ -124,7 +125,7 @@ class _Import:
         if "use_cache" in inspect.signature(self.module.forward).parameters:  # a cache of keys has no gradient to show
             kwargs = {"use_cache": False, **kwargs}
         leaves, spec = pytree.tree_flatten((args, kwargs))
-        key = (str(spec), tuple((tuple(x.shape), str(x.dtype)) if hasattr(x, "shape") else repr(x) for x in leaves))
+        key = (str(spec), tuple((tuple(x.shape), ops.name_of(x.dtype)) if hasattr(x, "shape") else repr(x) for x in leaves))
         if key not in self.graphs:
             with state.undisturbed():
                 self.graphs[key] = self._exported(parameters, *pytree.tree_map(tensor_of, (args, kwargs)))
@@ -134,12 +135,15 @@ class _Import:
         args, kwargs = pytree.tree_map(lambda x: x.clone() if isinstance(x, torch.Tensor) else x, (args, kwargs))  # one given twice is two
         copy = self._copy(parameters)
         fingerprint = state.Fingerprint(copy)
-        first, custom = _first_pass(copy, args, kwargs, self.hooks)
-        self.fingerprint.leave_out(set(fingerprint.changed()))
-        points = verify.points(first, copy, args, kwargs) if self.verify else []
-        recorded = Recorded(copy, args, kwargs, custom)
-        recorded(pytree.tree_leaves((args, kwargs)), parameters)  # rules refuse their arguments here
-        verify.require_equal(recorded, points, lambda: self._copy(parameters))
+        hooked = []
+        with hooks_of.left_out(hooked):
+            first, custom = _first_pass(copy, args, kwargs, [] if self.hooks else hooked)
+            self.fingerprint.leave_out(set(fingerprint.changed()))
+            points = verify.points(first, copy, args, kwargs) if self.verify else []
+            recorded = Recorded(copy, args, kwargs, custom)
+            recorded(pytree.tree_leaves((args, kwargs)), parameters)  # rules refuse their arguments here
+            verify.require_equal(recorded, points, lambda: self._copy(parameters))
+        self.fingerprint.leave_out(set(self.fingerprint.changed()))  # by hooks that refer to the user's own model
         return recorded
 
     def _copy(self, parameters):
@@ -150,16 +154,16 @@ class _Import:
         return copy
 
 
-def _first_pass(module, args, kwargs, hooks):
-    """PyTorch's pass of a copy of the model, and its custom Functions. Refused is what no graph has."""
-    before, hooked = state.tensors_of(module), []
+def _first_pass(module, args, kwargs, hooked):
+    """PyTorch's pass of a copy of the model, and its custom Functions. Refused is what no graph has. hooked: names of tensors
+    within its forward that had a hook."""
+    before = state.tensors_of(module)
     try:
-        with hooks_of.left_out(hooked):
-            first = verify.Pass(module, args, kwargs)
+        first = verify.Pass(module, args, kwargs)
     except Exception as error:  # of any type
-        raise glim.ValueError(f"from_torch: the model refuses its arguments: {(str(error).splitlines() or [type(error).__name__])[0]}") from error
-    if not hooks:
-        hooks_of.require_none(hooked)
+        raise glim.ValueError("from_torch: the model refuses its arguments: "
+                              f"{(str(error).splitlines() or [type(error).__name__])[0]}{graph.raised_in(error)}") from error
+    hooks_of.require_none(hooked)
     for y in first.result:
         if not isinstance(y, (torch.Tensor, int, float, str, type(None))):
             raise glim.ValueError(f"from_torch: the model returns a {type(y).__name__}: return tensors, numbers, and tuples, lists and dicts of them")
@@ -207,6 +211,10 @@ def from_torch(module, args=(), kwargs=None, *, hooks=False, verify=True):
         if not callable(module):
             raise TypeError(f"from_torch: a {type(module).__name__} is neither a torch.nn.Module nor a function of tensors")
         module = _Function(module)
+    for name, m in module.named_modules():
+        if isinstance(m, torch.jit.ScriptModule):
+            raise glim.ValueError(f"from_torch: {name or 'the model'} is made by torch.jit, which torch.export does not read: give the "
+                                  "module that it was made of")
     arguments = {f"argument {k}": x for k, x in enumerate(pytree.tree_leaves((args, kwargs))) if isinstance(x, torch.Tensor)}
     for name, x in [*module.named_parameters(), *module.named_buffers(), *arguments.items()]:
         if x.device.type != "cpu":
@@ -222,6 +230,11 @@ def from_torch(module, args=(), kwargs=None, *, hooks=False, verify=True):
 class _Function(torch.nn.Module):
     def __init__(self, function):
         super().__init__()
+        if isinstance(function, types.FunctionType):  # PyTorch keeps the lines of functions of this name
+            named = types.FunctionType(function.__code__.replace(co_name="forward"), function.__globals__, "forward",
+                                       function.__defaults__, function.__closure__)
+            named.__kwdefaults__ = function.__kwdefaults__
+            function = named
         self.function = function
 
     def forward(self, *args, **kwargs):

@@ -16,21 +16,21 @@ def exported(module, args, kwargs, custom, calls):
             program = torch.export.export(module, args, kwargs, strict=False)
         _cut_no_grad(program.graph_module)
         known = _decompositions()
-        for _ in range(4):
+        for k in range(4):
             missing = [node.target for node in graph.calls(program.graph_module) if isinstance(node.target, torch._ops.OpOverload) and
                        ops.rule(node.target) is None and graph.op_name(node) not in TRAINING and not graph.values_alone(node)]
             both = {**torch._decomp.get_decompositions(missing), **known}
             table = {target: both[target] for target in missing if target in both}
-            program = program.run_decompositions(table)
-            if not table:
+            if k and not table:
                 break
+            program = program.run_decompositions(table)
         return program
     except glim.Error:
         raise
     except Exception as error:  # of many types
         text = str(error).strip()
-        line = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
-        raise glim.ValueError(f"from_torch: torch.export refuses the model: {line[:300]}{_advice(text)}") from error
+        line = _advice(text) or next((line for line in text.splitlines() if line.strip()), type(error).__name__)[:300]
+        raise glim.ValueError(f"from_torch: torch.export refuses the model: {line}{graph.raised_in(error)}") from error
 
 
 @functools.cache
@@ -69,7 +69,9 @@ def _refuse_writes(region):
 
 def _advice(text):
     if "data-dependent" in text or "Could not guard" in text:
-        return " (its control flow depends on values: give the part of it without the branch)"
+        return "its control flow depends on values: give the part of it without the branch"
+    if "fake tensor in the exported" in text:
+        return "a value becomes a constant, as with .data: use detach(), and return what forward keeps"
     if "nbacked" in text:
-        return " (the shape of a result depends on values: give the part of it without that result)"
+        return "the shape of a result depends on values: give the part of it without that result"
     return ""

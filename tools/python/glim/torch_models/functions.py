@@ -108,7 +108,7 @@ def recorder(calls):
 
 
 class Function(glim.Op):
-    """A Function of PyTorch, forward and backward; several results are one after another in a vector.
+    """A Function of PyTorch, forward and backward; several results with a gradient are one after another in a vector.
 
     PyTorch's graph of the forward pass is kept for backward: forward may draw random numbers.
     """
@@ -120,9 +120,9 @@ class Function(glim.Op):
         tensors = [torch.from_numpy(np.array(x)) for x in arrays]
         self.leaves = [x.requires_grad_() if x.is_floating_point() else x for x in tensors]
         with torch.enable_grad():
-            ys = self.call(self.leaves)
-            self.shapes = [y.shape for y in ys]
-            self.y = torch.cat([y.reshape(-1) for y in ys]) if self.call.several else ys[0]
+            self.results = self.call(self.leaves)
+            parts = [y.reshape(-1) for y in self.results if y.requires_grad] or [self.leaves[0].new_zeros(0)]
+            self.y = torch.cat(parts) if self.call.several else self.results[0]
         return self.y.detach().numpy()
 
     def gradient(self, dy, *xs):
@@ -145,4 +145,5 @@ def call(number, xs):
     y = glim.apply(f, [x if isinstance(x, glim.Var) else x.numpy() for x in xs])
     if not f.call.several:
         return [y]
-    return [part.reshape(tuple(shape)) for part, shape in zip(glim.split(y, 0, [s.numel() for s in f.shapes]), f.shapes)]
+    parts = iter(glim.split(y, 0, [r.numel() for r in f.results if r.requires_grad] or [0]))
+    return [next(parts).reshape(tuple(r.shape)) if r.requires_grad else r for r in f.results]

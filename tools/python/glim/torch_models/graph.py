@@ -1,6 +1,7 @@
 """Questions to a node of torch.export's graph."""
 import os
 import re
+import traceback
 
 import torch
 
@@ -32,7 +33,8 @@ def is_floating(node):
 def values_alone(node):
     """A call whose result has no gradient, whatever it reads."""
     value = node.meta.get("val")
-    return op_name(node) in ops.VALUES_ALONE or isinstance(value, torch.Tensor) and not (
+    rounded = node.kwargs.get("rounding_mode") is not None
+    return rounded or op_name(node) in ops.VALUES_ALONE or isinstance(value, torch.Tensor) and not (
         value.is_floating_point() or value.is_complex())
 
 
@@ -52,6 +54,12 @@ def line_of(trace):
     found = re.findall(r'File "([^"<]+)", line (\d+)', trace)  # none of code that PyTorch wrote
     user_frames = [f for f in found if f"{os.sep}torch{os.sep}" not in f[0]] or found
     return (user_frames[-1][0], int(user_frames[-1][1])) if user_frames else None
+
+
+def raised_in(error):
+    """" (file:line)" of the model's innermost line that raised the error, or ""."""
+    at = line_of("".join(line for line in traceback.format_tb(error.__traceback__) if os.path.dirname(__file__) not in line))
+    return f" ({at[0]}:{at[1]})" if at and f"{os.sep}torch{os.sep}" not in at[0] else ""
 
 
 def source_of(function):

@@ -73,7 +73,7 @@ def _attention(softmax, constants):
         return glim.transpose(y) if turned else y
 
     def probs(env, node):
-        (x,) = ops.vars_of(env[scores])
+        x = ops.to(*ops.vars_of(env[scores]), softmax.args[0].meta["val"].dtype)  # a mask may widen it
         x, keep = _masked(x, [[ops.array(env.get(m, m)) for m in mask] for mask in masks])
         x = ops.to(x, node.meta["val"].dtype)
         if math.prod(x.shape) != node.meta["val"].numel():  # scores that a batch shares

@@ -9,6 +9,8 @@ import warnings
 import glim
 import numpy as np
 import torch
+from torch._subclasses import FakeTensor
+from torch.utils import _pytree as pytree
 
 _LOCK = threading.RLock()  # torch.export and functions.replaced change the state of the process
 
@@ -30,8 +32,8 @@ def undisturbed():
 
 def copied(module):
     """A deep copy. Tensors that an earlier pass left in a module are copied without their history."""
-    memo = {id(x): x.detach().clone() for m in module.modules() for x in vars(m).values()
-            if isinstance(x, torch.Tensor) and not x.is_leaf}
+    memo = {id(x): x.detach().clone() for x in pytree.tree_leaves([list(vars(m).values()) for m in module.modules()])
+            if isinstance(x, torch.Tensor) and (not x.is_leaf or isinstance(x, FakeTensor))}  # a hook may keep an export's
     try:
         return copy.deepcopy(module, memo)
     except Exception as error:  # of any type: __deepcopy__ may be the user's

@@ -44,7 +44,7 @@ class Pass:
         found = torch.autograd.grad(list(self.roots.values()), list(self.leaves.values()), list(self.dys.values()),
                                     allow_unused=True) if self.roots and self.leaves else [None] * len(self.leaves)
         self.gradients = {name: torch.zeros_like(x) if d is None else d.to_dense() for (name, x), d in zip(self.leaves.items(), found)}
-        self.result = [x.detach() if isinstance(x, torch.Tensor) else x for x in self.result]
+        self.result = [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in self.result]
         self.parameters = {name: p.detach().clone().requires_grad_(p.requires_grad) for name, p in self.parameters.items()}
         return self
 
@@ -81,6 +81,7 @@ class _Ours:
         torch.manual_seed(0)  # a custom Function may draw
         with glim.Tape() as tape, ops.scaled(None):
             self.result, self.env = recorded.run(inputs, parameters)
+            self.extra = [k for k, y in enumerate(self.result) if k not in reference.roots and isinstance(y, glim.Var) and y.requires_grad]
             roots = {k: self.result[k] * 1.0 for k in reference.roots if isinstance(self.result[k], glim.Var)}  # one may be a leaf
             roots = {k: y for k, y in roots.items() if tape.node_of(y) >= 0}
             self.nodes = [n for n, x in self.env.items() if isinstance(x, glim.Var) and tape.node_of(x) >= 0]
@@ -126,6 +127,9 @@ def require_equal(recorded, points, copy):
     dtype = "float32" if recorded.has_float32() else "float64"
     for reference in points:
         ours = _Ours(recorded, reference)
+        if ours.extra:
+            raise glim.ValueError(f"from_torch: result {ours.extra[0]} has no gradient in PyTorch, and has one in torch.export's graph: "
+                                  "return it detached")
         found, theirs = ours.items(), reference.items()
         parted = [key for key in theirs if not _difference(found[key], theirs[key]) <= TIGHT[dtype]]
         parted = parted and _beyond_rounding(parted, found, reference, recorded, dtype, copy)
@@ -171,7 +175,10 @@ def _beyond_rounding(parted, ours, reference, recorded, dtype, copy):
                 p.copy_(rounded(reference.parameters[name]))
         again = Pass(module, *pytree.tree_unflatten(list(map(rounded, reference.inputs)), recorded.in_spec)).differentiate().items()
         moved = {key: max(moved[key], _difference(again[key], theirs[key])) for key in parted}
-    return [key for key in parted if not _difference(ours[key], theirs[key]) <= NOISE * moved[key]]
+        parted = [key for key in parted if not _difference(ours[key], theirs[key]) <= NOISE * moved[key]]
+        if not parted:
+            break
+    return parted
 
 
 def _array(x):

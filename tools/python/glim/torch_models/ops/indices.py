@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from .dtypes import array, name_of, tensor, to, vars_of
+from .elementwise import chosen
 from .rules import op
 
 
@@ -20,6 +21,23 @@ def embedding(weight, ids, /, padding_idx=-1):
         real = (np.arange(weight.shape[0]) != padding_idx)[:, None]
         weight = glim.where(real, weight, glim.Var(weight.numpy()))
     return glim.index_select(weight, 0, ids.reshape(-1)).reshape((*ids.shape, weight.shape[1]))
+
+
+@op("_embedding_bag", "_embedding_bag_forward_only")
+def embedding_bag(weight, ids, offsets, /, mode=0, per_sample_weights=None, include_last_offset=False, padding_idx=-1):
+    """The sums (mode 0) or means (1) of the rows of each bag. A bag begins at its offset; padding is not counted."""
+    if mode == 2:
+        raise glim.ValueError("from_torch: embedding_bag with mode='max'; there are 'sum' and 'mean'")
+    weight, scales = vars_of(weight, per_sample_weights)
+    ids, starts = array(ids), array(offsets)[:-1] if include_last_offset else array(offsets)
+    (real,) = np.nonzero(ids != padding_idx)
+    bags = np.searchsorted(starts, real, "right") - 1
+    rows = glim.index_select(weight, 0, ids[real])
+    rows = rows if scales is None else rows * glim.unsqueeze(glim.index_select(scales, 0, real), -1)
+    sums = glim.Var(np.zeros((len(starts), weight.shape[1]), weight.dtype))
+    sums = added(sums, positions(sums)[torch.from_numpy(bags)], rows)
+    counts = np.bincount(bags, minlength=len(starts)).clip(1)[:, None]
+    return [sums / glim.Var(counts.astype(weight.dtype)) if mode else sums]
 
 
 @op("index.Tensor", "_unsafe_index.Tensor")
@@ -78,13 +96,12 @@ def require_once(ids):
 
 @op("index_put", "_unsafe_index_put")
 def index_put(x, indices, values, /, accumulate=False):
-    indices = tuple(slice(None) if i is None else tensor(i) for i in indices)
-    ids = positions(x)[indices]
+    ids = positions(x)[tuple(slice(None) if i is None else tensor(i) for i in indices)]
     if accumulate:
         return added(x, ids, values)
     if isinstance(values, glim.Var) and values.size > 1:
         require_once(ids)
-    return written(x, values, lambda all_, source: all_.index_put(indices, source))
+    return written(x, values, lambda all_, source: torch.ops.aten.index_put(all_, [tensor(i) for i in indices], source))
 
 
 @op("scatter.src", "scatter.value")
@@ -105,10 +122,12 @@ def scatter_add(x, /, dim, index, src):
 
 @op("scatter_reduce.two")
 def scatter_reduce(x, /, dim, index, src, reduce, include_self=True):
-    if reduce != "sum" or not include_self:
-        raise glim.ValueError(f"from_torch: scatter_reduce with reduce='{reduce}', include_self={include_self}: Glim has 'sum' with "
-                              "include_self=True")
-    return scatter_add(x, dim, index, src)
+    if reduce not in ("sum", "mean"):
+        raise glim.ValueError(f"from_torch: scatter_reduce with reduce='{reduce}': Glim has 'sum' and 'mean'")
+    x, src = vars_of(x, src)
+    counts = np.bincount(torch.gather(positions(x), dim, index).reshape(-1), minlength=x.size).reshape(tuple(x.shape))
+    y = scatter_add(x if include_self else chosen(counts > 0, 0.0, x), dim, index, src)
+    return y if reduce == "sum" else y / glim.Var((counts + include_self).clip(1).astype(y.dtype))
 
 
 @op("index_add")
