@@ -20,7 +20,7 @@ using wrongs::WrongOp;
 
 Vars constants(const Tensors& x) { return {x.begin(), x.end()}; }
 
-Function function(const WrongOp& op, const WrongGradient* wrong) {
+Callbacks function(const WrongOp& op, const WrongGradient* wrong) {
   return {[&op](const Tensors& x) -> Tensors { return {op.forward(constants(x)).value()}; },
           [&op, wrong](const Tensors& x, const Tensors& dy) {
             const At a{Var(dy[0]), constants(x), op.forward(constants(x))};
@@ -77,7 +77,7 @@ std::string_view looks_of(const WrongOp& op, const WrongGradient& wrong) {
 // minitorch compares one random element of each input. dlsys sums the norms of all differences.
 bool passes_with_ones(const WrongOp& op, const WrongGradient& wrong, double h,
                       std::pair<double, double> tolerance, bool one_element) {
-  const Function f = function(op, &wrong);
+  const Callbacks f = function(op, &wrong);
   Tensors x;
   for (const GradcheckInput& input : inputs(op)) x.push_back(input.value);
   const Tensor y = f.value(x)[0];
