@@ -138,6 +138,11 @@ std::string Option::placeholder() const {
   return file < folder ? "FILE" : folder != std::string::npos ? "FOLDER" : "TEXT";
 }
 
+bool Command::writes_files() const {
+  const Option* out = find("out");
+  return always_writes || (out && !std::get<std::string*>(out->field)->empty());
+}
+
 std::string Option::shown_default() const {
   return default_text ? *default_text : value_text(field, false);
 }

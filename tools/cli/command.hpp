@@ -75,9 +75,14 @@ class Command {
   void choose_kind(const std::string& kind);
   // True if `--help` shows only some of the options.
   bool has_usual() const;
+  // True if the command may write files: it has an option `out` with a value, or always may.
+  bool writes_files() const;
 
   std::string name, help, footer;
   bool hidden = false;                   // from the list of verbs
+  bool computes = true;                  // multiplies matrices: it has --gemm
+  bool shares_work = false;              // several processes may run it
+  bool always_writes = false;            // writes files without an option `out`
   std::string words_are;                 // what a word without an option may have been meant as
   std::deque<Option> options;            // a reference to one stays valid when more are added
   std::function<void(Command&)> adjust;  // gives what was not given its default

@@ -29,22 +29,6 @@ const glim::About kAbout = {
     "  echo 'I have a cat' | glim translate --model model\n"
     "  glim gradcheck                   every op, every layer, a whole Transformer\n"};
 
-// `step` writes files when it is told to.
-bool writes_files(const glim::Command& command) {
-  const glim::Option* out = command.find("out");
-  return command.name == "step" || (out && !std::get<std::string*>(out->field)->empty());
-}
-
-// Verbs without a product of matrices have no --gemm.
-bool computes(std::string_view verb) {
-  return verb != "average" && verb != "import" && verb != "export" && verb != "report" &&
-         verb != "course";
-}
-
-bool shares_work(std::string_view verb) {
-  return verb == "train" || verb == "evaluate" || verb == "compare" || verb == "study";
-}
-
 int fail(std::string message, int status = 1) {
   std::fflush(stdout);
   glim::Processes::report_on_rank0();
@@ -99,7 +83,7 @@ int glim::run_program(int argc, char** argv) {
     for (glim::CommandMaker& maker : makers)
       maker = [make = maker, &quiet, &gemm] {
         glim::Command command = make();
-        if (computes(command.name)) {
+        if (command.computes) {
           glim::Option& o = command.option("gemm", &gemm, "which GEMM computes large products");
           o.choices = {"builtin", "openblas"};
           o.default_text = "builtin";
@@ -113,13 +97,13 @@ int glim::run_program(int argc, char** argv) {
     glim::Command* verb = nullptr;
     world.together([&] {
       verb = glim::parse_command_line(kAbout, verbs, argc, argv);
-      if (verb && !shares_work(verb->name) && world.size() > 1)
+      if (verb && !verb->shares_work && world.size() > 1)
         throw glim::UsageError(verb->name + " runs in one process: start it without mpirun");
       glim::best_isa(), glim::gemm_engine();  // GLIM_ISA and GLIM_GEMM are refused here
       if (!gemm.empty()) glim::use_gemm_engine(glim::choose_gemm_engine(gemm.c_str()));
     });
     glim::set_quiet(quiet || !world.first());
-    if (verb && writes_files(*verb)) glim::go_on_without_reader();
+    if (verb && verb->writes_files()) glim::go_on_without_reader();
     if (verb) glim::run_command(*verb);
     glim::print_flush();
     glim::Processes::finish();

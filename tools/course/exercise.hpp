@@ -78,7 +78,7 @@ Recording make_recording(const ExerciseFunction& f, const Extents& extents, std:
 std::vector<GradcheckInput> drawn_inputs(const ExerciseFunction& f, const Extents& extents,
                                          std::uint64_t seed, double scale = 1);
 // Glim's own value and gradients, for inputs of any size.
-Function reference(const ExerciseFunction& f);
+Callbacks reference(const ExerciseFunction& f);
 
 // The student's file, with the answers between marks.
 std::string marked_text(const Exercise& e, Language language);

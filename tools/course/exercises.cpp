@@ -260,7 +260,7 @@ Recording make_recording(const ExerciseFunction& f, const Extents& extents, std:
   return r;
 }
 
-Function reference(const ExerciseFunction& f) {
+Callbacks reference(const ExerciseFunction& f) {
   auto at = [&f](const Tensors& x) {
     Recording r;
     r.sizes = extents_of(f, Sizes::Checked);  // also those that no input has

@@ -158,7 +158,7 @@ Verdict check_speed(const Exercise& e, const ExerciseFunction& f, const Runner& 
 }
 
 // The name of a mistake that, made in the solution, gives the student's results at two points (mistakes.py).
-std::string named_by_trying(const Exercise& e, const ExerciseFunction& f, const Function& student,
+std::string named_by_trying(const Exercise& e, const ExerciseFunction& f, const Callbacks& student,
                             std::uint64_t seed) {
   std::string calls;
   for (const std::uint64_t at : {seed, seed + 1}) {
@@ -202,10 +202,10 @@ struct Compared {
   std::string text() const { return !changed.empty() ? changed : !shape.empty() ? shape : worst; }
 };
 
-Compared compared_at(const ExerciseFunction& f, const Function& student,
+Compared compared_at(const ExerciseFunction& f, const Callbacks& student,
                      const std::vector<GradcheckInput>& inputs, std::uint64_t seed,
                      bool of_largest = false) {
-  const Function glim = reference(f);
+  const Callbacks glim = reference(f);
   Tensors x;
   std::vector<std::string> names;
   for (const GradcheckInput& input : inputs) {
@@ -235,7 +235,7 @@ Compared compared_at(const ExerciseFunction& f, const Function& student,
 // Other places in the process that has been checked: other values, other extents for each letter (one more, 1 and a large
 // one), the same for all, and large values. Returns the mistake, or an empty text.
 std::string wrong_elsewhere(const ExerciseFunction& f, const Runner& runner,
-                            const Function& student, std::uint64_t seed) {
+                            const Callbacks& student, std::uint64_t seed) {
   struct Place {
     std::string where;
     std::vector<GradcheckInput> inputs;
@@ -293,7 +293,7 @@ Verdict check_function_of(const Exercise& e, const ExerciseFunction& f, const Ru
                           std::uint64_t seed) {
   const auto inputs = drawn_inputs(f, extents_of(f, Sizes::Checked), seed);
   foreign::Program program = runner.program(f.name, kSecondsToReply);
-  Function student = program.function(inputs);
+  Callbacks student = program.function(inputs);
   student.refuses_misfits = false;  // wrong_elsewhere knows which sizes belong together
   if (!runner.compiled())
     student.rewritten = [&](const Tensors& x, const Tensors& dy) {

@@ -1,16 +1,18 @@
-// A Transformer learns to copy without autograd, modules or an optimizer: gradients are the lines of
-// transformer_backward.cpp, which `glim derive` wrote, and the loop and Adam are here.
+// A Transformer learns to copy without autograd, modules or an optimizer: gradients are the lines of backward.cpp,
+// which `glim derive` writes. The loop and Adam are here. Compile both files with -DWITHOUT_MAIN. DATA, which `glim
+// derive` writes too, has the weights to begin with, the positions and the masks.
 //
 //   copy_task DATA.safetensors
-//
-// DATA has the weights to begin with, the positions and the masks: `glim derive` writes it beside the program.
-#define WITHOUT_MAIN
+#include <cmath>
 #include <iostream>
 
-#include "tensor/error.hpp"
+#include "tensor/io/safetensors.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
 #include "tensor/random.hpp"
-#include "tools/examples/transformer_backward.cpp"
+using namespace glim;
 
+Tensor forward_and_backward(const StateDict& w, const StateDict& batch, StateDict& d);
 constexpr Index kWords = 6, kFirstWord = 4, kBegin = 1, kEnd = 2;
 
 // A sentence of random words. The decoder reads kBegin and the words, and has to say the words and kEnd.

@@ -13,14 +13,14 @@ Tensors copies(const Tensors& list) {
   return all;
 }
 
-Calls::Calls(const Function& f, const std::vector<GradcheckInput>& given) : inputs(given), f_(f) {
+Calls::Calls(const Callbacks& f, const std::vector<GradcheckInput>& given) : inputs(given), f_(f) {
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     if (inputs[k].name.empty()) inputs[k].name = "x" + std::to_string(k);
     wanted.push_back(inputs[k].check && is_floating(inputs[k].value.dtype()));
   }
 }
 
-Function Calls::as_function() {
+Callbacks Calls::as_function() {
   return {[this](const Tensors& x) { return value(x); },
           [this](const Tensors& x, const Tensors& dy) { return gradient(x, dy); }};
 }

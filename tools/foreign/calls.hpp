@@ -1,4 +1,4 @@
-// The callbacks of a Function, called so that they can spoil nothing else. Their results are brought into one form.
+// The callbacks of a function, called so that they can spoil nothing else. Their results are brought into one form.
 #pragma once
 
 #include <exception>
@@ -18,7 +18,7 @@ struct FormError : std::exception {
 
 class Calls {
  public:
-  Calls(const Function& f, const std::vector<GradcheckInput>& inputs);
+  Calls(const Callbacks& f, const std::vector<GradcheckInput>& inputs);
 
   // Copies of the outputs. FormError unless they have the dtypes and shapes of the first call.
   Tensors value(const Tensors& x);
@@ -28,8 +28,8 @@ class Calls {
   Tensors rewritten(const Tensors& x, const Tensors& dy);
   Tensors interrupted(const Tensors& x, const Tensors& dy, const Tensors& others);
 
-  const Function& function() const { return f_; }
-  Function as_function();
+  const Callbacks& function() const { return f_; }
+  Callbacks as_function();
   Calls with_inputs(const Tensors& x) const;          // the same function, of other shapes
   std::vector<GradcheckInput> wanted_inputs() const;  // `check` only where wanted
 
@@ -49,7 +49,7 @@ class Calls {
   Tensors formed(const Tensors& x, const Tensors& dy, const Gradient& gradient);
   Tensor in_form(std::size_t k, const Tensor& x, const Tensors& dx);
 
-  const Function& f_;
+  const Callbacks& f_;
   std::vector<std::string> outputs_;  // their kinds at the first call
 };
 

@@ -18,7 +18,7 @@ bool all_of_dtype(const Tensors& list, DType dtype) {
 // Several outputs become one vector, in the dtype of the first.
 struct Foreign final : Op {
   static constexpr Formula formula{"foreign", "y = f(x)", {}};
-  Foreign(const Function& function, bool float32) : f(&function), lower(float32) {}
+  Foreign(const Callbacks& function, bool float32) : f(&function), lower(float32) {}
 
   Tensor forward(const Tensors& inputs) {
     x = inputs;
@@ -59,13 +59,13 @@ struct Foreign final : Op {
     return d;
   }
 
-  const Function* f;
+  const Callbacks* f;
   bool lower;
   Tensors x, y;
 };
 
 // The derivatives of several outputs are those of one vector. Each is placed in its own output.
-void place_in_outputs(GradcheckReport& report, const Function& f,
+void place_in_outputs(GradcheckReport& report, const Callbacks& f,
                       const std::vector<GradcheckInput>& inputs) {
   Tensors x;
   for (const GradcheckInput& input : inputs) x.push_back(input.value);
@@ -89,7 +89,7 @@ void place_in_outputs(GradcheckReport& report, const Function& f,
 
 }  // namespace
 
-GradcheckReport differences(const Function& f, const std::vector<GradcheckInput>& inputs,
+GradcheckReport differences(const Callbacks& f, const std::vector<GradcheckInput>& inputs,
                             const GradcheckOptions& options) {
   GradcheckOptions of_one_op = options;
   of_one_op.may_round = true;
@@ -106,7 +106,7 @@ GradcheckReport differences(const Function& f, const std::vector<GradcheckInput>
   return report;
 }
 
-bool right_along_two(const Function& f, const std::vector<GradcheckInput>& inputs,
+bool right_along_two(const Callbacks& f, const std::vector<GradcheckInput>& inputs,
                      GradcheckOptions options) {
   options.precise = false;
   return differences(f, inputs, options) && (++options.seed, differences(f, inputs, options));

@@ -49,7 +49,7 @@ const FunctionCheck& FunctionReport::check(std::string_view name) const {
                        [&](const FunctionCheck& c) { return c.name == name; });
 }
 
-FunctionReport check_function(const Function& function, const std::vector<GradcheckInput>& inputs,
+FunctionReport check_function(const Callbacks& function, const std::vector<GradcheckInput>& inputs,
                               const GradcheckOptions& o) {
   using namespace foreign;
   Calls calls(function, inputs);

@@ -19,7 +19,7 @@ namespace glim {
 
 using Tensors = std::vector<Tensor>;
 
-struct Function {
+struct Callbacks {
   std::function<Tensors(const Tensors& inputs)> value;  // the outputs
   // ∂L/∂x for each input. An undefined Tensor is no gradient, which is right where the derivative is 0. An input of
   // int64 or bool has none, and may be left out. `dy` has a tensor for each output, undefined for one of int64 or bool.
@@ -76,7 +76,7 @@ struct FunctionReport {
 
 // `options`: its name, mode, tolerances and seed, and whether to be precise, as are the other checks then. ValueError when
 // no input or no output is of a floating dtype, or when an option is out of range.
-FunctionReport check_function(const Function& f, const std::vector<GradcheckInput>& inputs,
+FunctionReport check_function(const Callbacks& f, const std::vector<GradcheckInput>& inputs,
                               const GradcheckOptions& options = {});
 
 }  // namespace glim

@@ -261,12 +261,12 @@ std::string small_constant(const Wrong& w) {
 
 // The mistake's name at the same point, where f has output `o` alone.
 std::string name_of_output(Probe& p, std::size_t o, const GradcheckOptions& options) {
-  const Function f{[&p, o](const Tensors& x) { return Tensors{p.calls.value(x)[o]}; },
-                   [&p, o](const Tensors& x, const Tensors& dy) {
-                     Tensors all = combine(0, p.dy, 0, p.dy);
-                     all[o] = dy[0];
-                     return p.calls.gradient(x, all);
-                   }};
+  const Callbacks f{[&p, o](const Tensors& x) { return Tensors{p.calls.value(x)[o]}; },
+                    [&p, o](const Tensors& x, const Tensors& dy) {
+                      Tensors all = combine(0, p.dy, 0, p.dy);
+                      all[o] = dy[0];
+                      return p.calls.gradient(x, all);
+                    }};
   Calls calls(f, p.calls.wanted_inputs());
   Probe alone{calls, p.x, p.options, p.near, p.step, p.rounded, {p.y[o]}, {p.dy[o]}};
   alone.dx = alone.gradient(alone.dy);

@@ -195,14 +195,14 @@ std::vector<GradcheckInput> Program::inputs() {
   return all;
 }
 
-Function Program::function() {
+Callbacks Program::function() {
   return {.value = [this](const Tensors& x) { return value(x); },
           .gradient = [this](const Tensors& x, const Tensors& dy) { return gradient(x, dy); },
           .restart = [this] { child_.reset(); },
           .refuses_misfits = true};
 }
 
-Function Program::function(const std::vector<GradcheckInput>& inputs) {
+Callbacks Program::function(const std::vector<GradcheckInput>& inputs) {
   inputs_.clear();
   for (const GradcheckInput& x : inputs) inputs_.push_back(x.name);
   return function();
@@ -267,7 +267,7 @@ Tensors Program::gradients_of_gradient(const Tensors& x, const Tensors& dy, cons
   return all;
 }
 
-Function Program::second_order(std::vector<GradcheckInput>& inputs) {
+Callbacks Program::second_order(std::vector<GradcheckInput>& inputs) {
   Tensors at;
   for (const GradcheckInput& x : inputs) at.push_back(x.value);
   const Tensors upstream = random_dy(value(at), 0, 0);
@@ -286,7 +286,7 @@ Function Program::second_order(std::vector<GradcheckInput>& inputs) {
     }
     return std::pair(dy, x);
   };
-  Function f = function();
+  Callbacks f = function();
   f.value = [this, split](const Tensors& all) {
     const auto [dy, x] = split(all);
     const Tensors dx = gradient(x, dy);

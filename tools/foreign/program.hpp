@@ -20,11 +20,11 @@ class Program {
 
   // ProgramError, of one line, when the program gives no reply or one that makes no sense.
   std::vector<GradcheckInput> inputs();
-  Function function();  // refers to this object
+  Callbacks function();  // refers to this object
   // A function whose inputs are known: the program is not asked for them.
-  Function function(const std::vector<GradcheckInput>& inputs);
+  Callbacks function(const std::vector<GradcheckInput>& inputs);
   // The gradient as a function of dy and the inputs. `inputs` gets a random dy for each output, before the others.
-  Function second_order(std::vector<GradcheckInput>& inputs);
+  Callbacks second_order(std::vector<GradcheckInput>& inputs);
   // The reply to a call of the program's own: {"call": ..., "inputs": ..., "dy": {"y": ...}}.
   nlohmann::ordered_json reply(const std::string& call, const Tensors& x = {},
                                const Tensors& dy = {});

@@ -5,8 +5,6 @@
 
 #include "models/size_rows.hpp"
 #include "tools/data/corpus/split.hpp"
-#include "tools/kinds/estimate.hpp"
-#include "tools/kinds/kind.hpp"
 #include "tools/kinds/labelled.hpp"
 #include "tools/kinds/labelled_example.hpp"
 #include "tools/kinds/labels.hpp"
@@ -62,43 +60,15 @@ void read_labelled_sentence(Example& e, const ExampleOptions& options) {
 }  // namespace
 
 const Kind& classifier_kind() {
-  static const Kind kind{
-      .name = "classifier",
-      .sizes =
-          ClassifierSizes{{.layers = 1, .d_ff = 256, .dropout = 0.5, .norm = NormPlacement::Pre}},
-      .options = words("columns labelled valid_labelled tokenizer vocabulary vocabulary_file "
-                       "min_frequency max_length word_dropout embeddings freeze_embeddings"),
-      .usual = words(
-          "kind labelled valid_labelled init_from layers d_model epochs batch_tokens rate out"),
-      .tasks = words("files"),
-      .settings = R"(
-layers = 1
-d-model = 128
-heads = 4
-d-ff = "2D"
-dropout = 0.5
-word-dropout = 0.5
-norm = "pre"
-activation = "gelu"
-positions = "learned"
-epochs = 0
-batch-tokens = 0
-optimizer = "adamw"
-weight-decay = 1
-schedule = "cosine"
-rate = 1e-3
-warmup = 100
-)",
-      .example = words("sentence label"),
-      .starts_of = {"bert"},
-      .learner = [](const TrainOptions& o, const ModelFile* init) -> std::unique_ptr<Learner> {
-        return std::make_unique<ClassificationLearner>(o, init);
-      },
-      .read = read_labelled_sentence,
-      .least =
-          [](const TrainOptions& o) {
-            return least_of_layers(o, 0, static_cast<double>(o.max_length));
-          }};
+  static const Kind kind = [] {
+    Kind k = label_kind<ClassificationLearner>(
+        "classifier",
+        ClassifierSizes{{.layers = 1, .d_ff = 256, .dropout = 0.5, .norm = NormPlacement::Pre}},
+        "layers = 1\ndropout = 0.5\nword-dropout = 0.5\nweight-decay = 1\n");
+    k.options.push_back("columns");
+    k.read = read_labelled_sentence;
+    return k;
+  }();
   return kind;
 }
 

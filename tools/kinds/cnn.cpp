@@ -7,9 +7,7 @@
 
 #include "tensor/error.hpp"
 #include "tools/common/counted.hpp"
-#include "tools/kinds/estimate.hpp"
 #include "tools/kinds/images.hpp"
-#include "tools/kinds/kind.hpp"
 
 namespace glim {
 namespace {
@@ -46,35 +44,23 @@ CnnConfig usual_cnn() {
 }  // namespace
 
 const Kind& cnn_kind() {
-  static const std::string settings = std::string(R"(
-layers = 3
-d-model = 32
-)") + kImageSettings;
-  static const Kind kind{
-      .name = "cnn",
-      .sizes = usual_cnn(),
-      .options = words(kImageOptions),
-      .usual = words(kUsualImageOptions),
-      .tasks = words("files"),
-      .settings = settings.c_str(),
-      .example = words("image label paint"),
-      .compared = "a layer sees a few neighbours, and has one set of weights for all places.",
-      .learner =
-          [](const TrainOptions& o, const ModelFile* init) {
-            if (o.shards > 1)
-              throw ValueError("--shards",
-                               "--kind cnn normalises over whole batches: leave out --shards");
-            return make_image_learner(o, init, build_cnn);
-          },
-      .read = [](Example& e, const ExampleOptions& o) { read_image(e, o, build_cnn); },
-      .least =
-          [](const TrainOptions& o) {
-            const auto& sizes = o.config<CnnConfig>();
-            const auto d = static_cast<double>(sizes.d_model),
-                       k = static_cast<double>(sizes.kernel);
-            const auto layers = static_cast<double>(sizes.layers);
-            return Least{.parameters = (layers - 1) * k * k * d * d, .layers = layers};
-          }};
+  static const Kind kind = [] {
+    Kind k = image_kind<build_cnn>("cnn", usual_cnn(), "layers = 3\nd-model = 32\n");
+    k.compared = "a layer sees a few neighbours, and has one set of weights for all places.";
+    k.learner = [](const TrainOptions& o, const ModelFile* init) {
+      if (o.shards > 1)
+        throw ValueError("--shards",
+                         "--kind cnn normalises over whole batches: leave out --shards");
+      return make_image_learner(o, init, build_cnn);
+    };
+    k.least = [](const TrainOptions& o) {
+      const auto& sizes = o.config<CnnConfig>();
+      const auto d = static_cast<double>(sizes.d_model), width = static_cast<double>(sizes.kernel);
+      const auto layers = static_cast<double>(sizes.layers);
+      return Least{.parameters = (layers - 1) * width * width * d * d, .layers = layers};
+    };
+    return k;
+  }();
   return kind;
 }
 

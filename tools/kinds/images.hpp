@@ -13,8 +13,9 @@
 
 #include "models/pipeline/classifier.hpp"
 #include "tools/data/images/image_set.hpp"
+#include "tools/kinds/estimate.hpp"
+#include "tools/kinds/kind.hpp"
 #include "tools/kinds/labels.hpp"
-#include "tools/kinds/learner.hpp"
 
 namespace glim {
 
@@ -31,11 +32,9 @@ std::unique_ptr<Learner> make_image_learner(const TrainOptions& options, const M
                                             BuildImageModel* build);
 
 // An image and its class, to look at.
-class Example;
-struct ExampleOptions;
 void read_image(Example& example, const ExampleOptions& options, BuildImageModel* build);
 
-// What the kinds have in common: options of data and training, those that the help shows first, and settings.
+// Settings that the kinds share.
 inline constexpr const char* kImageSettings = R"(
 epochs = 30
 batch-tokens = 0
@@ -46,10 +45,23 @@ schedule = "cosine"
 rate = 2e-3
 warmup = 200
 )";
-inline constexpr const char* kImageOptions =
-    "images labels valid_images valid_labels image_folder valid_image_folder train_first "
-    "valid_last shift rotation";
-inline constexpr const char* kUsualImageOptions =
-    "kind images labels image_folder layers d_model patch epochs rate out";
+
+// A kind of this family: a class for an image.
+template <BuildImageModel* build>
+Kind image_kind(std::string name, ModelSizes sizes, std::string settings) {
+  return {
+      .name = std::move(name),
+      .sizes = std::move(sizes),
+      .options = words("images labels valid_images valid_labels image_folder valid_image_folder "
+                       "train_first valid_last shift rotation"),
+      .usual = words("kind images labels image_folder layers d_model patch epochs rate out"),
+      .tasks = words("files"),
+      .settings = std::move(settings) + kImageSettings,
+      .example = words("image label paint"),
+      .learner = [](const TrainOptions& o,
+                    const ModelFile* init) { return make_image_learner(o, init, build); },
+      .read = [](Example& e, const ExampleOptions& o) { read_image(e, o, build); },
+      .least = [](const TrainOptions& o) { return least_of_layers(o, 0, 0); }};
+}
 
 }  // namespace glim

@@ -32,21 +32,21 @@ struct Kind {
   std::vector<std::string> tasks;    // that it learns
   // The options with which it trains well on two cores, as TOML: of every task, then tables of some tasks. Later
   // values override earlier ones; "4D" is four times the width.
-  const char* settings;
+  std::string settings = {};
   std::vector<std::string> example;  // options of an example that it reads
   std::vector<std::string> starts_of =
       {};                     // kinds of model that a run may begin with, beside its own
   bool one_pass = false;      // gives its whole output at once
-  const char* compared = "";  // what a comparison with other kinds shows of it, in Markdown
+  std::string compared = {};  // what a comparison with other kinds shows of it, in Markdown
 
   // Checks the options that are this kind's, reads the data, builds the model: anew, or with the tokenizers and sizes of a
   // file (the trainer loads its weights).
-  std::unique_ptr<Learner> (*learner)(const TrainOptions& options, const ModelFile* init);
+  std::unique_ptr<Learner> (*learner)(const TrainOptions& options, const ModelFile* init) = nullptr;
   // A model, and one example of its data to look at.
-  void (*read)(Example& example, const ExampleOptions& options);
-  Least (*least)(const TrainOptions& options);
+  void (*read)(Example& example, const ExampleOptions& options) = nullptr;
+  Least (*least)(const TrainOptions& options) = nullptr;
   // The last word on options that nobody has given: `is_set` and `took` as in presets.hpp.
-  void (*choose)(TrainOptions& o, const OptionGiven& is_set, const OptionTook& took) = nullptr;
+  void (*choose)(TrainOptions& options, const OptionGiven& is_set, const OptionTook& took) = nullptr;
 
   bool has(std::string_view option) const;  // by its key: "d_model"
   Gives gives() const;                      // what a trained model gives a user

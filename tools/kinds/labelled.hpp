@@ -11,6 +11,7 @@
 #include "tensor/error.hpp"
 #include "tensor/ops/index.hpp"
 #include "tools/kinds/bert.hpp"
+#include "tools/kinds/estimate.hpp"
 #include "tools/kinds/kind.hpp"
 
 namespace glim {
@@ -123,5 +124,40 @@ class LabelLearner : public SentenceLearner {
     return classes_loss(logits, from_vector(numbers, {count}), options_.label_smoothing, -1);
   }
 };
+
+// A kind of this family: labels for a sentence.
+template <class LearnerOfKind>
+Kind label_kind(std::string name, ModelSizes sizes, const std::string& settings) {
+  return {.name = std::move(name),
+          .sizes = std::move(sizes),
+          .options = words("labelled valid_labelled tokenizer vocabulary vocabulary_file "
+                           "min_frequency max_length word_dropout embeddings freeze_embeddings"),
+          .usual = words(
+              "kind labelled valid_labelled init_from layers d_model epochs batch_tokens rate out"),
+          .tasks = words("files"),
+          .settings = R"(
+d-model = 128
+heads = 4
+d-ff = "2D"
+norm = "pre"
+activation = "gelu"
+positions = "learned"
+epochs = 0
+batch-tokens = 0
+optimizer = "adamw"
+schedule = "cosine"
+rate = 1e-3
+warmup = 100
+)" + settings,
+          .example = words("sentence label"),
+          .starts_of = {"bert"},
+          .learner = [](const TrainOptions& o, const ModelFile* init) -> std::unique_ptr<Learner> {
+            return std::make_unique<LearnerOfKind>(o, init);
+          },
+          .least =
+              [](const TrainOptions& o) {
+                return least_of_layers(o, 0, static_cast<double>(o.max_length));
+              }};
+}
 
 }  // namespace glim

@@ -12,15 +12,23 @@
 
 namespace glim {
 
-const char* const kPairOptions =
-    "source target valid_source valid_target pairs valid_pairs columns tokenizer target_tokenizer "
-    "shared_vocabulary vocabulary vocabulary_file target_vocabulary_file min_frequency max_length "
-    "examples teacher teacher_beam embeddings freeze_embeddings guided_attention guided_width "
-    "try_every enough ";
-const char* const kSampledOptions = "scheduled_sampling sampling_schedule sampling_steps";
-const char* const kUsualPairOptions =
-    "kind task source target layers d_model epochs batch_tokens rate out";
-const char* const kPairTasks = "phrasebook names copy reverse noisy random files";
+Kind pair_kind(std::string name, ModelSizes sizes, std::string settings) {
+  return {.name = std::move(name),
+          .sizes = std::move(sizes),
+          .options =
+              words("source target valid_source valid_target pairs valid_pairs columns tokenizer "
+                    "target_tokenizer shared_vocabulary vocabulary vocabulary_file "
+                    "target_vocabulary_file min_frequency max_length examples teacher teacher_beam "
+                    "embeddings freeze_embeddings guided_attention guided_width try_every enough "
+                    "scheduled_sampling sampling_schedule sampling_steps"),
+          .usual = words("kind task source target layers d_model epochs batch_tokens rate out"),
+          .tasks = words("phrasebook names copy reverse noisy random files"),
+          .settings = std::move(settings),
+          .example = words("sentence translation"),
+          .least = [](const TrainOptions& o) {
+            return least_of_layers(o, least_decoders(o), static_cast<double>(o.max_length));
+          }};
+}
 
 TranslationLearner::TranslationLearner(const TrainOptions& options, const ModelFile* init,
                                        BuildPairModel* build)

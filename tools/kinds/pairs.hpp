@@ -18,17 +18,11 @@
 #include "models/pipeline/translator.hpp"
 #include "tools/data/corpus/batches.hpp"
 #include "tools/kinds/dataset.hpp"
+#include "tools/kinds/estimate.hpp"
 #include "tools/kinds/fingerprint.hpp"
-#include "tools/kinds/learner.hpp"
+#include "tools/kinds/kind.hpp"
 
 namespace glim {
-
-class Example;
-struct ExampleOptions;
-
-// What the kinds have in common: options of data and training, those that the help shows first, and tasks.
-extern const char *const kPairOptions, *const kSampledOptions, *const kUsualPairOptions,
-                                                                   *const kPairTasks;
 
 // A new model of a kind, for vocabularies of these sizes. ValueError naming the option.
 using BuildPairModel = std::unique_ptr<SequenceModel>(const TrainOptions& options, Index src_vocab,
@@ -40,6 +34,14 @@ Config sized_for(const TrainOptions& o, Index src_vocab, Index tgt_vocab) {
   sizes.tgt_vocab = tgt_vocab;
   sizes.max_len = o.max_length + 1;  // <s> or </s> besides
   return sizes;
+}
+// A model of layers; without --decoder-layers its decoder has as many as its encoder.
+template <class Model, class Config>
+std::unique_ptr<SequenceModel> build_layers(const TrainOptions& o, Index src_vocab,
+                                            Index tgt_vocab) {
+  auto sizes = sized_for<Config>(o, src_vocab, tgt_vocab);
+  if (sizes.decoder_layers == 0) sizes.decoder_layers = sizes.encoder_layers;
+  return std::make_unique<Model>(sizes);
 }
 
 // The best translation of each; the processes share the batches.
@@ -96,5 +98,36 @@ std::unique_ptr<Learner> make_pair_learner(const TrainOptions& options, const Mo
 
 // A sentence and its translation, to look at.
 void read_pair(Example& example, const ExampleOptions& options, BuildPairModel* build);
+
+// The kinds share options of data and training, tasks, the learner and the example. Memory is that of attention layers.
+Kind pair_kind(std::string name, ModelSizes sizes, std::string settings);
+template <BuildPairModel* build>
+Kind pair_kind(std::string name, ModelSizes sizes, std::string settings) {
+  Kind kind = pair_kind(std::move(name), std::move(sizes), std::move(settings));
+  kind.learner = [](const TrainOptions& o, const ModelFile* init) {
+    return make_pair_learner(o, init, build);
+  };
+  kind.read = [](Example& e, const ExampleOptions& o) { read_pair(e, o, build); };
+  return kind;
+}
+
+// Settings that the kinds without self-attention share.
+inline constexpr const char* kPairSettings = R"(
+schedule = "cosine"
+rate = 1e-3
+
+["files"]
+warmup = 200
+epochs = 0
+batch-tokens = 0
+average = 3
+
+["copy, reverse, noisy"]
+label-smoothing = 0
+batch-tokens = 0
+batch-sentences = 40
+rate = 3e-3
+warmup = 50
+)";
 
 }  // namespace glim

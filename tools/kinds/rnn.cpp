@@ -1,7 +1,6 @@
 // The kind `rnn`: a recurrent encoder and decoder with attention (models/rnn/seq2seq_rnn.md).
 #include "models/rnn/seq2seq_rnn.hpp"
 #include "tensor/error.hpp"
-#include "tools/kinds/kind.hpp"
 #include "tools/kinds/pairs.hpp"
 
 namespace glim {
@@ -23,33 +22,17 @@ std::unique_ptr<SequenceModel> build_rnn(const TrainOptions& o, Index src_vocab,
 }  // namespace
 
 const Kind& rnn_kind() {
-  static const Kind kind{
-      .name = "rnn",
-      .sizes = Seq2SeqRnnConfig{.d_embed = 256, .d_model = 256, .layers = 1, .dropout = 0.1},
-      .options = words(std::string(kPairOptions) + kSampledOptions),
-      .usual = words(kUsualPairOptions),
-      .tasks = words(kPairTasks),
-      .settings = R"(
-schedule = "cosine"
-rate = 1e-3
-layers = 1
-
+  static const Kind kind = [] {
+    Kind k = pair_kind<build_rnn>(
+        "rnn", Seq2SeqRnnConfig{.d_embed = 256, .d_model = 256, .layers = 1, .dropout = 0.1},
+        std::string("layers = 1\n") + kPairSettings + R"(
 ["files"]
 d-embed = 128
 d-model = 128
-warmup = 200
-epochs = 0
-batch-tokens = 0
-average = 3
 
 ["copy, reverse, noisy"]
 d-embed = 32
 d-model = 64
-label-smoothing = 0
-batch-tokens = 0
-batch-sentences = 40
-rate = 3e-3
-warmup = 50
 
 ["phrasebook, names"]
 target-tokenizer = "char"
@@ -64,23 +47,17 @@ warmup = 300
 target-tokenizer = "mixed"
 min-frequency = 5
 label-smoothing = 0
-)",
-      .example = words("sentence translation"),
-      .compared =
-          "what the end of a sentence has to know of its beginning goes through every step "
-          "between; "
-          "neither direction of it can be computed in parallel.",
-      .learner = [](const TrainOptions& o,
-                    const ModelFile* init) { return make_pair_learner(o, init, build_rnn); },
-      .read = [](Example& e, const ExampleOptions& o) { read_pair(e, o, build_rnn); },
-      .least =
-          [](const TrainOptions& o) {
-            const auto& sizes = o.config<Seq2SeqRnnConfig>();
-            const auto d = static_cast<double>(sizes.d_model),
-                       n = static_cast<double>(sizes.layers);
-            return Least{.parameters = n * 2 * d * d + static_cast<double>(sizes.d_embed),
-                         .layers = n};
-          }};
+)");
+    k.compared =
+        "what the end of a sentence has to know of its beginning goes through every step between; "
+        "neither direction of it can be computed in parallel.";
+    k.least = [](const TrainOptions& o) {
+      const auto& sizes = o.config<Seq2SeqRnnConfig>();
+      const auto d = static_cast<double>(sizes.d_model), n = static_cast<double>(sizes.layers);
+      return Least{.parameters = n * 2 * d * d + static_cast<double>(sizes.d_embed), .layers = n};
+    };
+    return k;
+  }();
   return kind;
 }
 

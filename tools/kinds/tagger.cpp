@@ -8,7 +8,6 @@
 #include "models/tokenizers/utf8.hpp"
 #include "tools/common/counted.hpp"
 #include "tools/data/corpus/split.hpp"
-#include "tools/kinds/estimate.hpp"
 #include "tools/kinds/labelled.hpp"
 #include "tools/kinds/labelled_example.hpp"
 #include "tools/kinds/tagged_data.hpp"
@@ -125,42 +124,13 @@ void read_tagged_sentence(Example& e, const ExampleOptions& options) {
 }  // namespace
 
 const Kind& tagger_kind() {
-  static const Kind kind{
-      .name = "tagger",
-      .sizes = BertConfig{.d_ff = 256, .norm = NormPlacement::Pre},
-      .options = words("labelled valid_labelled tokenizer vocabulary vocabulary_file min_frequency "
-                       "max_length word_dropout embeddings freeze_embeddings"),
-      .usual = words(
-          "kind labelled valid_labelled init_from layers d_model epochs batch_tokens rate out"),
-      .tasks = words("files"),
-      .settings = R"(
-layers = 2
-d-model = 128
-heads = 4
-d-ff = "2D"
-word-dropout = 0.1
-norm = "pre"
-activation = "gelu"
-positions = "learned"
-epochs = 0
-batch-tokens = 0
-label-smoothing = 0
-optimizer = "adamw"
-weight-decay = 0.01
-schedule = "cosine"
-rate = 1e-3
-warmup = 100
-)",
-      .example = words("sentence label"),
-      .starts_of = {"bert"},
-      .learner = [](const TrainOptions& o, const ModelFile* init) -> std::unique_ptr<Learner> {
-        return std::make_unique<TaggingLearner>(o, init);
-      },
-      .read = read_tagged_sentence,
-      .least =
-          [](const TrainOptions& o) {
-            return least_of_layers(o, 0, static_cast<double>(o.max_length));
-          }};
+  static const Kind kind = [] {
+    Kind k = label_kind<TaggingLearner>(
+        "tagger", BertConfig{.d_ff = 256, .norm = NormPlacement::Pre},
+        "layers = 2\nword-dropout = 0.1\nlabel-smoothing = 0\nweight-decay = 0.01\n");
+    k.read = read_tagged_sentence;
+    return k;
+  }();
   return kind;
 }
 

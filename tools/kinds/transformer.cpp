@@ -1,20 +1,9 @@
 // The kind `transformer`: Vaswani et al. 2017, from a source to a target sequence (models/transformer/transformer.md).
 #include "models/transformer/transformer.hpp"
 
-#include "tools/kinds/estimate.hpp"
-#include "tools/kinds/kind.hpp"
 #include "tools/kinds/pairs.hpp"
 
 namespace glim {
-namespace {
-
-std::unique_ptr<SequenceModel> build_transformer(const TrainOptions& o, Index src_vocab,
-                                                 Index tgt_vocab) {
-  auto sizes = sized_for<TransformerConfig>(o, src_vocab, tgt_vocab);
-  if (sizes.decoder_layers == 0) sizes.decoder_layers = sizes.encoder_layers;
-  return std::make_unique<Transformer>(sizes);
-}
-
 TransformerConfig usual_transformer() {
   TransformerConfig sizes;
   sizes.encoder_layers = 3;
@@ -23,8 +12,6 @@ TransformerConfig usual_transformer() {
   sizes.d_ff = 512;
   return sizes;
 }
-
-}  // namespace
 
 // Names are words that no vocabulary has: min-frequency. The tutorials' sizes: 64 pairs of 100 tokens by heart.
 extern const char* const kTransformerSettings = R"(
@@ -100,26 +87,14 @@ average = 3
 )";
 
 const Kind& transformer_kind() {
-  static const Kind kind{
-      .name = "transformer",
-      .sizes = usual_transformer(),
-      .options = words(std::string(kPairOptions) + kSampledOptions),
-      .usual = words(kUsualPairOptions),
-      .tasks = words(kPairTasks),
-      .settings = kTransformerSettings,
-      .example = words("sentence translation"),
-      .compared =
-          "any two positions are a few ops apart, however long the sentence; training sees all "
-          "positions at once, generating takes a pass for each token.",
-      .learner =
-          [](const TrainOptions& o, const ModelFile* init) {
-            return make_pair_learner(o, init, build_transformer);
-          },
-      .read = [](Example& e, const ExampleOptions& o) { read_pair(e, o, build_transformer); },
-      .least =
-          [](const TrainOptions& o) {
-            return least_of_layers(o, least_decoders(o), static_cast<double>(o.max_length));
-          }};
+  static const Kind kind = [] {
+    Kind k = pair_kind<build_layers<Transformer, TransformerConfig>>(
+        "transformer", usual_transformer(), kTransformerSettings);
+    k.compared =
+        "any two positions are a few ops apart, however long the sentence; training sees all "
+        "positions at once, generating takes a pass for each token.";
+    return k;
+  }();
   return kind;
 }
 

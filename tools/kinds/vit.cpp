@@ -7,9 +7,7 @@
 
 #include "tensor/error.hpp"
 #include "tools/common/counted.hpp"
-#include "tools/kinds/estimate.hpp"
 #include "tools/kinds/images.hpp"
-#include "tools/kinds/kind.hpp"
 
 namespace glim {
 namespace {
@@ -42,26 +40,17 @@ VitConfig usual_vit() {
 }  // namespace
 
 const Kind& vit_kind() {
-  static const std::string settings = std::string(R"(
+  static const Kind kind = [] {
+    Kind k = image_kind<build_vit>("vit", usual_vit(), R"(
 layers = 4
 d-model = 64
 heads = 4
 d-ff = "4D"
 positions = "learned"
-)") + kImageSettings;
-  static const Kind kind{
-      .name = "vit",
-      .sizes = usual_vit(),
-      .options = words(kImageOptions),
-      .usual = words(kUsualImageOptions),
-      .tasks = words("files"),
-      .settings = settings.c_str(),
-      .example = words("image label paint"),
-      .compared = "any two patches are a few ops apart; that an image has neighbours is learned.",
-      .learner = [](const TrainOptions& o,
-                    const ModelFile* init) { return make_image_learner(o, init, build_vit); },
-      .read = [](Example& e, const ExampleOptions& o) { read_image(e, o, build_vit); },
-      .least = [](const TrainOptions& o) { return least_of_layers(o, 0, 0); }};
+)");
+    k.compared = "any two patches are a few ops apart; that an image has neighbours is learned.";
+    return k;
+  }();
   return kind;
 }
 

@@ -63,7 +63,7 @@ FunctionReport check(nb::callable value, nb::callable gradient, nb::object inter
   std::vector<GradcheckInput> inputs;
   for (const auto& [input, array, checked] : named)
     inputs.emplace_back(input, tensor_of(array, input), checked);
-  Function function;
+  Callbacks function;
   function.value = [&](const Tensors& x) { return called(value, arrays_of(x)); };
   function.fixed_shapes = fixed_shapes;
   function.refuses_misfits = refuses_misfits;

@@ -82,18 +82,18 @@ TEST_CASE("a backward that keeps what its first call gave is wrong for other val
 }
 
 TEST_CASE("a backward that keeps the integers of its first call") {
-  const Function f{[](const Tensors& x) { return Tensors{x[0] * x[1].to(DType::Float64)}; },
-                   [kept = Tensor()](const Tensors& x, const Tensors& dy) mutable {
-                     if (!kept.defined()) kept = x[1].to(DType::Float64);
-                     return Tensors{dy[0] * kept, Tensor()};
-                   }};
+  const Callbacks f{[](const Tensors& x) { return Tensors{x[0] * x[1].to(DType::Float64)}; },
+                    [kept = Tensor()](const Tensors& x, const Tensors& dy) mutable {
+                      if (!kept.defined()) kept = x[1].to(DType::Float64);
+                      return Tensors{dy[0] * kept, Tensor()};
+                    }};
   fails(
       check_function(f, {{"x", random({3}, 1)}, {"n", from_vector<std::int64_t>({1, 2, 5}, {3})}}),
       "backward keeps the integers of an earlier call");
 }
 
 TEST_CASE("results by the identity of arrays") {
-  Function f{cube, [](const Tensors& x, const Tensors& dy) { return d_cube(x[0], dy); }};
+  Callbacks f{cube, [](const Tensors& x, const Tensors& dy) { return d_cube(x[0], dy); }};
   CHECK(check_function(f, {{"x", random({4, 3}, 1)}}));
   f.rewritten = [](const Tensors& x, const Tensors& dy) { return d_cube(1.5 * x[0], dy); };
   fails(check_function(f, {{"x", random({4, 3}, 1)}}), "by the identity of its arrays");
@@ -137,29 +137,29 @@ TEST_CASE("a size that is a number leaves the gradient in doubt") {
 
 TEST_CASE("a function that is not defined elsewhere is not blamed") {
   // Sorted numbers alone: in another order its backward is another function's.
-  const Function steps{[](const Tensors& x) {
-                         const Tensor d = narrow(x[0], 0, 1, 3) - narrow(x[0], 0, 0, 3);
-                         return Tensors{sum(abs(d) * d)};
-                       },
-                       [](const Tensors& x, const Tensors& dy) {
-                         const Tensor d = 2 * (narrow(x[0], 0, 1, 3) - narrow(x[0], 0, 0, 3)),
-                                      dx = zeros({4}, DType::Float64);
-                         add_(narrow(dx, 0, 1, 3), d * dy[0]);
-                         add_(narrow(dx, 0, 0, 3), -1 * d * dy[0]);
-                         return Tensors{dx};
-                       }};
+  const Callbacks steps{[](const Tensors& x) {
+                          const Tensor d = narrow(x[0], 0, 1, 3) - narrow(x[0], 0, 0, 3);
+                          return Tensors{sum(abs(d) * d)};
+                        },
+                        [](const Tensors& x, const Tensors& dy) {
+                          const Tensor d = 2 * (narrow(x[0], 0, 1, 3) - narrow(x[0], 0, 0, 3)),
+                                       dx = zeros({4}, DType::Float64);
+                          add_(narrow(dx, 0, 1, 3), d * dy[0]);
+                          add_(narrow(dx, 0, 0, 3), -1 * d * dy[0]);
+                          return Tensors{dx};
+                        }};
   const Tensor sorted = from_vector<double>({-1.5, -0.25, 0.5, 2}, {4});
   FunctionReport r = check_function(steps, {{"x", sorted}});
   INFO(r.text());
   CHECK(r);
   // At one point, of one size.
   const Tensor at = random({4, 3}, 1);
-  const Function here{[&](const Tensors& x) {
-                        if (x[0].shape() != at.shape() || !(max(abs(x[0] - at)).item() < 0.02))
-                          throw ValueError("f", "is defined near one point");
-                        return cube(x);
-                      },
-                      [](const Tensors& x, const Tensors& dy) { return d_cube(x[0], dy); }};
+  const Callbacks here{[&](const Tensors& x) {
+                         if (x[0].shape() != at.shape() || !(max(abs(x[0] - at)).item() < 0.02))
+                           throw ValueError("f", "is defined near one point");
+                         return cube(x);
+                       },
+                       [](const Tensors& x, const Tensors& dy) { return d_cube(x[0], dy); }};
   r = check_function(here, {{"x", at}});
   CHECK(r);
   CHECK(contains(r.check("elsewhere").detail, "f takes no other size"));
@@ -168,10 +168,10 @@ TEST_CASE("a function that is not defined elsewhere is not blamed") {
 TEST_CASE("a gradient that is right for the given sizes alone has not passed") {
   // The mean of all elements, whose gradient is dy over `n` of them.
   auto mean_over = [](double n) {
-    return Function{[](const Tensors& x) { return Tensors{mean(x[0])}; },
-                    [n](const Tensors& x, const Tensors& dy) {
-                      return Tensors{full(x[0].shape(), dy[0].item() / n, DType::Float64)};
-                    }};
+    return Callbacks{[](const Tensors& x) { return Tensors{mean(x[0])}; },
+                     [n](const Tensors& x, const Tensors& dy) {
+                       return Tensors{full(x[0].shape(), dy[0].item() / n, DType::Float64)};
+                     }};
   };
   for (const Shape& shape : {Shape{4, 3}, Shape{4}, Shape{1}, Shape{1, 1}}) {
     const auto n = static_cast<double>(numel_of(shape));
@@ -186,11 +186,11 @@ TEST_CASE("a gradient that is right for the given sizes alone has not passed") {
 }
 
 TEST_CASE("axes of equal extents are told apart, and one of extent 1 grows") {
-  auto checked = [](Function f, const std::vector<GradcheckInput>& inputs) {
+  auto checked = [](Callbacks f, const std::vector<GradcheckInput>& inputs) {
     f.refuses_misfits = true;
     return check_function(f, inputs);
   };
-  auto in_doubt = [&](const Function& f, const std::vector<GradcheckInput>& inputs,
+  auto in_doubt = [&](const Callbacks& f, const std::vector<GradcheckInput>& inputs,
                       std::string_view size) {
     CHECK(check_function(f, inputs));  // which are not tried where f may not refuse them
     const FunctionReport r = checked(f, inputs);
@@ -203,11 +203,11 @@ TEST_CASE("axes of equal extents are told apart, and one of extent 1 grows") {
   };
   // The mean over axis 0, divided by the length of `axis`.
   auto mean_along = [](int axis) {
-    return Function{[](const Tensors& x) { return Tensors{mean(x[0], {0})}; },
-                    [axis](const Tensors& x, const Tensors& dy) {
-                      const double n = static_cast<double>(x[0].size(axis));
-                      return Tensors{broadcast_to((1 / n) * dy[0], x[0].shape()).contiguous()};
-                    }};
+    return Callbacks{[](const Tensors& x) { return Tensors{mean(x[0], {0})}; },
+                     [axis](const Tensors& x, const Tensors& dy) {
+                       const double n = static_cast<double>(x[0].size(axis));
+                       return Tensors{broadcast_to((1 / n) * dy[0], x[0].shape()).contiguous()};
+                     }};
   };
   in_doubt(mean_along(1), {{"x", random({4, 4}, 1)}}, "wrong for other ones (x (5, 4)");
   const FunctionReport sound = checked(mean_along(0), {{"x", random({4, 4}, 1)}});
@@ -216,26 +216,26 @@ TEST_CASE("axes of equal extents are told apart, and one of extent 1 grows") {
         "right for other values, and for x (5, 5), x (5, 4), x (4, 5)");
   // Scores: q and k share their last axis, so the two grow together. The divisor is of the first.
   auto scores = [](int axis) {
-    return Function{[](const Tensors& x) {
-                      const double c = 1 / std::sqrt(static_cast<double>(x[0].size(1)));
-                      return Tensors{c * matmul(x[0], transpose(x[1]))};
-                    },
-                    [axis](const Tensors& x, const Tensors& dy) {
-                      const double c = 1 / std::sqrt(static_cast<double>(x[0].size(axis)));
-                      return Tensors{c * matmul(dy[0], x[1]), c * matmul(transpose(dy[0]), x[0])};
-                    }};
+    return Callbacks{[](const Tensors& x) {
+                       const double c = 1 / std::sqrt(static_cast<double>(x[0].size(1)));
+                       return Tensors{c * matmul(x[0], transpose(x[1]))};
+                     },
+                     [axis](const Tensors& x, const Tensors& dy) {
+                       const double c = 1 / std::sqrt(static_cast<double>(x[0].size(axis)));
+                       return Tensors{c * matmul(dy[0], x[1]), c * matmul(transpose(dy[0]), x[0])};
+                     }};
   };
   const std::vector<GradcheckInput> square{{"q", random({3, 3}, 1)}, {"k", random({3, 3}, 2)}};
   in_doubt(scores(0), square, "wrong for other ones (q (4, 3)");
   CHECK(checked(scores(1), square));
   // A product whose gradient is that of one row.
   auto product = [](bool rows) {
-    return Function{[](const Tensors& x) { return Tensors{matmul(x[0], x[1])}; },
-                    [rows](const Tensors& x, const Tensors& dy) {
-                      const Tensor a = rows ? x[0] : narrow(x[0], 0, 0, 1),
-                                   d = rows ? dy[0] : narrow(dy[0], 0, 0, 1);
-                      return Tensors{matmul(dy[0], transpose(x[1])), matmul(transpose(a), d)};
-                    }};
+    return Callbacks{[](const Tensors& x) { return Tensors{matmul(x[0], x[1])}; },
+                     [rows](const Tensors& x, const Tensors& dy) {
+                       const Tensor a = rows ? x[0] : narrow(x[0], 0, 0, 1),
+                                    d = rows ? dy[0] : narrow(dy[0], 0, 0, 1);
+                       return Tensors{matmul(dy[0], transpose(x[1])), matmul(transpose(a), d)};
+                     }};
   };
   const std::vector<GradcheckInput> one_row{{"x", random({1, 3}, 1)}, {"w", random({3, 2}, 2)}};
   in_doubt(product(false), one_row, "wrong for other ones (x (4, 3)");
@@ -257,17 +257,17 @@ TEST_CASE("a backward that raises an exception at a size that f takes") {
 
 TEST_CASE("a number that comes twice adds up") {
   auto rows = [](bool adds) {
-    return Function{[](const Tensors& x) { return Tensors{index_select(x[0], 0, x[1])}; },
-                    [adds](const Tensors& x, const Tensors& dy) {
-                      const Tensor d = zeros(x[0].shape(), DType::Float64);
-                      const auto ids = x[1].to_vector<Index>();
-                      for (std::size_t i = 0; i < ids.size(); ++i) {
-                        const Tensor to = select(d, 0, ids[i]),
-                                     from = select(dy[0], 0, static_cast<Index>(i));
-                        to.copy_(adds ? to + from : from);
-                      }
-                      return Tensors{d, Tensor()};
-                    }};
+    return Callbacks{[](const Tensors& x) { return Tensors{index_select(x[0], 0, x[1])}; },
+                     [adds](const Tensors& x, const Tensors& dy) {
+                       const Tensor d = zeros(x[0].shape(), DType::Float64);
+                       const auto ids = x[1].to_vector<Index>();
+                       for (std::size_t i = 0; i < ids.size(); ++i) {
+                         const Tensor to = select(d, 0, ids[i]),
+                                      from = select(dy[0], 0, static_cast<Index>(i));
+                         to.copy_(adds ? to + from : from);
+                       }
+                       return Tensors{d, Tensor()};
+                     }};
   };
   const std::vector<GradcheckInput> inputs{{"w", random({4, 3}, 1)},
                                            {"ids", from_vector<std::int64_t>({0, 2, 1}, {3})}};
@@ -282,11 +282,11 @@ TEST_CASE("a number that comes twice adds up") {
 TEST_CASE("equal rows are told apart") {
   // y = x w, row by row, with the gradient of w from the first row alone.
   auto scaled = [](bool all) {
-    return Function{[](const Tensors& x) { return Tensors{x[0] * x[1]}; },
-                    [all](const Tensors& x, const Tensors& dy) {
-                      return Tensors{dy[0] * x[1], all ? sum(dy[0] * x[0], {0})
-                                                       : sum(dy[0], {0}) * select(x[0], 0, 0)};
-                    }};
+    return Callbacks{[](const Tensors& x) { return Tensors{x[0] * x[1]}; },
+                     [all](const Tensors& x, const Tensors& dy) {
+                       return Tensors{dy[0] * x[1], all ? sum(dy[0] * x[0], {0})
+                                                        : sum(dy[0], {0}) * select(x[0], 0, 0)};
+                     }};
   };
   const std::vector<GradcheckInput> inputs{{"x", full({3, 4}, 0.5, DType::Float64)},
                                            {"w", random({4}, 1)}};

@@ -123,7 +123,7 @@ TEST_CASE("the same call has to give the same bits") {
                                                         DType::Float64)};
              }),
              "repeatable", "backward has random state");
-  const Function noisy{
+  const Callbacks noisy{
       [&](const Tensors& x) {
         return Tensors{
             x[0] *
@@ -139,25 +139,25 @@ TEST_CASE("neither f nor backward may have a state of its own") {
   Tensor last, mean;
   bool first = true;
   // A layer that keeps its last input. Differences are those of a backward that follows its forward.
-  const Function stale{
+  const Callbacks stale{
       [&](const Tensors& x) {
         last = x[0].clone();
         return square(x);
       },
       [&](const Tensors&, const Tensors& dy) { return Tensors{d_square({last}, dy)}; }};
   fails_in(check_function(stale, {{"x", random({4, 3}, 1)}}), "stateless", "gone stale");
-  const Function running{[&](const Tensors& x) {
-                           mean = first ? x[0] : mean;
-                           first = false;
-                           return Tensors{x[0] * mean};
-                         },
-                         [&](const Tensors&, const Tensors& dy) { return Tensors{dy[0] * mean}; }};
+  const Callbacks running{[&](const Tensors& x) {
+                            mean = first ? x[0] : mean;
+                            first = false;
+                            return Tensors{x[0] * mean};
+                          },
+                          [&](const Tensors&, const Tensors& dy) { return Tensors{dy[0] * mean}; }};
   // It keeps the first input. No later call shows that.
   CHECK(check_function(running, {{"x", random({4, 3}, 1)}}));
   // A running total of what it has seen, in one buffer for all results.
   const Tensor at = random({4, 3}, 1), buffer = zeros({4, 3}, DType::Float64);
   double total = 0;
-  const Function counting{
+  const Callbacks counting{
       [&](const Tensors& x) {
         if (!same_bits(x[0], at)) total += 1;
         buffer.copy_(x[0] * x[0] + total);
@@ -185,21 +185,21 @@ TEST_CASE("a callback that writes to its arguments is named, and spoils nothing 
              return Tensors{x[0] * dy[0]};
            }),
            "inputs", "backward changes its input x in place");
-  const Function f{[](const Tensors& x) {
-                     const Tensor y = x[0] * x[0];
-                     x[0].fill_(0);
-                     return Tensors{y};
-                   },
-                   [](const Tensors& x, const Tensors& dy) { return Tensors{d_square(x, dy)}; }};
+  const Callbacks f{[](const Tensors& x) {
+                      const Tensor y = x[0] * x[0];
+                      x[0].fill_(0);
+                      return Tensors{y};
+                    },
+                    [](const Tensors& x, const Tensors& dy) { return Tensors{d_square(x, dy)}; }};
   fails_in(check_function(f, {{"x", random({4, 3}, 1)}}), "inputs",
            "f changes its input x in place");
   // It returns what it was given, and one buffer each time.
   const Tensor buffer = zeros({4, 3}, DType::Float64);
-  const Function same{[&](const Tensors& x) {
-                        buffer.copy_(x[0]);
-                        return Tensors{buffer};
-                      },
-                      [](const Tensors&, const Tensors& dy) { return dy; }};
+  const Callbacks same{[&](const Tensors& x) {
+                         buffer.copy_(x[0]);
+                         return Tensors{buffer};
+                       },
+                       [](const Tensors&, const Tensors& dy) { return dy; }};
   CHECK(check_function(same, {{"x", random({4, 3}, 1)}}));
 }
 

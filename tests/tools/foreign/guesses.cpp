@@ -26,7 +26,7 @@ Tensor d_layer_norm(const Tensor& dy, const Tensor& n, const Tensor& sigma) {
 }
 
 // The name of the mistake, or "passed".
-std::string mistake(const Function& f, const std::vector<GradcheckInput>& at) {
+std::string mistake(const Callbacks& f, const std::vector<GradcheckInput>& at) {
   const FunctionReport r = check_function(f, at);
   INFO(r.text());
   return r ? "passed" : r.mistake.empty() ? "not named" : r.mistake;

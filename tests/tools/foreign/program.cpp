@@ -70,7 +70,7 @@ FunctionReport checked(const std::string& command, double seconds = 60) {
 FunctionReport checked_twice(const std::string& command, double seconds = 60) {
   Program program(command, seconds);
   std::vector<GradcheckInput> inputs = program.inputs();
-  const Function f = program.second_order(inputs);
+  const Callbacks f = program.second_order(inputs);
   return check_function(f, inputs, {.name = "mine"});
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("a program's gradient of its gradient is checked against its gradient"
   // The program would take a dy of another size than y. It is not asked to.
   Program program(cube(by_x, by_dy), 60);
   std::vector<GradcheckInput> inputs = program.inputs();
-  const Function f = program.second_order(inputs);
+  const Callbacks f = program.second_order(inputs);
   REQUIRE(inputs.size() == 3);
   CHECK_THROWS_WITH(f.value({ones({4}, DType::Float64), inputs[1].value, inputs[2].value}),
                     Catch::Contains("dy has not the shape of y"));

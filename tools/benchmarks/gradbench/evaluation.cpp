@@ -31,14 +31,14 @@ Json lists_of(const Tensor& x) {
 
 Json first(const Tensors& result, const Json&) { return lists_of(result.front()); }
 
-Function value(const std::string& name, const Read& read) {
+TimedFunction value(const std::string& name, const Read& read) {
   auto prepare = [read](const Json& input) {
     return [problem = read(input)] { return Tensors{problem.y().value()}; };
   };
   return {name, prepare, first};
 }
 
-Function gradient(const std::string& name, const Read& read, const Write& write) {
+TimedFunction gradient(const std::string& name, const Read& read, const Write& write) {
   auto prepare = [read](const Json& input) {
     return [problem = read(input)] {
       Tape tape;

@@ -19,12 +19,12 @@ using Tensors = std::vector<Tensor>;
 // One function of an evaluation. `prepare` reads the input and returns what is timed; `write` makes the
 // output of its result.
 using Write = std::function<Json(const Tensors& result, const Json& input)>;
-struct Function {
+struct TimedFunction {
   std::string name;
   std::function<std::function<Tensors()>(const Json& input)> prepare;
   Write write;
 };
-using Functions = std::vector<Function>;
+using Functions = std::vector<TimedFunction>;
 
 // y(x), a number, and the leaves x that it is differentiated by.
 struct Problem {
@@ -40,8 +40,8 @@ Json first(const Tensors& result, const Json&);  // lists_of the first
 
 // y, computed without a tape, and its gradients, ∂y/∂x for each x.
 using Read = std::function<Problem(const Json& input)>;
-Function value(const std::string& name, const Read& read);
-Function gradient(const std::string& name, const Read& read, const Write& write = first);
+TimedFunction value(const std::string& name, const Read& read);
+TimedFunction gradient(const std::string& name, const Read& read, const Write& write = first);
 
 // Forward mode: J v for each v, J = ∂y/∂x, as jvp gives it (autograd/products.hpp), with one recorded Jᵀu for all.
 Vars forward_products(Tape& tape, const Var& y, const Var& x, const Vars& vs,

@@ -25,16 +25,16 @@ Functions functions_of(const std::string& module) {
   throw ValueError("define", "'" + module + "' is no evaluation of glim_gradbench");
 }
 
-Function function_of(const Json& message) {
+TimedFunction function_of(const Json& message) {
   const auto module = message.at("module").get<std::string>();
   const auto function = message.at("function").get<std::string>();
-  for (const Function& f : functions_of(module))
+  for (const TimedFunction& f : functions_of(module))
     if (f.name == function) return f;
   throw ValueError("evaluate", module + " has no function '" + function + "'");
 }
 
 Json evaluated(const Json& message) {
-  const Function function = function_of(message);
+  const TimedFunction function = function_of(message);
   const Json& input = message.at("input");
   const bool repeats = input.is_object();  // hello's input is a number
   const int min_runs = repeats ? input.value("min_runs", 1) : 1;

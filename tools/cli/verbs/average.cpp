@@ -40,6 +40,7 @@ Command average_command() {
     bool overwrite = false;
   };
   Command c("average", "average the weights of checkpoints");
+  c.computes = false;
   auto a = std::make_shared<AverageArguments>();
   c.argument("checkpoints", &a->files, "files of one run, or its folder (its epoch-N.safetensors)")
       .required = true;

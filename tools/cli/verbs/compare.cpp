@@ -222,6 +222,7 @@ void run_compare(Command& command, CompareArguments& a) {
 
 Command compare_command() {
   Command c("compare", "train kinds of model on the same data with the same budget, as a table");
+  c.shares_work = true;
   auto a = std::make_shared<CompareArguments>();
   a->options.out = "comparison";
   Option& kinds =

@@ -160,6 +160,7 @@ void run_course(const CourseArguments& a) {
 Command course_command() {
   auto a = std::make_shared<course::CourseArguments>();
   Command c("course", "exercises: write backward passes, and have the mistakes named");
+  c.computes = false;
   c.argument(
        "action", &a->words,
        "list, start N, check [N], hint N, progress, class FOLDER or handout; N is a number or a "

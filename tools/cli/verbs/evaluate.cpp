@@ -206,6 +206,7 @@ void run_evaluate(Command& command, EvaluateArguments& a) {
 
 Command evaluate_command() {
   Command c("evaluate", "perplexity and BLEU on a test set, or the perplexity of a text");
+  c.shares_work = true;
   auto a = std::make_shared<EvaluateArguments>();
   a->options.beam = 4;
   c.option("model", &a->model, "folder of a model, or one of its files");

@@ -14,6 +14,7 @@ Command export_command() {
     bool overwrite = false;
   };
   Command c("export", "write a model's weights for PyTorch (models/pytorch.md)");
+  c.computes = false;
   auto a = std::make_shared<ExportArguments>();
   c.argument("model", &a->model, "folder of a model, or one of its files").required = true;
   Option& to = c.option("to", &a->to, "torch (a transformer) or nanogpt (a gpt)");

@@ -162,7 +162,7 @@ void check_program(const ProgramOptions& o, bool precise, bool json) {
         return is_floating(x.value.dtype()) && x.value.numel() > 0;
       }))
     throw ValueError("--program", "no input has real numbers; 1.0 is one, and 1 is an integer");
-  const Function f = o.second_order ? program.second_order(inputs) : program.function();
+  const Callbacks f = o.second_order ? program.second_order(inputs) : program.function();
   Tensors x;
   Index elements = 0, outputs = 0;
   for (const GradcheckInput& input : inputs) {

@@ -40,6 +40,7 @@ void run_import(const ImportArguments& a) {
 
 Command import_command() {
   Command c("import", "make a model from weights of PyTorch (models/pytorch.md)");
+  c.computes = false;
   auto a = std::make_shared<ImportArguments>();
   c.argument("file", &a->options.file, "safetensors file, or a folder with model.safetensors")
       .required = true;

@@ -64,6 +64,7 @@ Command report_command() {
   Command c("report",
             "training runs as a page: losses, rates, gradient norms; of recorded runs what "
             "happened inside");
+  c.computes = false;
   auto a = std::make_shared<ReportArguments>();
   c.argument("runs", &a->folders, "folders of glim train --out FOLDER; several are compared")
       .required = true;

@@ -38,6 +38,7 @@ void run_step(const ExampleOptions& options) {
 
 Command step_command() {
   Command c("step", "a debugger for the backward pass, node by node");
+  c.always_writes = true;
   auto options = std::make_shared<ExampleOptions>();
   add_example_options(c, *options, false);
   c.footer =

@@ -96,6 +96,7 @@ void run_study(StudyArguments a) {
 Command study_command() {
   auto a = std::make_shared<StudyArguments>();
   Command c("study", "run a published claim as an experiment");
+  c.shares_work = true;
   Option& names = c.argument("study", &a->names, "studies to run");
   for (const Study& s : studies()) names.choices.push_back(s.name);
   names.choices.emplace_back("all");

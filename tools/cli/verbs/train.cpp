@@ -368,6 +368,7 @@ void run_train(Command& command, TrainArguments& a) {
 
 Command train_command() {
   Command c("train", "train a model on a built-in task or on text files");
+  c.shares_work = true;
   auto a = std::make_shared<TrainArguments>();
   c.option("config", &a->config, "file of options (TOML); the command line overrides them")
       .in_config = false;

@@ -3,152 +3,136 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
 
-#include "autograd/gradcheck/analytic.hpp"
-#include "autograd/gradcheck/compare.hpp"
+#include "autograd/gradcheck/check.hpp"
+#include "autograd/op.hpp"
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tools/inspect/debugger/show.hpp"
 
 namespace glim::step {
 namespace {
 
-std::vector<double> elements(const Tensor& x) { return x.to(DType::Float64).to_vector<double>(); }
+using Number = std::function<double(const Tensor& x)>;
+
+// A number whose gradient is the pass's: for gradcheck, the pass is the rule of this op.
+struct NumberOp final : Op {
+  static constexpr Formula formula{"number", "y = f(x)", {}};
+  NumberOp(Number f, Tensor gradient) : number(std::move(f)), dx(std::move(gradient)) {}
+  Tensor forward(const Tensor& x) { return scalar(number(x), DType::Float64); }
+  Grads gradient(const Var& dy) const override { return Grads(Var(dy.value().item() * dx)); }
+  Number number;
+  Tensor dx;
+};
 
 double largest(const Tensor& x) {
   double most = 0;
-  for (double e : elements(x)) most = std::max(most, std::abs(e));
+  for (double e : x.to(DType::Float64).to_vector<double>()) most = std::max(most, std::abs(e));
   return most;
 }
 
-// A copy that may be moved: in float64, or of x's own dtype. Tensors that are not floating stay as they are.
-Tensor movable(const Tensor& x, bool in_float64 = true) {
-  if (!x.defined() || !is_floating(x.dtype())) return x;
-  return (in_float64 ? x.to(DType::Float64) : x).contiguous().clone();
+// Σ y ⊙ dy; Σ y where dy is undefined.
+double weighted_sum(const Tensor& y, const Tensor& dy) {
+  return dot(y, dy.defined() ? dy.to(y.dtype()) : ones(y.shape(), y.dtype()));
 }
 
-// A number that depends on a tensor x, whose elements are moved one at a time.
-class Beside {
- public:
-  Beside(Tensor x, std::function<double()> f)
-      : x_(std::move(x)), f_(std::move(f)), origin_{{f_()}, {}, in_float64() ? 0x1p-52 : 0x1p-23} {}
-
-  bool in_float64() const { return x_.dtype() == DType::Float64; }
-  double element(Index i) const {
-    return in_float64() ? x_.data<double>()[i] : static_cast<double>(x_.data<float>()[i]);
-  }
-  detail::Line line(Index i) const {
-    const double x = element(i);
-    return {origin_,
-            [this, i, x](double t) {
-              set(i, x + t);
-              const double y = f_();
-              set(i, x);
-              return std::vector<double>{y};
-            },
-            std::abs(x)};
-  }
-
- private:
-  void set(Index i, double value) const {
-    if (in_float64())
-      x_.data<double>()[i] = value;
-    else
-      x_.data<float>()[i] = static_cast<float>(value);
-  }
-  Tensor x_;
-  std::function<double()> f_;
-  detail::Origin origin_;
-};
-
-GradcheckEntry compare(const Beside& f, const Tensor& gradient, Index most,
-                       const detail::Tolerance& tolerance, const std::function<bool()>& stop) {
-  GradcheckEntry d;
-  d.shape = gradient.shape();
-  auto sent = elements(gradient);
-  d.checked = std::min(most, gradient.numel());
-  for (Index c = 0; c < d.checked; ++c) {
-    if (stop && stop()) throw StateError("diff", "interrupted");
-    Index e = c * gradient.numel() / d.checked;
-    double analytic = sent[static_cast<std::size_t>(e)];
-    detail::Line line = f.line(e);
-    const detail::Verdict v = detail::compare(analytic, line, 0, tolerance, false);
-    if (v.kind == detail::Verdict::Undecidable) {
-      ++d.undecidable;
-      continue;
-    }
-    d.failed += v.kind == detail::Verdict::Wrong;
-    const double excess = tolerance.excess(analytic, v.numeric);
-    if (excess <= d.excess) continue;
-    d.excess = excess;
-    d.index = detail::unravel(gradient.shape(), e);
-    d.analytic = analytic;
-    d.numeric = v.numeric;
-  }
-  return d;
+std::vector<Var> operands_of(const PassNode& n, DType dtype) {
+  std::vector<Var> operands;
+  for (const Tensor& x : n.operands)
+    operands.emplace_back(x.defined() && is_floating(x.dtype()) ? x.to(dtype) : x);
+  return operands;
 }
 
-// L as a function of one node's value: the nodes that depend on it, in order of creation.
+// `gradient` against differences of a function of x, for evenly spaced elements of x. x has the dtype of the
+// differences.
+GradcheckEntry compare(const Number& f, const Tensor& x, const Tensor& gradient, Index most,
+                       const GradcheckOptions& options) {
+  GradcheckEntry found;
+  found.shape = x.shape();
+  found.checked = std::min(most, x.numel());
+  std::vector<Index> positions;
+  for (Index c = 0; c < found.checked; ++c) positions.push_back(c * x.numel() / found.checked);
+  const Tensor index = from_vector(positions, {found.checked});
+  const auto chosen = [&](const Tensor& of_x) {
+    return index_select(reshape(of_x, {-1}), 0, index);
+  };
+  const auto spread = [&](const Tensor& elements) {
+    return reshape(index_add({x.numel()}, 0, index, elements), x.shape());
+  };
+  const Tensor others = x - spread(chosen(x));
+  const NumberOp op([&](const Tensor& elements) { return f(others + spread(elements)); },
+                    chosen(gradient).to(x.dtype()));
+  detail::Subject subject;
+  subject.add("x", Var::leaf(chosen(x), "x"));
+  subject.run = [&](bool) { return std::vector{apply(NumberOp(op), subject.leaves[0])}; };
+  const detail::Checked done = detail::check(subject, options);
+  if (!done.report.problem.empty())
+    throw StateError("diff", options.name + " " + done.report.problem);
+  const std::vector<double>& excess = done.report.inputs[0].errors;
+  for (std::size_t c = 0; c < excess.size(); ++c) {
+    found.undecidable += std::isnan(excess[c]);
+    found.failed += excess[c] > 1;
+    if (!(excess[c] > found.excess)) continue;
+    found.excess = excess[c];
+    found.index = detail::unravel(x.shape(), positions[c]);
+    found.analytic = done.analytic.rows[0][c];
+    found.numeric = done.numeric[0][c];
+  }
+  return found;
+}
+
+// L as a function of one node's value, in float64: the nodes that depend on it, in order of creation.
 class Downstream {
  public:
-  Downstream(const Pass& pass, int node) : x_(movable(pass[node].value)) {
-    std::vector<int> place(static_cast<std::size_t>(pass.loss()) + 1, -1);
-    values_.push_back(x_);
-    place[static_cast<std::size_t>(node)] = 0;
-    for (int i = 0; i <= pass.loss(); ++i) {
+  Downstream(const Pass& pass, int node) : pass_(pass), node_(node) {
+    for (int i = node + 1; i <= pass.loss(); ++i) {
       const PassNode& n = pass[i];
-      if (i == node || n.is_leaf()) continue;
-      Run run{nullptr, {}, {}, values_.size()};
-      for (std::size_t k = 0; k < n.inputs.size(); ++k)
-        if (int input = n.inputs[k]; input >= 0 && place[static_cast<std::size_t>(input)] >= 0)
-          run.moved.emplace_back(k, place[static_cast<std::size_t>(input)]);
-      if (run.moved.empty()) continue;
-      run.again = &n.run;
+      if (std::ranges::none_of(n.inputs, [&](int k) { return k == node || operands_.contains(k); }))
+        continue;
+      operands_[i] = operands_of(n, DType::Float64);
       if (!n.run) blocked_ = i;
-      for (const Tensor& x : n.operands) run.operands.emplace_back(movable(x));
-      place[static_cast<std::size_t>(i)] = static_cast<int>(run.result);
-      values_.emplace_back();
-      runs_.push_back(std::move(run));
     }
   }
-  const Tensor& x() const { return x_; }
   int blocked() const { return blocked_; }  // a checkpointed region on the way, or -1
-  double loss() {
-    for (Run& r : runs_) {
-      for (auto [k, from] : r.moved) r.operands[k] = values_[static_cast<std::size_t>(from)];
-      values_[r.result] = (*r.again)(r.operands).value();
+  double loss(const Tensor& x) {
+    std::map<int, Var> values{{node_, x}};
+    for (auto& [i, operands] : operands_) {
+      for (std::size_t k = 0; k < operands.size(); ++k)
+        if (const auto input = values.find(pass_[i].inputs[k]); input != values.end())
+          operands[k] = input->second;
+      values[i] = pass_[i].run(operands).value();
     }
-    return elements(values_.back())[0];
+    return weighted_sum(values.at(pass_.loss()).value(), pass_.dy());
   }
 
  private:
-  struct Run {
-    const RunAgain* again;
-    std::vector<Var> operands;
-    std::vector<std::pair<std::size_t, int>> moved;  // which operands, and where their values are
-    std::size_t result;
-  };
-  Tensor x_;
-  std::vector<Tensor> values_;
-  std::vector<Run> runs_;
-  int blocked_ = -1;
+  const Pass& pass_;
+  int node_, blocked_ = -1;
+  std::map<int, std::vector<Var>> operands_;
 };
 
 void compare_gradient(const Pass& pass, int node, Index most, const std::function<bool()>& stop,
                       Difference& found) {
-  Tensor gradient = pass.gradient(node);
-  bool exact = gradient.dtype() == DType::Float64;
+  const Tensor gradient = pass.gradient(node);
+  Downstream below(pass, node);
+  if (int i = below.blocked(); i >= 0) {
+    found.gradient_note = pass[i].path + ", a checkpointed region, is run by its function alone";
+    return;
+  }
+  const double scale = gradient.dtype() == DType::Float64 ? 1e-2 : 1;
+  GradcheckOptions options{.name = pass[node].path};
+  options.rtol = scale * 1e-3;
+  options.atol =
+      scale * (1e-5 * largest(gradient) + 1e-6 * std::max(1.0, std::abs(pass.loss_value())));
+  const Number loss = [&](const Tensor& x) {
+    if (stop && stop()) throw StateError("diff", "interrupted");
+    return below.loss(x);
+  };
   try {
-    Downstream below(pass, node);
-    if (int i = below.blocked(); i >= 0) {
-      found.gradient_note = pass[i].path + ", a checkpointed region, is run by its function alone";
-      return;
-    }
-    Beside loss(below.x(), [&] { return below.loss(); });
-    double scale = exact ? 1e-2 : 1;
-    detail::Tolerance tolerance{scale * 1e-5 * largest(gradient), scale * 1e-3};
-    double value = pass.loss_value();
-    tolerance.atol += scale * 1e-6 * std::max(1.0, std::abs(value));
-    found.gradient = compare(loss, gradient, most, tolerance, stop);
+    found.gradient = compare(loss, pass[node].value.to(DType::Float64), gradient, most, options);
   } catch (const DTypeError&) {
     found.gradient_note = "an op on the way to the loss has float32 constants of its own";
   }
@@ -171,33 +155,27 @@ void compare_op(Pass& pass, int node, Index most, const std::function<bool()>& s
   // One step of a walk of its own, from this node: what the op's backward sends.
   Tape& tape = pass.tape();
   WalkStep step = BackwardWalk(tape, tape.value(node), dy, {.retain = true}).step();
-  std::vector<double> weights = elements(dy);
-  std::vector<Var> operands;
-  auto result = [&] {
-    auto y = elements(n.run(operands).value());
-    double sum = 0;
-    for (std::size_t i = 0; i < y.size(); ++i) sum += weights[i] * y[i];
-    return sum;
+  const auto compare_inputs = [&](DType dtype, double atol, double rtol) {
+    found.inputs.clear();
+    for (const Flow& flow : step.flows) {
+      std::vector<Var> operands = operands_of(n, dtype);
+      const Tensor x = operands[flow.input].value();
+      const Number result = [&](const Tensor& moved) {
+        if (stop && stop()) throw StateError("diff", "interrupted");
+        operands[flow.input] = moved;
+        return weighted_sum(n.run(operands).value(), dy);
+      };
+      found.inputs.push_back(compare(result, x, flow.gradient, most,
+                                     {.name = n.path, .atol = atol * unit, .rtol = rtol}));
+      found.inputs.back().input = flow.input;
+    }
   };
-  auto fill = [&](bool in_float64) {
-    operands.clear();
-    for (const Tensor& x : n.operands) operands.emplace_back(movable(x, in_float64));
-    result();
-  };
+  const double scale = dy.dtype() == DType::Float64 ? 1e-2 : 1;
   try {
-    fill(true);
+    compare_inputs(DType::Float64, scale * 1e-5, scale * 1e-3);
   } catch (const DTypeError&) {
     found.in_float64 = false;
-    fill(false);
-  }
-  bool exact = dy.dtype() == DType::Float64;
-  detail::Tolerance tolerance{exact ? 1e-7 : 1e-5, exact ? 1e-5 : 1e-3};
-  if (!found.in_float64) tolerance = {2e-3, 1e-2};
-  tolerance.atol *= unit;
-  for (const Flow& flow : step.flows) {
-    found.inputs.push_back(compare(Beside(operands[flow.input].value(), result), flow.gradient,
-                                   most, tolerance, stop));
-    found.inputs.back().input = flow.input;
+    compare_inputs(DType::Float32, 2e-3, 1e-2);
   }
 }
 

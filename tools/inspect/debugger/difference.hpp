@@ -8,13 +8,14 @@
 // the one whose own output disagrees, not one that received a wrong gradient. dy is the gradient that the
 // node got. If that is incomplete or zero, dy is random and the first check is left out.
 //
-// Tolerances are gradcheck's, in units of the tensor's largest element (float32: 1e-5 + 1e-3 |quotient|;
-// float64: 1e-7 + 1e-5 |quotient|). A gradient that came from the loss gets another 1e-6 max(1, |L|)
-// (float64: 1e-8) for the rounding of sums that cancel. Where the two disagree, the step is refined; an
-// element at a kink is undecidable (autograd/gradcheck/compare.hpp). An op with float32 constants of its own
-// is run in float32, with wider tolerances (2e-3 and 1e-2), and L is then not run again through it.
+// The gradient checker compares (autograd/gradcheck/check.hpp): each check is that of an op whose forward is the number
+// and whose rule sends what the pass sent. Tolerances are gradcheck's, in units of the tensor's largest element (float32:
+// 1e-5 + 1e-3 |quotient|; float64: 1e-7 + 1e-5 |quotient|). A gradient that came from the loss gets another
+// 1e-6 max(1, |L|) (float64: 1e-8) for the rounding of sums that cancel. An op with float32 constants of its own is run
+// in float32, with wider tolerances (2e-3 and 1e-2), and L is then not run again through it.
 //
-// Errors: StateError for a leaf whose gradient is not complete: there is nothing to compare.
+// Errors: StateError for a leaf whose gradient is not complete: there is nothing to compare. StateError for an op that
+// gives other values when it runs again.
 #pragma once
 
 #include <functional>

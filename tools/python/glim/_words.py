@@ -67,10 +67,11 @@ def missing(value, name, table=_OF_MODULE):
         return f"'{kind}' has no attribute '{name}': {table[name]}"
     if name == "forward":
         return f"'{kind}' has no attribute 'forward': call the module itself, layer(x); one of your own defines forward"
-    return f"'{kind}' has no attribute '{name}'{_nearest(name, dir(type(value)))}"
+    return f"'{kind}' has no attribute '{name}'{nearest(name, dir(type(value)))}"
 
 
-def _nearest(name, known):
+def nearest(name, known):
+    """The three known names that are most like `name`, as the end of a message."""
     near = [] if name.startswith("_") else difflib.get_close_matches(name, [k for k in known if k[0] != "_"], 3)
     return f"; nearest: {', '.join(near)}" if near else ""
 
@@ -80,7 +81,7 @@ def __getattr__(name):
     if name in _OF_GLIM:
         raise AttributeError(f"module 'glim' has no attribute '{name}': {_OF_GLIM[name]}")
     import glim
-    raise AttributeError(f"module 'glim' has no attribute '{name}'{_nearest(name, vars(glim))}")
+    raise AttributeError(f"module 'glim' has no attribute '{name}'{nearest(name, vars(glim))}")
 
 
 def _with_words(cls, table, otherwise=""):

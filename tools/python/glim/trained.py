@@ -13,6 +13,7 @@ import tempfile
 import time
 
 from . import _glim
+from ._words import nearest
 from .program import run, words_of, write_file
 
 
@@ -194,9 +195,7 @@ class Inspection:
 
     def __getitem__(self, path):
         if path not in self.arrays:
-            import difflib
-            near = ", ".join(difflib.get_close_matches(path, self.arrays, 3)) or "see .arrays"
-            raise _glim.IndexError(f"inspect: there is no {path}; near: {near}")
+            raise _glim.IndexError(f"inspect: there is no {path}{nearest(path, self.arrays) or '; .arrays lists them'}")
         return self.arrays[path]
 
     @property

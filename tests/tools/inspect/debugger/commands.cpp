@@ -34,6 +34,16 @@ struct WrongTanh final : Unary<WrongTanh> {
   Var dx(const Var& dy) const { return dy * (1 - y()); }
 };
 
+// The identity plus the number of calls.
+struct Restless final : Unary<Restless> {
+  static constexpr Formula formula{"wrong_restless", "y = x + n", {"dx = dy"}};
+  Tensor forward(const Tensor& x) {
+    static double calls = 0;
+    return glim::add(x, ++calls);
+  }
+  Var dx(const Var& dy) const { return dy; }
+};
+
 std::string error_of(Driven& d, const std::string& line) {
   try {
     d(line);
@@ -265,8 +275,8 @@ TEST_CASE("list shows the rule of every op, by the lines at which it runs") {
       }
     }
   for (std::string_view op : registered_ops())
-    if (!op.starts_with("wrong_") && !op.starts_with("own_") &&
-        op != "foreign")  // of tests, and outside Glim
+    if (!op.starts_with("wrong_") && !op.starts_with("own_") && op != "foreign" &&
+        op != "number")  // of tests, and of checkers
       CHECK(seen.contains(std::string(op)));
   // These hand dy on, or run again: their equations are shown.
   CHECK(without_code == std::set<std::string>{"add", "recomputed", "shift"});
@@ -372,6 +382,25 @@ TEST_CASE("diff finds a planted wrong gradient, and says where it is worst") {
   CHECK(below.gradient->failed == 3);
   REQUIRE(below.inputs.size() == 1);
   CHECK(below.inputs[0].failed == 0);
+}
+
+TEST_CASE("diff compares with the sum of a pass's outputs, each times its gradient") {
+  Var x = Var::leaf(tensor({0.5, -1, 2}), "x");
+  Tape tape({.replay = true});
+  const Var y = mul(x, x);
+  Pass pass(tape, y, tensor({1, -3, 2}));
+  while (pass.current() >= 0) pass.step();
+  const Difference d = difference(pass, 0);
+  REQUIRE(d.gradient);
+  CHECK(d.gradient->checked == 3);
+  CHECK(d.gradient->failed == 0);
+}
+
+TEST_CASE("diff refuses an op that gives other values when it runs again") {
+  Var x = Var::leaf(tensor({0.5, -1, 2}), "x");
+  Pass pass([&] { return sum(apply(Restless{}, mul(x, 1.0))); });
+  pass.step();
+  CHECK_THROWS_WITH(difference(pass, 2), Catch::Contains("is not deterministic"));
 }
 
 TEST_CASE("diff calls a kink undecidable, and compares no more than asked for") {

@@ -58,8 +58,8 @@ def line_of(trace):
 
 def raised_in(error):
     """" (file:line)" of the model's innermost line that raised the error, or ""."""
-    at = line_of("".join(line for line in traceback.format_tb(error.__traceback__) if os.path.dirname(__file__) not in line))
-    return f" ({at[0]}:{at[1]})" if at and f"{os.sep}torch{os.sep}" not in at[0] else ""
+    line = line_of("".join(line for line in traceback.format_tb(error.__traceback__) if os.path.dirname(__file__) not in line))
+    return f" ({line[0]}:{line[1]})" if line and f"{os.sep}torch{os.sep}" not in line[0] else ""
 
 
 def source_of(function):
