@@ -58,8 +58,8 @@ def line_of(trace):
 
 def raised_in(error):
     """" (file:line)" of the model's innermost line that raised the error, or ""."""
-    line = line_of("".join(line for line in traceback.format_tb(error.__traceback__) if os.path.dirname(__file__) not in line))
-    return f" ({line[0]}:{line[1]})" if line and f"{os.sep}torch{os.sep}" not in line[0] else ""
+    found = line_of("".join(line for line in traceback.format_tb(error.__traceback__) if os.path.dirname(__file__) not in line))
+    return f" ({found[0]}:{found[1]})" if found and f"{os.sep}torch{os.sep}" not in found[0] else ""
 
 
 def source_of(function):
