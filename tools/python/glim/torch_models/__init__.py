@@ -98,6 +98,8 @@ class TorchModule(glim.Module):
 
 def _add(root, name, p, parts):
     """A parameter under its name. parts: the modules so far, by path."""
+    if any(isinstance(getattr(TorchModule, child, None), property) for child in name.split(".")):
+        raise glim.ValueError(f"from_torch: {name}: modules of Glim have a property of this name, so rename it")
     path, _, last = name.rpartition(".")
     part = root
     for k, child in enumerate(path.split(".") if path else ()):

@@ -68,7 +68,7 @@ def _refuse_writes(region):
 
 
 def _advice(text):
-    if "data-dependent" in text or "Could not guard" in text:
+    if any(words in text for words in ("data-dependent", "Could not guard", "but got FakeTensor")):
         return "its control flow depends on values: give the part of it without the branch"
     if "fake tensor in the exported" in text:
         return "a value becomes a constant, as with .data: use detach(), and return what forward keeps"
