@@ -447,6 +447,7 @@ def test_what_depends_on_values():
     refused(r"the shape of a result depends on values: \D+ \(.*test_torch_doors.py:\d+\)$", lambda x: torch.combinations(x[0, 0], 2), X)
     refused(r"control flow depends on values: \D+ \(.*test_torch_doors.py:\d+\)$", lambda x: x.sin() if x.sum() > 0 else x, X)
     refused(r"control flow depends on values: \D+ \(", Packed(4, 3).double(), (X,))
+    refused("PyTorch does not differentiate the model: .*remainder", lambda x: torch.remainder(5.0, x), X)
     refused(r"refuses its arguments: .*size 24 \(.*test_torch_doors.py:\d+\)$", lambda x: x.view(2, 2), X)
 
 

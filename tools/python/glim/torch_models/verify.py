@@ -104,7 +104,10 @@ def points(first, module, args, kwargs):
 
     def shaken(x):
         return x * (1 + 0.05 * _normal(x, draw)) + 0.02 * _normal(x, draw) if floating(x) else x
-    found = [first.differentiate()]
+    try:
+        found = [first.differentiate()]
+    except RuntimeError as error:
+        raise glim.ValueError(f"from_torch: PyTorch does not differentiate the model: {str(error).splitlines()[0]}") from error
     with torch.no_grad():
         for p, x in zip(module.parameters(), saved):
             p.copy_(shaken(x))
