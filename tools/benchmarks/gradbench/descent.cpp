@@ -12,8 +12,8 @@ double length(const Tensor& x) { return std::sqrt(sum(mul(x, x)).item()); }
 
 Var slope(const Scalar& f, Var x, Mode mode) {
   const bool recorded = Tape::current();
-  std::optional<Tape> tape;
-  if (!recorded) tape.emplace();
+  std::optional<Tape> temporary;
+  if (!recorded) temporary.emplace();
   Tape& tape = *Tape::current();
   if (!x.requires_grad()) x = Var::leaf(x.value());
   Var y = f(x), result;
