@@ -277,6 +277,14 @@ TEST_CASE("sort and top_k agree with a stable sort", "[index]") {
   }
 }
 
+TEST_CASE("a mask is the indices of what is true, an array for each axis", "[index]") {
+  const Tensor mask = from_vector<bool>({true, false, true, false, false, true}, {2, 3});
+  const std::vector<Tensor> found = nonzero(mask);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].to_vector<Index>() == std::vector<Index>{0, 0, 1});
+  CHECK(found[1].to_vector<Index>() == std::vector<Index>{0, 2, 2});
+}
+
 TEST_CASE("order: ties, NaN, signed zeros, errors", "[index]") {
   double nan = std::nan("");
   CHECK(sort(tensor({3, nan, -1, nan, 2})).indices.to_vector<Index>() ==
