@@ -46,7 +46,8 @@ struct Kind {
   void (*read)(Example& example, const ExampleOptions& options) = nullptr;
   Least (*least)(const TrainOptions& options) = nullptr;
   // The last word on options that nobody has given: `is_set` and `took` as in presets.hpp.
-  void (*choose)(TrainOptions& options, const OptionGiven& is_set, const OptionTook& took) = nullptr;
+  void (*choose)(TrainOptions& options, const OptionGiven& is_set,
+                 const OptionTook& took) = nullptr;
 
   bool has(std::string_view option) const;  // by its key: "d_model"
   Gives gives() const;                      // what a trained model gives a user
