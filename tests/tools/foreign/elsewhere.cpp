@@ -294,6 +294,22 @@ TEST_CASE("equal rows are told apart") {
   CHECK(check_function(scaled(true), inputs));
 }
 
+TEST_CASE("values at which f has a kink decide nothing, and cost few calls") {
+  int calls = 0;
+  const Callbacks relu{[&](const Tensors& x) -> Tensors {
+                         ++calls;
+                         return {maximum(x[0], scalar(0, DType::Float64))};
+                       },
+                       [](const Tensors& x, const Tensors& dy) -> Tensors {
+                         return {where(greater(x[0], 0), dy[0], scalar(0, DType::Float64))};
+                       }};
+  const FunctionReport r = check_function(relu, {{"x", random({8, 6}, 1)}});
+  INFO(r.text());
+  CHECK(r);
+  CHECK(contains(r.check("elsewhere").detail, "zeros"));
+  CHECK(calls < 1000);
+}
+
 TEST_CASE("tolerances reach the other inputs, too") {
   // A kernel of x³ that is known to three digits.
   auto cube_to = [](double error, const GradcheckOptions& options) {
