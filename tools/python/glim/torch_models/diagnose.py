@@ -109,10 +109,10 @@ def _in_torch(module, args, kwargs):
     def recorded(cls, arguments):
         calls.setdefault(cls, [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in arguments])
     with state.undisturbed():
-        custom = functions.functions_of(verify.nodes_of(verify.Pass(state.copied(module), args, kwargs).roots.values()))
-        copy = state.copied(module)
+        copy, caught = state.copied(module), []
         parameters = {name: p for name, p in copy.named_parameters() if p.requires_grad}
         try:
+            custom = functions.functions_of(verify.nodes_of(verify.Pass(state.copied(module), args, kwargs).roots.values()))
             with warnings.catch_warnings(record=True) as caught, torch.autograd.set_detect_anomaly(True, check_nan=False), \
                     functions.replaced(custom, recorded):
                 warnings.simplefilter("always")
