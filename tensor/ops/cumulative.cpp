@@ -16,10 +16,10 @@ void each_row_of(Index rows, Index n, const F& f) {
 template <class Better>
 Tensor running_best(const Tensor& x, Index axis, std::string_view op, const Better& better) {
   const int a = normalize_axis(axis, x.rank(), op);
-  const Tensor in = transpose(x, a, -1).contiguous(), positions = empty(in.shape(), DType::Int64);
-  const Index n = in.size(-1), rows = n ? in.numel() / n : 0;
+  const Tensor xt = transpose(x, a, -1).contiguous(), positions = empty(xt.shape(), DType::Int64);
+  const Index n = xt.size(-1), rows = n ? xt.numel() / n : 0;
   visit_dtype(x.dtype(), [&]<class T>() {
-    each_row_of(rows, n, [&, px = in.data<T>(), py = positions.data<Index>()](Index r) {
+    each_row_of(rows, n, [&, px = xt.data<T>(), py = positions.data<Index>()](Index r) {
       const T* row = px + r * n;
       for (Index i = 0, best = 0; i < n; ++i) {
         if (row[i] != row[i] || better(row[i], row[best])) best = i;

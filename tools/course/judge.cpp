@@ -305,7 +305,7 @@ Verdict check_function_of(const Exercise& e, const ExerciseFunction& f, const Ru
   GradcheckOptions options;
   options.name = f.name;
   options.seed = seed;
-  // The whole Jacobian names a mistake. Beside Glim's gradient there is none.
+  // A gradient that equals Glim's has no mistake to name, so one direction is enough.
   if (here.right()) options.mode = GradcheckOptions::Mode::Projection;
   const FunctionReport report = check_function(student, inputs, options);
   const std::string of = e.functions.size() > 1 ? f.name + ": " : "";

@@ -43,7 +43,9 @@ bool bends(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy) {
     const double middle = value_along(c, x, dy, v, 0);
     const double after = value_along(c, x, dy, v, p.step) - middle,
                  before = middle - value_along(c, x, dy, v, -p.step);
-    return std::abs(after - before) > 1e-2 * std::max(std::abs(after), std::abs(before));
+    const double least = 1e-4 * p.step * std::max(1.0, std::abs(middle));  // rounding is below
+    return std::abs(after - before) >
+           std::max(least, 1e-2 * std::max(std::abs(after), std::abs(before)));
   } catch (const std::exception&) {  // f takes x alone
     return true;
   }

@@ -262,9 +262,9 @@ TEST_CASE("a number that comes twice adds up") {
                        const Tensor d = zeros(x[0].shape(), DType::Float64);
                        const auto ids = x[1].to_vector<Index>();
                        for (std::size_t i = 0; i < ids.size(); ++i) {
-                         const Tensor to = select(d, 0, ids[i]),
-                                      from = select(dy[0], 0, static_cast<Index>(i));
-                         to.copy_(adds ? to + from : from);
+                         const Tensor row = select(d, 0, ids[i]),
+                                      term = select(dy[0], 0, static_cast<Index>(i));
+                         row.copy_(adds ? row + term : term);
                        }
                        return Tensors{d, Tensor()};
                      }};
@@ -308,6 +308,26 @@ TEST_CASE("values at which f has a kink decide nothing, and cost few calls") {
   CHECK(r);
   CHECK(contains(r.check("elsewhere").detail, "zeros"));
   CHECK(calls < 1000);
+}
+
+TEST_CASE("a gradient that is wrong where f is constant but for rounding") {
+  auto check = [](double wrong) {
+    const Callbacks saturated{[](const Tensors& x) -> Tensors {
+                                const Tensor s = sin(x[0]), c = cos(x[0]);
+                                return {sigmoid(5 * x[0]) * (s * s + c * c)};
+                              },
+                              [wrong](const Tensors& x, const Tensors& dy) -> Tensors {
+                                const Tensor y = sigmoid(5 * x[0]);
+                                const Tensor far = greater(x[0], 5).to(DType::Float64);
+                                return {dy[0] * (5 * y * (-1 * y + 1) + wrong * far)};
+                              }};
+    return check_function(saturated, {{"x", uniform({4, 3}, 0.9, 1, {11, 1}, DType::Float64)}});
+  };
+  CHECK(check(0));
+  const FunctionReport r = check(1);
+  INFO(r.text());
+  CHECK_FALSE(r);
+  CHECK(contains(r.mistake, "values beyond 3"));
 }
 
 TEST_CASE("tolerances reach the other inputs, too") {
