@@ -1,29 +1,37 @@
-// Functions of each element, y = f(x), a row each. dx is computed from dy and from x or y.
+// Functions of each element, y = f(x): a record each, and all that is stated of it but its forward, the function of
+// that name on tensors (tensor/simd/element_functions.hpp).
 //
-//   F(name, what the rule reads, equation, gradient, rule, kernel of the rule)
+//   F(name, equation, gradient, what the rule reads, rule, low, high, slope, kernel of the rule)
 //
-// A row is the op (functions.cpp), the function (ops.hpp) and its binding for Python. Forward is the function of
-// that name on tensors (tensor/ops/elementwise.hpp). A kernel takes one pass where the rule takes one for each
-// operation. At the kink of |x| the gradient is 0; relu passes dy through where y is NaN.
+//   rule         dx from dy and from x or y
+//   low, high    samples of x are from this interval
+//   slope        smooth, or kinked at 0, where some derivatives are undecidable
+//   kernel       one pass where the rule takes one for each operation
+//
+// Readers: the op (ops/functions.cpp), its declaration (ops.hpp), the binding for Python, gradient cases and random
+// graphs. At the kink of |x| the gradient is 0; relu passes dy through where y is NaN.
 #pragma once
 
 // clang-format off
-#define GLIM_FUNCTIONS(F)                                                                               \
-  F(exp, y, "y = e^x", "dx = dy ⊙ y", dy * y)                                                           \
-  F(expm1, x, "y = e^x - 1", "dx = dy ⊙ e^x", dy * exp(x))                                              \
-  F(log, x, "y = ln x", "dx = dy / x", dy / x)                                                          \
-  F(log1p, x, "y = ln(1 + x)", "dx = dy / (1 + x)", dy / (1 + x))                                       \
-  F(sqrt, y, "y = √x", "dx = dy / (2 y)", 0.5 * dy / y)                                                 \
-  F(sin, x, "y = sin x", "dx = dy ⊙ cos x", dy * cos(x))                                                \
-  F(cos, x, "y = cos x", "dx = -dy ⊙ sin x", -(dy * sin(x)))                                            \
-  F(abs, x, "y = |x|", "dx = dy ⊙ sign(x), 0 at the kink",                                              \
-    where(equal(x.value(), 0), scalar(0, dy.dtype()), dy * sign(x.value())))                            \
-  F(erf, x, "y = erf x", "dx = 2/√π dy ⊙ e^(-x²)", dy * exp(-(x * x)) * (2 * std::numbers::inv_sqrtpi), \
-    function_grad(ElementFunction::erf, x(), dy))                                                       \
-  F(tanh, y, "y = tanh x", "dx = dy ⊙ (1 - y²)", dy * (1 - y * y),                                      \
-    function_grad(ElementFunction::tanh, y(), dy))                                                      \
-  F(sigmoid, y, "y = 1/(1 + e^-x)", "dx = dy ⊙ y ⊙ (1 - y)", dy * y * (1 - y),                          \
-    function_grad(ElementFunction::sigmoid, y(), dy))                                                   \
-  F(relu, y, "y = max(0, x)", "dx = dy, 0 where y = 0",                                                 \
-    where(equal(y.value(), 0), scalar(0, dy.dtype()), dy), relu_grad(y().value(), dy, 1))
+#define GLIM_FUNCTIONS(F)                                                                           \
+  F(exp, "y = e^x", "dx = dy ⊙ y", y, dy * y, -2, 2, smooth)                                        \
+  F(expm1, "y = e^x - 1", "dx = dy ⊙ e^x", x, dy * exp(x), -2, 2, smooth)                           \
+  F(log, "y = ln x", "dx = dy / x", x, dy / x, 0.3, 3, smooth)                                      \
+  F(log1p, "y = ln(1 + x)", "dx = dy / (1 + x)", x, dy / (1 + x), -0.7, 3, smooth)                  \
+  F(sqrt, "y = √x", "dx = dy / (2 y)", y, 0.5 * dy / y, 0.3, 3, smooth)                             \
+  F(sin, "y = sin x", "dx = dy ⊙ cos x", x, dy * cos(x), -4, 4, smooth)                             \
+  F(cos, "y = cos x", "dx = -dy ⊙ sin x", x, -(dy * sin(x)), -4, 4, smooth)                         \
+  F(abs, "y = |x|", "dx = dy ⊙ sign(x), 0 at the kink", x,                                          \
+    where(equal(x.value(), 0), scalar(0, dy.dtype()), dy * sign(x.value())), -2, 2, kinked)         \
+  F(tanh, "y = tanh x", "dx = dy ⊙ (1 - y²)", y, dy * (1 - y * y), -3, 3, smooth,                   \
+    function_grad(ElementFunction::tanh, y(), dy))                                                  \
+  F(sigmoid, "y = 1/(1 + e^-x)", "dx = dy ⊙ y ⊙ (1 - y)", y, dy * y * (1 - y), -4, 4, smooth,       \
+    function_grad(ElementFunction::sigmoid, y(), dy))                                               \
+  F(erf, "y = erf x", "dx = 2/√π dy ⊙ e^(-x²)", x,                                                  \
+    dy * exp(-(x * x)) * (2 * std::numbers::inv_sqrtpi), -2, 2, smooth,                             \
+    function_grad(ElementFunction::erf, x(), dy))                                                   \
+  F(relu, "y = max(0, x)", "dx = dy, 0 where y = 0", y,                                             \
+    where(equal(y.value(), 0), scalar(0, dy.dtype()), dy), -2, 2, kinked,                           \
+    relu_grad(y().value(), dy, 1))                                                                  \
+  F(softplus, "y = ln(1 + e^x)", "dx = dy ⊙ sigmoid(x)", x, dy * sigmoid(x), -4, 4, smooth)
 // clang-format on

@@ -60,7 +60,7 @@ Var silu(const Operand& x);  // x sigmoid(x)
 Var clamp(const Operand& x, double low, double high);
 // x Φ(x), Φ the normal distribution; or its tanh approximation (Hendrycks & Gimpel 2016)
 Var gelu(const Operand& x, GeluForm form = GeluForm::Erf);
-Var softplus(const Operand& x, double beta = 1);  // ln(1 + e^(βx))/β, without overflow
+Var softplus(const Operand& x, double beta);  // ln(1 + e^(βx))/β
 // x where x > 0, else α(e^x - 1) (Clevert et al. 2016)
 Var elu(const Operand& x, double alpha = 1);
 // x where x > 0, else slope x

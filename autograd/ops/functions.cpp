@@ -25,7 +25,7 @@ struct OfElements : Unary<Self> {
   void save_y() { this->save_output(); }
 };
 
-#define GLIM_OP(name, read, equation, gradient, rule, ...)                    \
+#define GLIM_OP(name, equation, gradient, read, rule, low, high, slope, ...)  \
   struct name##_op final : OfElements<name##_op> {                            \
     static constexpr Formula formula{#name, equation, {gradient}};            \
     Tensor forward(const Tensor& in) {                                        \
@@ -40,15 +40,6 @@ struct OfElements : Unary<Self> {
   };
 GLIM_FUNCTIONS(GLIM_OP)
 #undef GLIM_OP
-
-struct Softplus final : Unary<Softplus> {
-  static constexpr Formula formula{"softplus", "y = ln(1 + e^x)", {"dx = dy ⊙ sigmoid(x)"}};
-  Tensor forward(const Tensor& x) {
-    save(X);
-    return softplus(x);
-  }
-  Var dx(const Var& dy) const { return dy * sigmoid(x()); }
-};
 
 struct Clamp final : Unary<Clamp> {
   static constexpr Formula formula{
@@ -125,7 +116,7 @@ Var gelu(const Operand& x, GeluForm form) { return apply(ops::Gelu(form), x); }
 
 Var softplus(const Operand& x, double beta) {
   CallSite site(x.where());
-  return beta == 1 ? apply(ops::Softplus{}, x) : apply(ops::Softplus{}, beta * x) / beta;
+  return beta == 1 ? softplus(x) : softplus(beta * x) / beta;
 }
 // e^x of the side that is not chosen could be ∞, and its gradient 0 · ∞.
 Var elu(const Operand& x, double alpha) {

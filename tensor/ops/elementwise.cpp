@@ -158,14 +158,14 @@ Tensor sign(const Tensor& x) {
 GLIM_ELEMENT_FUNCTIONS(GLIM_FUNCTION)
 GLIM_FLOAT64_FUNCTIONS(GLIM_FUNCTION)
 #undef GLIM_FUNCTION
+#define GLIM_SCALAR_FUNCTION(name, value)                           \
+  Tensor name(const Tensor& in) {                                   \
+    return floating(in, #name, []<class T>(T x) { return value; }); \
+  }
+GLIM_SCALAR_FUNCTIONS(GLIM_SCALAR_FUNCTION)
+#undef GLIM_SCALAR_FUNCTION
 Tensor gelu(const Tensor& x, GeluForm form) {
   return form == GeluForm::Erf ? gelu_erf(x) : gelu_tanh(x);
-}
-Tensor sqrt(const Tensor& x) {
-  return floating(x, "sqrt", [](auto v) { return std::sqrt(v); });
-}
-Tensor relu(const Tensor& x) {
-  return floating(x, "relu", [](auto v) { return v < 0 ? decltype(v)(0) : v; });
 }
 Tensor pow(const Tensor& x, const Tensor& exponent) {
   require_floating(x, "pow");

@@ -31,25 +31,18 @@ void add_(const Tensor& a, const Tensor& b, const Where& where = Where::current(
 void add_scaled_(const Tensor& a, const Tensor& b, double c, const Where& where = Where::current());
 void mul_(const Tensor& a, double c, const Where& where = Where::current());
 
-// Functions of one floating tensor.
+// Functions of one floating tensor: exp, tanh ..., a row of tensor/simd/element_functions.hpp each.
 #define GLIM_DECLARE(name, ...) Tensor name(const Tensor& x);
-GLIM_ELEMENT_FUNCTIONS(
-    GLIM_DECLARE)  // exp, tanh ...: a row of tensor/simd/element_functions.hpp each
+GLIM_ELEMENT_FUNCTIONS(GLIM_DECLARE)
+GLIM_FLOAT64_FUNCTIONS(GLIM_DECLARE)
+GLIM_SCALAR_FUNCTIONS(GLIM_DECLARE)
 #undef GLIM_DECLARE
 Tensor neg(const Tensor& x);  // int64 too
 Tensor abs(const Tensor& x);  // int64 too
 Tensor sign(const Tensor& x);
-Tensor expm1(const Tensor& x);  // e^x - 1, accurate near 0
-Tensor log(const Tensor& x);
-Tensor log1p(const Tensor& x);  // ln(1 + x), accurate near 0
-Tensor sqrt(const Tensor& x);
-Tensor sin(const Tensor& x);
-Tensor cos(const Tensor& x);
-Tensor relu(const Tensor& x);  // max(0, x)
 enum class GeluForm { Erf, Tanh };
 // x Φ(x), Φ the normal distribution; or its tanh approximation (Hendrycks & Gimpel 2016)
 Tensor gelu(const Tensor& x, GeluForm form);
-Tensor softplus(const Tensor& x);  // ln(1 + e^x), without overflow
 Tensor pow(const Tensor& x, double exponent);
 Tensor pow(const Tensor& x, const Tensor& exponent);
 Tensor clamp(const Tensor& x, double low, double high);  // ValueError when low > high

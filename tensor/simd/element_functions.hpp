@@ -1,4 +1,4 @@
-// Functions of each element that have a kernel, a row each: y = f(x), and dy/dx from x or from y.
+// Functions of each element, y = f(x), a row each. Those that have a kernel also have dy/dx, from x or from y.
 //
 //   F(name, f(x), what the slope reads, the slope)
 //
@@ -17,4 +17,8 @@
   F(gelu_tanh, x * T(0.5) * (T(1) + tanh<T>(gelu_argument<T>(x))), x, gelu_tanh_slope<T>(x))
 // Functions by the formulas of float64 (tensor/portable_formulas.hpp), which float32 rounds.
 #define GLIM_FLOAT64_FUNCTIONS(F) F(expm1) F(log) F(log1p) F(sin) F(cos) F(softplus)
+// Functions without a kernel: x is one element, a T.
+#define GLIM_SCALAR_FUNCTIONS(F)  \
+  F(sqrt, std::sqrt(x))           \
+  F(relu, x < 0 ? T(0) : x)
 // clang-format on

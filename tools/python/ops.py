@@ -1,4 +1,4 @@
-"""Prints the bindings of all ops, read from autograd/ops.hpp and the rows of ops/functions.hpp: a function of the module
+"""Prints the bindings of all ops, read from autograd/ops.hpp and the records of autograd/functions.hpp: a function of the module
 and a method of Var for each declaration, with the names and defaults of its arguments, and its line of mathematics as the
 documentation.
 
@@ -110,7 +110,7 @@ def documentation(text, start, remark):
 
 def main():
     text, rows = (open(path, encoding="utf-8").read() for path in sys.argv[1:])
-    for name, equation in re.findall(r'^  F\((\w+), [xy], "y = ([^"]*)"', rows, re.M):
+    for name, equation in re.findall(r'^  F\((\w+), "y = ([^"]*)"', rows, re.M):
         for line in Op(name, "const Operand& x", equation).bindings():
             print(line)
     found = list(re.finditer(r"^(?:Var|Tensor|std::vector<Var>|OrderedVar|AttentionResult|MeasuredLoss) (\w+)\(([^;]*?)\);(.*)$",

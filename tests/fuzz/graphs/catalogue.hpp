@@ -40,12 +40,6 @@ std::vector<Kind> op_kinds();
 std::vector<Kind> module_kinds();
 const std::vector<Kind>& kinds();  // all of them
 
-// The ops of the registry that no graph records, each with the reason.
-struct Undrawn {
-  std::string_view op, reason;
-};
-const std::vector<Undrawn>& undrawn();
-
 inline Index extent(const Shape& s, int axis) {  // ShapeError outside it, from the end if negative
   return s[normalize_axis(axis, s.rank(), "graph")];
 }

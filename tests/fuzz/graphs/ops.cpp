@@ -64,7 +64,7 @@ Shapes scored(const Shape&, const Constants& c) {
   }
 
 std::vector<Kind> op_kinds() {
-  return {
+  std::vector<Kind> list = {
       OP("add", 2, nullptr, x + y),
       OP("sub", 2, nullptr, x - y),
       OP("mul", 2, nullptr, x * (y)),
@@ -78,20 +78,8 @@ std::vector<Kind> op_kinds() {
       OP("where", 1, same, where(bernoulli(x.shape(), 0.5, c.key), x, y)),
       KINKED("maximum", 2, nullptr, maximum(x, y)),
       KINKED("minimum", 2, nullptr, minimum(x, y)),
-      OP("exp", 1, nullptr, exp(x)),
-      OP("expm1", 1, nullptr, expm1(x)),
-      OP("log", 1, nullptr, log(1 + x * x)),
-      OP("log1p", 1, nullptr, log1p(x * x)),
-      OP("sqrt", 1, nullptr, sqrt(1 + x * x)),
-      OP("sin", 1, nullptr, sin(x)),
-      OP("cos", 1, nullptr, cos(x)),
-      KINKED("abs", 1, nullptr, abs(x)),
-      OP("tanh", 1, nullptr, tanh(x)),
-      OP("sigmoid", 1, nullptr, sigmoid(x)),
-      OP("erf", 1, nullptr, erf(x)),
-      KINKED("relu", 1, nullptr, relu(x)),
       OP("silu", 1, nullptr, silu(x)),
-      OP("softplus", 1, nullptr, softplus(x, 1 + c.by)),
+      OP("softplus of βx", 1, nullptr, softplus(x, 1 + c.by)),
       KINKED("elu", 1, nullptr, elu(x, c.number)),
       KINKED("leaky_relu", 1, nullptr, leaky_relu(x)),
       KINKED("clamp", 1, nullptr, clamp(x, -0.8, 1.1)),
@@ -181,10 +169,17 @@ std::vector<Kind> op_kinds() {
       OP("recomputed twice over", 1, same,
          recomputed([a = x, b = y] { return recomputed([a] { return sin(a); }) * b; })),
   };
-}
-
-const std::vector<Undrawn>& undrawn() {
-  static const std::vector<Undrawn> list = {};
+  // Functions of each element: of x, or of x² above the end of an interval that has no -1.
+  constexpr bool smooth = false, kinked = true;
+#define RECORD(name, equation, gradient, read, rule, low, high, slope, ...)               \
+  list.push_back({#name, 1, nullptr, low < -1 ? #name "(x)" : #name "(" #low " + x * x)", \
+                  [](const Constants&, Module*, const Vars& in) -> Var {                  \
+                    const Var& x = in[0];                                                 \
+                    return low < -1 ? glim::name(x) : glim::name(low + x * x);            \
+                  },                                                                      \
+                  slope});
+  GLIM_FUNCTIONS(RECORD)
+#undef RECORD
   return list;
 }
 
