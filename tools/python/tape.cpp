@@ -1,32 +1,14 @@
-// The tape: `with glim.Tape() as tape:`.
-#include <cmath>
-#include <map>
-#include <memory>
-#include <nanobind/stl/filesystem.h>
-#include <nanobind/stl/optional.h>
-#include <set>
-#include <sstream>
-#include <thread>
+#include "tools/python/tape.hpp"
 
-#include "autograd/observe/finite.hpp"
-#include "autograd/observe/hook.hpp"
-#include "autograd/observe/tape_table.hpp"
+#include <cmath>
+#include <nanobind/stl/optional.h>
+
 #include "autograd/observe/walk.hpp"
 #include "autograd/op_form.hpp"
 #include "autograd/products.hpp"
 #include "autograd/scope.hpp"
 #include "optim/clip.hpp"
 #include "tools/common/nearest.hpp"
-#include "tools/derive/derive.hpp"
-#include "tools/derive/program.hpp"
-#include "tools/derive/trace.hpp"
-#include "tools/python/vars.hpp"
-#if GLIM_PAGES
-#include "tools/inspect/debugger/debugger.hpp"
-#include "tools/inspect/document.hpp"
-#include "tools/pass/changes.hpp"
-#include "tools/python/keywords.hpp"
-#endif
 
 namespace glim::python {
 
@@ -37,180 +19,73 @@ const std::set<std::string> kWithinExplicit{"scores", "biased_scores", "probs", 
 
 thread_local int calls = 0;  // of functions of Python, one within the other
 
-// A tape of Python ends with its `with`. One that another thread or a call within it gives up is kept for ever.
-class PyTape {
- public:
-  struct Options {
-    bool profile, check_finite, replay;
-  };
-  explicit PyTape(Options options) : options_(options) {}
-  ~PyTape() {
-    if (tape_ && (std::this_thread::get_id() != thread_ || calls != calls_)) {
-      (void)state_.release();
-      (void)tape_.release();
+}  // namespace
+
+PyTape::~PyTape() {
+  if (tape_ && (std::this_thread::get_id() != thread_ || calls != calls_)) {
+    (void)state_.release();
+    (void)tape_.release();
+  }
+  std::erase(open_, this);
+}
+void PyTape::end_those_of_call() {
+  for (std::size_t k = open_.size(); k-- > 0;)
+    if (open_[k]->thread_ == std::this_thread::get_id() && open_[k]->calls_ == calls) {
+      open_[k]->end();
+      open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(k));
     }
-    std::erase(open_, this);
-  }
-  static void end_those_of_call() {
-    for (std::size_t k = open_.size(); k-- > 0;)
-      if (open_[k]->thread_ == std::this_thread::get_id() && open_[k]->calls_ == calls) {
-        open_[k]->end();
-        open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(k));
-      }
-  }
-  void enter() {
-    if (tape_) throw StateError("tape", "is open already");
-    tape_ = std::make_unique<Tape>(TapeOptions{.replay = options_.replay});
-    state_ = std::make_unique<State>();
-    if (options_.profile) state_->times.emplace(*tape_);
-    if (options_.check_finite) state_->finite.emplace(*tape_);
-    ++entered_;
-    thread_ = std::this_thread::get_id();
-    calls_ = calls;
-    open_.push_back(this);
-  }
-  // `failed`: by an exception, so that changes that were not used say nothing.
-  void exit(bool failed) {
-    static_cast<void>(tape());
-    if (running_) throw StateError("tape", "ends within its own backward");
-    if (calls != calls_)
-      throw StateError("tape", "ends within a forward, a hook or a region that began after it");
-    struct End {
-      PyTape& tape;
-      ~End() {
-        std::erase(open_, &tape);
-        tape.end();
-      }
-    } end{*this};
-#if GLIM_PAGES
-    if (!failed) require_changes_used();
-#endif
-  }
-  Tape& tape() const {
-    if (!tape_) throw StateError("tape", "is not open: call it within `with glim.Tape() as tape:`");
-    if (std::this_thread::get_id() != thread_)
-      throw StateError("tape", "belongs to another thread");
-    return *tape_;
-  }
-  // How many tapes it has been: a walk belongs to one of them. 0 while none is open.
-  int entered() const { return tape_ ? entered_ : 0; }
-  const OpTimes* times() const { return state().times ? &*state().times : nullptr; }
-  // Null before the first watch(): a tape that nobody looks at tells nobody.
-  const Watch* watched() const { return state().watch ? &*state().watch : nullptr; }
-  Watch& watch() { return state().watch ? *state_->watch : state_->watch.emplace(tape()); }
-  template <class Target>
-  int hook(const Target& target, Hook::Function f) {
-    Tape& on = tape();
-    const int id = state_->next_hook;
-    state_->hooks.emplace(id, std::make_unique<Hook>(on, target, std::move(f)));
-    return state_->next_hook++;
-  }
-  void remove_hook(int id) {
-    state().hooks.erase(id);
-    std::erase_if(state().awaited, [&](const Awaited& a) { return a.hook == id; });
-  }
-  // Patterns of watch and hook, until a node matches.
-  void await(std::string op, std::string pattern, int hook = -1) {
-    state().awaited.push_back({std::move(op), std::move(pattern), hook});
-  }
-  // ValueError for a pattern that no node matches, with the nearest names.
-  void require_matches() const {
-    const Tape& on = tape();
-    for (const Awaited& a : state().awaited) {
-      std::set<std::string> names;
-      bool found = false;
-      for (std::size_t k = 0; k < on.nodes().size() && !found; ++k) {
-        const std::string path = on.path(static_cast<int>(k));
-        found = glob_match(a.pattern, path);
-        names.insert(path.substr(path.rfind('.') + 1));
-      }
-      if (found) continue;
-      std::string bare = a.pattern.substr(a.pattern.rfind('.') + 1);
-      std::erase(bare, '*');
-      throw ValueError(
-          a.op,
-          "no node matches '" + a.pattern + "'" +
-              nearest_names(bare, {names.begin(), names.end()}) +
-              "; tape.table() shows all paths, and * stands for any part of one" +
-              (kWithinExplicit.contains(bare) ? ". Attention has it within `with glim.explicit():`"
-                                              : ""));
+}
+void PyTape::enter() {
+  if (tape_) throw StateError("tape", "is open already");
+  tape_ = std::make_unique<Tape>(TapeOptions{.replay = options_.replay});
+  state_ = std::make_unique<State>();
+  if (options_.profile) state_->times.emplace(*tape_);
+  if (options_.check_finite) state_->finite.emplace(*tape_);
+  ++entered_;
+  thread_ = std::this_thread::get_id();
+  calls_ = calls;
+  open_.push_back(this);
+}
+void PyTape::exit(bool failed) {
+  static_cast<void>(tape());
+  if (running_) throw StateError("tape", "ends within its own backward");
+  if (calls != calls_)
+    throw StateError("tape", "ends within a forward, a hook or a region that began after it");
+  struct End {
+    PyTape& tape;
+    ~End() {
+      std::erase(open_, &tape);
+      tape.end();
     }
-    state().awaited.clear();
-  }
-  // f(tape) while backward runs: the tape may not end, Ctrl-C is an exception, other threads of Python run.
-  template <class F>
-  auto run(const F& f) {
-    struct Running {
-      int& count;
-      explicit Running(int& c) : count(c) { ++count; }
-      ~Running() { --count; }
-    } running(running_);
-    UntilCtrlC until;
-    Tape& open = tape();
-    Unlocked others;
-    return f(open);
-  }
-
+  } end{*this};
 #if GLIM_PAGES
-  // Changes of the pass, which begins after it; then those that the backward has yet to make.
-  void change(const Changes& changes) {
-    if (!tape().nodes().empty()) throw StateError("tape", "changes are set before the first op");
-    static_cast<void>(gradient_changes(changes));
-    state().changed.emplace(changes);
-    state().changes = changes;
-    state().inspected = false;
-  }
-  const Changes& inspected_changes() {
-    state().inspected = true;
-    require_changes_used();
-    return state().changes;
-  }
-  void require_changes_used() const {
-    if (!state().changed) return;
-    state().changed->require_used();
-    if (!state().inspected && state().changes.backward())
-      throw ValueError("tape.change",
-                       "zero, freeze and scale_gradient change the gradients that tape.inspect "
-                       "shows, and it was not called: tape.hook changes those of backward, and "
-                       "`set` those of tape.step");
-  }
+  if (!failed) require_changes_used();
 #endif
-
- private:
-  struct Awaited {
-    std::string op, pattern;
-    int hook;
-  };
-  // The observers of one tape.
-  struct State {
-    std::optional<OpTimes> times;
-    std::optional<FiniteCheck> finite;
-    std::optional<Watch> watch;
-    std::map<int, std::unique_ptr<Hook>> hooks;
-    std::vector<Awaited> awaited;
-    int next_hook = 0;
-#if GLIM_PAGES
-    Changes changes;
-    std::optional<ChangedForward> changed;
-    bool inspected = false;
-#endif
-  };
-  State& state() const {
-    static_cast<void>(tape());
-    return *state_;
+}
+void PyTape::require_matches() const {
+  const Tape& on = tape();
+  for (const Awaited& a : state().awaited) {
+    std::set<std::string> names;
+    bool found = false;
+    for (std::size_t k = 0; k < on.nodes().size() && !found; ++k) {
+      const std::string path = on.path(static_cast<int>(k));
+      found = glob_match(a.pattern, path);
+      names.insert(path.substr(path.rfind('.') + 1));
+    }
+    if (found) continue;
+    std::string bare = a.pattern.substr(a.pattern.rfind('.') + 1);
+    std::erase(bare, '*');
+    throw ValueError(
+        a.op,
+        "no node matches '" + a.pattern + "'" + nearest_names(bare, {names.begin(), names.end()}) +
+            "; tape.table() shows all paths, and * stands for any part of one" +
+            (kWithinExplicit.contains(bare) ? ". Attention has it within `with glim.explicit():`"
+                                            : ""));
   }
-  void end() {
-    state_.reset();
-    tape_.reset();
-  }
+  state().awaited.clear();
+}
 
-  Options options_;
-  std::unique_ptr<Tape> tape_;
-  std::unique_ptr<State> state_;
-  std::thread::id thread_;
-  int running_ = 0, calls_ = 0, entered_ = 0;
-  static inline std::vector<PyTape*> open_;  // of all threads, by Python's lock
-};
+namespace {
 
 struct PyNode {
   int number;
@@ -309,82 +184,6 @@ struct PyExplicit {
   std::unique_ptr<UseForm> on;
 };
 
-#if GLIM_PAGES
-using Tokens = std::pair<std::vector<std::string>, std::vector<std::string>>;
-
-std::vector<std::string> modules_of(const Tape& tape) {
-  std::vector<std::string> scopes;
-  for (const Node& n : tape.nodes())
-    if (n.scope) scopes.push_back(*n.scope);
-  return scopes;
-}
-
-void bind_pass(nb::class_<PyTape>& tape) {
-  tape.def(
-      "inspect",
-      [](PyTape& t, const Arg& y, const std::filesystem::path& folder, const Arg& dy,
-         const Module* model, const Tokens& tokens, const std::string& title, bool data,
-         bool overwrite) {
-        std::error_code unknown;
-        for (const char* name : {"inspect.html", "inspect.json", "inspect.safetensors"})
-          if (!overwrite && std::filesystem::exists(folder / name, unknown))
-            throw FileError((folder / name).string(), "exists already: overwrite=True replaces it");
-        const Tensor up = dy.constant("dy");
-        const Var& y_var = y("y");
-        t.run([&](Tape& open) {
-          Pass pass(open, y_var, up, model ? Roles(*model) : Roles(modules_of(open)));
-          run_changed(pass, t.inspected_changes());
-          ExampleText text;
-          text.title = title;
-          text.source = tokens.first, text.target_in = tokens.second;
-          write_inspection(inspect(std::move(pass), std::move(text)), folder, data);
-        });
-        return (folder / "inspect.html").string();
-      },
-      "y"_a, "folder"_a, "dy"_a.none() = nb::none(), nb::kw_only(), "model"_a.none() = nb::none(),
-      "tokens"_a = Tokens(), "title"_a = "a pass recorded in Python", "data"_a = true,
-      "overwrite"_a = false,
-      "Writes the page, the data and the tensors of `glim inspect` for the pass to y into a "
-      "folder. "
-      "Returns the page's path. The tape needs replay=True.\n\n"
-      "model: the module that the pass ran, whose layers the page then knows. tokens: (source, "
-      "target), two lists of words for the positions, the same one twice for one stack. "
-      "data=False: "
-      "the page alone.");
-  tape.def(
-      "change",
-      [](PyTape& t, nb::kwargs keywords) {
-        t.change(from_keywords_of<Changes>("tape.change", keywords,
-                                           {"label_smoothing", "dropout", "remove"}));
-      },
-      "Changes the pass, as the options of `glim inspect` of these names do, before the first op: "
-      "remove_head, mask, unmask and scale the forward, zero, freeze and scale_gradient the "
-      "gradients that inspect shows.\n\n"
-      "ValueError for a text of another form; at the end of the tape for a change that nothing "
-      "used.");
-  tape.def(
-      "step",
-      [](PyTape& t, const Arg& y, const std::string& commands, const Arg& dy) {
-        const Tensor up = dy.constant("dy");
-        const Var& y_var = y("y");
-        return t.run([&](Tape& open) {
-          Pass pass(open, y_var, up);
-          std::string output;
-          step::Debugger debugger(pass, [&](const std::string& text) { output += text; });
-          debugger.show_place();
-          std::istringstream lines(commands);
-          for (std::string line; std::getline(lines, line) && debugger.run(line);) {
-          }
-          return output;
-        });
-      },
-      "y"_a, "commands"_a, "dy"_a.none() = nb::none(),
-      "The output of the backward pass's debugger (`glim step`) for these commands, one a line. "
-      "The "
-      "tape needs replay=True.");
-}
-#endif
-
 }  // namespace
 
 WithinCall::WithinCall() { ++calls; }
@@ -429,9 +228,9 @@ void bind_tape(nb::module_& m) {
       "    with glim.Tape() as tape:\n"
       "        loss = ...\n"
       "        tape.backward(loss)      # fills .grad of the leaves\n\n"
-      "profile: measure times. check_finite: NonFiniteError at the first value or "
-      "gradient that is not finite. replay: keep every value until the tape ends, as derive, "
-      "inspect and step need.");
+      "profile: measure times. check_finite: NonFiniteError at the first value or gradient that "
+      "is not finite. replay: keep every value until the tape ends, as derive, inspect and step "
+      "need.");
   py_tape
       .def(
           "__init__",
@@ -459,7 +258,8 @@ void bind_tape(nb::module_& m) {
           },
           "y"_a, "dy"_a.none() = nb::none(), nb::kw_only(), "retain"_a = false,
           "create_graph"_a = false,
-          "Adds ∂(Σ y·dy)/∂leaf to every leaf's grad; without dy, y is a loss of one element.\n\n"
+          "Adds ∂(Σ y·dy)/∂leaf to every leaf's grad; without dy, y is a loss of one "
+          "element.\n\n"
           "ShapeError unless y has one element or dy its shape; StateError when y depends on no "
           "leaf of this tape.")
       .def(
@@ -478,10 +278,8 @@ void bind_tape(nb::module_& m) {
           "y"_a, "xs"_a, "dy"_a.none() = nb::none(), nb::kw_only(), "retain"_a = false,
           "create_graph"_a = false,
           "∂(Σ y·dy)/∂x for each x of a list, leaving leaves alone. y and dy may be lists: of "
-          "several "
-          "outputs at once. With create_graph the results are on the tape, and differentiable in "
-          "dy "
-          "too.")
+          "several outputs at once. With create_graph the results are on the tape, and "
+          "differentiable in dy too.")
       .def(
           "jvp",
           [](PyTape& t, nb::object y, const std::vector<Arg>& xs, const std::vector<Arg>& vs,
@@ -494,8 +292,8 @@ void bind_tape(nb::module_& m) {
             return ys.is_list ? nb::cast(jv) : nb::cast(jv[0]);
           },
           "y"_a, "xs"_a, "vs"_a, nb::kw_only(), "create_graph"_a = false,
-          "Σ_k (∂y/∂x_k) v_k of y, or of each y of a list: two backward passes, which stay on the "
-          "tape.")
+          "Σ_k (∂y/∂x_k) v_k of y, or of each y of a list: two backward passes, which stay on "
+          "the tape.")
       .def(
           "hvp",
           [](PyTape& t, const Arg& loss, const std::vector<Arg>& xs, const std::vector<Arg>& vs,
@@ -541,9 +339,8 @@ void bind_tape(nb::module_& m) {
             return numpy_of(from_vector(norms, {static_cast<Index>(norms.size())}));
           },
           "losses"_a, "xs"_a,
-          "√(Σ over all x of ‖∂loss_i/∂x‖²) of each element of the losses: the norms of grad_each, "
-          "of "
-          "which one at a time is kept.")
+          "√(Σ over all x of ‖∂loss_i/∂x‖²) of each element of the losses: the norms of "
+          "grad_each, of which one at a time is kept.")
       .def(
           "watch",
           [](PyTape& t, const std::string& pattern) {
@@ -624,53 +421,12 @@ void bind_tape(nb::module_& m) {
               all.push_back(node_of(t.tape(), static_cast<int>(k)));
             return all;
           },
-          "All nodes, in the order of their creation.")
-      .def(
-          "table", [](PyTape& t) { return to_table(t.tape(), t.times(), t.watched()); },
-          "The tape as text, one line a node.")
-      .def(
-          "derive",
-          [](PyTape& t, const std::string& module, bool primitives) {
-            std::ostringstream out;
-            t.run([&](Tape& tape) { print_backward(tape, out, {module, primitives}); });
-            return out.str();
-          },
-          "module"_a = "", nb::kw_only(), "primitives"_a = false,
-          "The pass written out: each line of forward, and beside it the lines of backward that it "
-          "gives rise to. The last value on the tape is the loss; the tape needs replay=True.\n\n"
-          "module: a part of the model, 'decoder.layers.0'. primitives: lines as backward records "
-          "them (they join the tape), in place of each op's equation.")
-      .def(
-          "program",
-          [](PyTape& t, const Arg& y, const Arg& dy) {
-            const Var& y_var = y("y");
-            const Tensor up = dy.constant("dy");
-            StateDict constants;
-            const auto text = t.run([&](Tape& tape) {
-              derive::Trace trace = derive::trace_of(Pass(tape, y_var, up));
-              int count = 0;
-              for (derive::Value& v : trace.values)
-                if (v.op == "constant") v.path = "constant_" + std::to_string(++count);
-              constants = derive::constants_of(trace);
-              return derive::function_text(derive::Listing(std::move(trace)), {}, derive::kNumpy);
-            });
-            nb::dict arrays;
-            for (const auto& [name, x] : constants) arrays[name.c_str()] = numpy_of(x, false);
-            return nb::make_tuple(text.forward, text.again, text.backward, text.helpers, arrays);
-          },
-          "y"_a, "dy"_a,
-          "The pass to y in lines of NumPy, of functions of its leaves: (forward, what backward "
-          "needs of it, backward, functions that they call, constants). The tape needs "
-          "replay=True.")
-      .def(
-          "dot", [](PyTape& t) { return to_dot(t.tape()); },
-          "The tape as a graph in Graphviz's language.");
-#if GLIM_PAGES
-  bind_pass(py_tape);
-#endif
+          "All nodes, in the order of their creation.");
+  bind_pages(py_tape);
   nb::class_<PyScope>(m, "scope",
-                      "Within its `with`, nodes are recorded in the module of this name: a part of "
-                      "a function. line: (file, number) of the calls, in place of Python's own.")
+                      "Within its `with`, nodes are recorded in the module of this name: a part "
+                      "of a function. line: (file, number) of the calls, in place of Python's "
+                      "own.")
       .def(
           "__init__",
           [](PyScope* self, const std::string& name,
