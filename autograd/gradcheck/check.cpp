@@ -57,7 +57,7 @@ class Check {
       e.shape = subject_.values[k].shape();
       e.dtype = subject_.values[k].dtype();
       const Index elements = numel_of(e.shape);
-      if (options_.may_round && elements * outputs > 0) find_uneven(k);
+      if (options_.may_round && elements * outputs > 0) find_grainy(k);
       for (Index j = 0; full() && j < elements; ++j) check_column(e, j);
       for (int d = 0; !full() && elements * outputs > 0 && d < options_.directions; ++d)
         check_direction(e, d);
@@ -140,7 +140,7 @@ class Check {
   // ---- every element of the Jacobian, and Jᵀu ----
 
   // Which outputs may have a grain? All elements move at once, each by steps of its own size.
-  void find_uneven(std::size_t input) {
+  void find_grainy(std::size_t input) {
     const Tensor& x = xs_[input];
     std::vector<double> v =
         flatten({random_like(x.to(DType::Float64), {options_.seed, 5ull << 32 | input})});
@@ -151,18 +151,18 @@ class Check {
       v[j] = std::ldexp(std::nearbyint(std::ldexp(
                             v[j] * std::max(1.0, std::abs(size[j])) / std::max(1.0, largest), 20)),
                         -20);
-    origin_.uneven.clear();
+    origin_.grainy.clear();
     Line all = line(input, 0, v, x);
     if (!full()) {
       origin_.rounds = origin_.rounds || all.grain(Line::kAlong, kUnlike) > 0;
       return;
     }
-    std::vector<bool> uneven;
+    std::vector<bool> grainy;
     for (Index row = 0; row < std::ssize(origin_.y); ++row) {
-      uneven.push_back(all.grain(row, kUnlike) > 0);
-      origin_.rounds = origin_.rounds || uneven.back();
+      grainy.push_back(all.grain(row, kUnlike) > 0);
+      origin_.rounds = origin_.rounds || grainy.back();
     }
-    origin_.uneven = std::move(uneven);
+    origin_.grainy = std::move(grainy);
   }
 
   void check_column(GradcheckEntry& e, Index j) {
@@ -174,7 +174,7 @@ class Check {
     std::vector<double> jump;  // by output, once one differs
     bool decided = true;
     Index row = 0;
-    bool within_atol = false, rounds = false, tells = false;
+    bool within_atol = false, rounds = false, decisive = false;
     for (const Shape& output : analytic_.output_shapes) {
       for (Index p = 0; p < numel_of(output); ++p, ++row) {
         const auto index = static_cast<std::size_t>(row * numel_of(e.shape) + j);
@@ -188,7 +188,7 @@ class Check {
         count(e, found, v);
         within_atol = within_atol || v.within_atol;
         rounds = rounds || v.rounds;
-        tells = tells || v.tells;
+        decisive = decisive || v.decisive;
         if (v.kind != Verdict::Undecidable)
           error = std::fmax(error, v.tolerance.excess(found.analytic, v.numeric));
         found_.numeric[e.input][index] = v.numeric;
@@ -198,13 +198,13 @@ class Check {
       }
       ++found.output;
     }
-    e.untold += rounds && !tells;
+    e.left_open += rounds && !decisive;
     if (!decided || row == 0) return;
     // The numeric side adds up the errors of its terms, and is allowed what they are.
     found.projected = true;
     found.analytic = analytic_.along_u[e.input][j];
     Verdict v = decided_by(found.analytic, along_u, {allowed, 0});
-    v.within_atol = within_atol && v.kind == Verdict::Right && !v.tells;
+    v.within_atol = within_atol && v.kind == Verdict::Right && !v.decisive;
     count(e, found, v);
   }
 
@@ -248,15 +248,15 @@ class Check {
     if (alone || result.kind == Verdict::Right) return result;
     const Index middle = begin + (end - begin) / 2;
     Verdict half;
-    bool kink = false, tells = false;
+    bool kink = false, decisive = false;
     for (const auto& [first, last] : {std::pair(begin, middle), std::pair(middle, end)}) {
       half = along(e, v, first, last, found);
       if (half.kind == Verdict::Wrong) return half;
       if (half.kind == result.kind && !half.kink) return half;  // undecidable
       kink = kink || half.kink;
-      tells = tells || half.tells;
+      decisive = decisive || half.decisive;
     }
-    half.tells = result.tells = tells;
+    half.decisive = result.decisive = decisive;
     if (!kink && result.kind == Verdict::Undecidable) return half;
     found = whole;
     if (kink) result.at_kink();
@@ -302,7 +302,7 @@ class Check {
 
   void count(GradcheckEntry& e, const ComparedDerivative& found, const Verdict& v) const {
     ++e.checked;
-    e.telling += v.tells;
+    e.decisive += v.decisive;
     if (v.kind == Verdict::Undecidable) {
       ++e.undecidable;
       e.kinks += v.kink;

@@ -7,7 +7,8 @@
 // that any op within f computes. At a kink no derivative is the right one: those between the one-sided differences are
 // undecidable. Others are undecidable for rounding, or because f is too steep.
 //
-// A derivative tells if it is right and so far from 0 that a missing gradient, or one of the other sign, would be wrong.
+// A derivative is decisive if it is right and so far from 0 that a missing gradient, or one of the other sign, would be
+// wrong.
 // One that atol alone makes right is compared again, relative to its own size, at the step where the error is smallest.
 // If no step decides, it is not right: it is within atol. Exactly 0, where f has one value, is right.
 #pragma once
@@ -27,7 +28,7 @@ struct Verdict {
   bool kink = false;      // it is undecidable for a kink
   bool rounds = false;    // it is undecidable because f rounds
   bool low_precision = false;
-  bool tells = false;
+  bool decisive = false;
   bool within_atol = false;  // and right by that alone
 
   void at_kink() {
@@ -46,7 +47,7 @@ Verdict decided_by(double analytic, double numeric, const Tolerance& tolerance);
 // the precise one, and the verdict is of low precision. Where f rounds to few digits, a derivative that nothing else
 // decides is held to two digits, and is of low precision, too.
 Verdict compare(double analytic, Line& line, Index row, const Tolerance& tolerance, bool precise);
-// Judges a right derivative that does not tell again, as right, within atol alone, or wrong. Never as wrong if the caller
+// Judges a right derivative that is not decisive again, as right, within atol alone, or wrong. Never as wrong if the caller
 // has set atol.
 void rejudge(double analytic, Line& line, Index row, double rtol, bool atol_is_set, Verdict& v);
 

@@ -99,7 +99,7 @@ struct ComparedDerivative {
   double absolute() const { return std::abs(analytic - numeric); }
 };
 
-// A name that explains every derivative of one input (mistakes/mistakes.hpp).
+// A name that explains every derivative of one input (autograd/gradcheck/mistakes.hpp).
 struct Mistake {
   std::string name;    // empty: none fits
   Index evidence = 0;  // wrong derivatives explained, less the constants fitted
@@ -113,11 +113,11 @@ struct GradcheckEntry : ComparedDerivative {
   DType dtype = DType::Float64;
   Index checked = 0, failed = 0, undecidable = 0;
   Index kinks = 0;          // undecidable derivatives at a kink
-  Index telling = 0;        // how many tell
+  Index decisive = 0;       // how many are decisive
   Index within_atol = 0;    // neither right nor wrong: within atol alone
   Index low_precision = 0;  // right to fewer digits: rtol 1e-5 of a precise check, 0.02 if f rounds
-  Index untold = 0;         // elements of which rounding leaves a derivative open, and none tells
-  bool rounds = false;      // f rounds to few digits, or cancels, where the input moves
+  Index left_open = 0;  // elements of which rounding leaves a derivative open, and none is decisive
+  bool rounds = false;  // f rounds to few digits, or cancels, where the input moves
   std::string why_undecidable;    // the last one's reason
   std::string why_low_precision;  // the last one's reason
   // by_decade[k] counts right derivatives with an error of 10^-(k+1) to 10^-k, the last one smaller errors too. The

@@ -10,6 +10,7 @@ constexpr int kCoarse = 4;    // h(4) = 0.02, where a grain of bfloat16 shows
 constexpr int kCoarsest = 2;  // h(2) = 0.4, for bfloat16 where f is flat
 // In ε of f's values and of the largest within f; a smaller grain is left to the estimates of rounding.
 constexpr double kGrain = 0x1p12, kGrainInside = 64, kNoise = 64;
+constexpr double kSure = 16;  // roundings, or grains: a change by more is none of theirs
 }  // namespace
 
 double Tolerance::excess(double analytic, double numeric) const {
@@ -74,11 +75,11 @@ bool Line::equal(int level, Index row) {
   return at(level, 1, row) == zero && at(level, -1, row) == zero;
 }
 
-bool Line::still() {
-  if (still_) return *still_;
-  bool still = true;
-  for (Index row = 0; row < std::ssize(origin_.y) && still; ++row) still = equal(ordinary_, row);
-  return *(still_ = still);
+bool Line::all_outputs_equal() {
+  if (all_outputs_equal_) return *all_outputs_equal_;
+  bool all = true;
+  for (Index row = 0; row < std::ssize(origin_.y) && all; ++row) all = equal(ordinary_, row);
+  return *(all_outputs_equal_ = all);
 }
 
 // The grain grows with what is rounded: with the input, and with f's slope there, or with the output.
@@ -101,12 +102,12 @@ double Line::rounding(int level, Index row) {
   return error / h(level);
 }
 
-bool Line::even(Index row) {
-  if (row != kAlong && !origin_.uneven.empty() && !origin_.uneven[row]) return true;
+bool Line::looks_smooth(Index row) {
+  if (row != kAlong && !origin_.grainy.empty() && !origin_.grainy[row]) return true;
   // Steps of few bits move what is rounded by whole units. A step of many bits does not.
   for (const double c : {0x1.25c9d4a6b8f35p0, 0x1.6a3f1c8e5d2b7p0}) {
     const double off = c * h(ordinary_), slope = (value(off, row) - value(-off, row)) / (2 * off);
-    if (std::abs(slope - central(ordinary_, row)) > 16 * rounding(ordinary_, row)) return false;
+    if (std::abs(slope - central(ordinary_, row)) > kSure * rounding(ordinary_, row)) return false;
   }
   for (int coarse = std::min(kCoarse, ordinary_ - 2); coarse < ordinary_ - 1; ++coarse) {
     const int middle = (coarse + ordinary_) / 2;
@@ -129,7 +130,7 @@ bool Line::even(Index row) {
 double Line::grain(Index row, double alike) {
   if (const auto known = grains_.find(row); known != grains_.end()) return known->second;
   double found = 0;
-  for (int level = !origin_.may_round || even(row) ? 0 : ordinary_;
+  for (int level = !origin_.may_round || looks_smooth(row) ? 0 : ordinary_;
        level >= kCoarsest && found == 0; level -= level > kCoarse + 2 ? 3 : 1)
     found = grain_within(h(level), row, alike);
   return grains_[row] = found;
@@ -188,7 +189,7 @@ bool Line::plateau(Index row) {
 }
 
 // On one side of a kink alone f may change, too.
-double Line::stairs(Index row) {
+double Line::coarse_slope(Index row) {
   const double zero = at(-1, 0, row);
   for (int level = kCoarse + 1; level >= kCoarsest && equal(ordinary_, row); --level) {
     const double left = zero - at(level, -1, row), right = at(level, 1, row) - zero;
@@ -203,7 +204,7 @@ double Line::stairs(Index row) {
 bool Line::constant(Index row) {
   for (int level = 1; level <= kCoarse; ++level)
     if (!(change(level, row) <=
-          16 * origin_.epsilon * std::max(scale(level, row), origin_.largest_inside)))
+          kSure * origin_.epsilon * std::max(scale(level, row), origin_.largest_inside)))
       return false;
   return true;
 }
@@ -297,8 +298,9 @@ Estimate Line::best(int start, Index row, const Tolerance& tolerance) {
   return best;
 }
 
-bool Line::resolved(const Estimate& e, Index row) {
-  if (grain(row) > 0 && change(e.level, row) < 16 * grain(row) * growth(e.level, row)) return false;
+bool Line::change_is_known(const Estimate& e, Index row) {
+  if (grain(row) > 0 && change(e.level, row) < kSure * grain(row) * growth(e.level, row))
+    return false;
   const double step = h(e.level);
   const double enough = std::max(0.01 * change(e.level, row), 4 * rounding(e.level, row) * step);
   const double finer = std::abs(central(e.level + 1, row) - e.value);
@@ -311,7 +313,7 @@ double Line::kink(Index row) {
   for (int level = 3; level <= finest_; ++level) {
     const double apart = gap(level, row);
     if (!(apart <= 1.001 * least)) continue;
-    if (!(apart > 16 * std::max(rounding(level, row), noise(row) / h(level)))) continue;
+    if (!(apart > kSure * std::max(rounding(level, row), noise(row) / h(level)))) continue;
     least = std::min(apart, least);
     found = level;
   }
@@ -322,7 +324,7 @@ double Line::kink(Index row) {
   if (flat) return least;
   auto rise = [&](int level) { return at(level, 1, row) - at(level, -1, row); };
   const double last = rise(finest_);
-  bool jump = std::abs(last) > 16 * rounding(finest_, row) * h(finest_);
+  bool jump = std::abs(last) > kSure * rounding(finest_, row) * h(finest_);
   for (int level = ordinary_ - 1; level < finest_; ++level)
     jump = jump && rise(level) / last > 0.5 && rise(level) / last < 2;
   return jump ? std::numeric_limits<double>::infinity() : 0;

@@ -15,7 +15,7 @@
 //
 // Grain. Where a part of f computes in fewer digits (float32, bfloat16) or cancels, f is a staircase. Steps below its
 // grain see the rest of f alone, and agree with each other. The differences of a smooth f come nearer to each other by
-// h² with each step. Where they do not (`even`), each quarter of a step is halved towards the larger change of f. In a
+// h² with each step. Where they do not (`looks_smooth`), each quarter of a step is halved towards the larger change of f. In a
 // staircase each ends at a jump of about the same size. That is the grain: the error of a difference is then grain/h. At a
 // kink the change falls with the step, and the edge of a mask is one jump.
 #pragma once
@@ -55,7 +55,7 @@ struct Origin {
   double noise = 0;            // backward's: derivatives that are closer may be the same
   bool may_round = false;      // a grain is looked for
   bool rounds = false;         // some output has a grain
-  std::vector<bool> uneven{};  // the outputs that may have a grain in the input that moves
+  std::vector<bool> grainy{};  // the outputs that may have a grain in the input that moves
 };
 
 class Line {
@@ -83,25 +83,25 @@ class Line {
   Estimate noisy(int level, Index row);  // with the error that the noise of f makes
   Estimate coarse(Index row);            // the smallest error of steps from the ordinary one up
   // Is the change of f over the step known well? False where f may be steep within it.
-  bool resolved(const Estimate& e, Index row);
+  bool change_is_known(const Estimate& e, Index row);
   // How far from the central difference a derivative may be because of a kink or a jump; 0 where f is smooth.
   double kink(Index row);
   // Do differences come nearer to each other, from a step of 0.02 to the ordinary one, as those of a smooth f do?
-  bool even(Index row);
+  bool looks_smooth(Index row);
   // The size of f's jumps; 0 where there are none beyond ε, or none are looked for. `alike`: the largest over the least.
   double grain(Index row, double alike = 2.5);
   bool rounds(Index row);               // has f a grain, or noise?
   double change(int level, Index row);  // f's, over the step
   // The slope over coarse steps if f has one value over fine ones; else 0.
-  double stairs(Index row);
+  double coarse_slope(Index row);
   bool plateau(Index row);           // the ordinary step is below the grain
   bool equal(int level, Index row);  // has f one value at the point and on both sides, to the bit?
-  bool still();                      // is each output equal at the ordinary step?
+  bool all_outputs_equal();          // at the ordinary step
   bool constant(Index row);          // but for rounding, at steps up to 1.4
   // Does f leave its value by less than rounding first, and by far more at larger steps?
   bool fades(Index row);
   // Takes rounding to be that of the largest value within f, or that of f's own values alone.
-  void round_inside(bool on) { inside_ = on ? origin_.largest_inside : 0; }
+  void count_inner_rounding(bool on) { inside_ = on ? origin_.largest_inside : 0; }
   const Origin& origin() const { return origin_; }
 
  private:
@@ -118,7 +118,7 @@ class Line {
   F f_;
   double size_, unit_, moved_rounding_, inside_ = 0;
   int ordinary_, finest_;
-  std::optional<bool> still_;                     // known once it is asked for
+  std::optional<bool> all_outputs_equal_;         // known once it is asked for
   std::map<double, std::vector<double>> values_;  // by t
   std::map<Index, double> grains_, noises_;       // by row
 };

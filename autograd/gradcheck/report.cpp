@@ -57,14 +57,14 @@ std::string line_of(const GradcheckEntry& e, const GradcheckOptions& o) {
 }
 
 bool undecided_by(const GradcheckEntry& e) {
-  return e.untold > 0 || (e.undecidable + e.within_atol > e.kinks && e.telling == 0);
+  return e.left_open > 0 || (e.undecidable + e.within_atol > e.kinks && e.decisive == 0);
 }
 
 }  // namespace
 
 bool GradcheckReport::undecided() const {
   return problem.empty() && failed() == 0 && checked() > 0 &&
-         (total(&GradcheckEntry::telling) == 0 ||
+         (total(&GradcheckEntry::decisive) == 0 ||
           std::any_of(inputs.begin(), inputs.end(), undecided_by));
 }
 

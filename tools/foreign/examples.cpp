@@ -84,7 +84,7 @@ FunctionCheck broadcast_input(Probe& p, std::size_t k, const Shape& larger,
     check.verdict = CheckVerdict::Failed;
   else if (differences.failed > 0)
     check.verdict = sums(p, k, larger);
-  else if (differences.telling == 0)
+  else if (differences.decisive == 0)
     check.verdict = CheckVerdict::Undecided;
   if (check.verdict == CheckVerdict::Passed || !check.detail.empty()) return check;
   check.detail =
