@@ -2,7 +2,7 @@
 
 namespace glim {
 
-Var Graph::run(const Call& call) {
+Var Graph::apply_or_compute(const Call& call) {
   if (Graph* graph = current()) return graph->apply(call);
   call.op.start(call.type.formula, {}, 0);
   return Var(call.type.forward(call.op, call.inputs));

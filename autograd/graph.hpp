@@ -2,9 +2,9 @@
 //
 //   apply(op, x, ...)     y = op.forward(values of the inputs); a node, if an input needs a gradient
 //
-// Nodes are in order of creation, so an op's inputs are before it, and backward is one loop from the last node
-// to the first (backward.hpp). Nothing recurses, however deep the graph is. Tape is the graph that users open
-// (tape.hpp): it adds what is around a step, such as observers, by overriding the functions that are virtual here.
+// Within it: apply_at_place, Graph::apply_or_compute, apply, forward, record. Nodes are in order of creation, so an
+// op's inputs are before it, and backward is one loop from the last node to the first (backward.hpp). Nothing recurses.
+// Tape is the graph that users open (tape.hpp): it adds what is around a step by overriding the virtual functions here.
 #pragma once
 
 #include <concepts>
@@ -38,7 +38,7 @@ class Graph {
   // The graph that records on this thread, or null; and the innermost one, recording or paused.
   static Graph* current() { return open_ && !open_->paused_ ? open_ : nullptr; }
   static Graph* open() { return open_; }
-  static Var run(const Call& call);  // y
+  static Var apply_or_compute(const Call& call);  // y
 
   const ArenaList<Node>& nodes() const { return nodes_; }
   int node_of(const Var& v) const;  // -1 for a constant
@@ -66,7 +66,7 @@ class Graph {
   int paused_ = 0;  // how many stop it from recording
 };
 
-Var apply(const Call& call);               // tape.cpp
+Var apply_at_place(const Call& call);      // tape.cpp
 Var named(Var v, std::string_view label);  // tape.hpp
 
 template <class OpT, class... Inputs>
@@ -78,7 +78,7 @@ Var apply(OpT op, const Operand& first, const Inputs&... rest) {
       return op.explicit_form(*first, rest...);
     }
   const Var* inputs[] = {&*first, &rest...};
-  Var y = apply(Call{op, kOpType<OpT, 1 + sizeof...(rest)>, inputs, where});
+  Var y = apply_at_place(Call{op, kOpType<OpT, 1 + sizeof...(rest)>, inputs, where});
   if constexpr (requires { OpT::label; }) y = named(std::move(y), OpT::label);
   return y;
 }
@@ -87,7 +87,7 @@ template <class OpT>
 Var apply(OpT op, const std::vector<Var>& list, const Where& where) {
   std::vector<const Var*> inputs;
   for (const Var& v : list) inputs.push_back(&v);
-  return apply(Call{op, kOpType<OpT, 0>, inputs, CallSite::or_own(where)});
+  return apply_at_place(Call{op, kOpType<OpT, 0>, inputs, CallSite::or_own(where)});
 }
 
 }  // namespace glim

@@ -15,7 +15,7 @@ RunAgain run_again(const Call& call) {
     std::vector<const Var*> inputs;
     for (const Var& v : operands) inputs.push_back(&v);
     const std::shared_ptr<Op> fresh = type.copy(*op);
-    return apply(Call{*fresh, type, inputs, where});
+    return apply_at_place(Call{*fresh, type, inputs, where});
   };
 }
 

@@ -69,11 +69,11 @@ Var Tape::value(int i) const {
 
 // ---- errors name operands, path and line ----
 
-Var apply(const Call& call) {
+Var apply_at_place(const Call& call) {
   try {
     if (!Graph::current())
       for (const Var* x : call.inputs) x->require_open_tape();
-    return Graph::run(call);
+    return Graph::apply_or_compute(call);
   } catch (Error& e) {
     annotate(e, call.type.formula.op, call.inputs, call.where);
     throw;
@@ -112,7 +112,7 @@ bool Var::requires_grad() const {
 }
 
 // Where nothing is recorded, a value of any open tape is a constant.
-void Var::find_tape() const {
+void Var::require_tape() const {
   const Tape* owner = Tape::open();
   while (owner && owner->id_ != tape_) owner = owner->outer_;
   if (!owner) refuse_tape();

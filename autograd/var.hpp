@@ -59,7 +59,7 @@ class Var {
   bool requires_grad() const;
   // StateError for a value whose tape is gone.
   void require_open_tape() const {
-    if (tape_) find_tape();
+    if (tape_) require_tape();
   }
   // The value as a constant.
   Var detach() const { return Var(value()); }
@@ -85,7 +85,7 @@ class Var {
  private:
   friend class Graph;
   friend class Tape;
-  void find_tape() const;                 // tape.cpp
+  void require_tape() const;              // tape.cpp
   [[noreturn]] void refuse_tape() const;  // StateError
   Tensor value_;
   std::shared_ptr<Leaf> leaf_;

@@ -2,9 +2,9 @@
 // torch.optim. Per element, with rate η at the t-th update of the parameter, t from 1:
 //
 //   Adam    g ← g + λ θ                 AdamW   θ ← θ - η λ θ
-//   m ← β₁ m + (1 - β₁) g               exp_avg
-//   v ← β₂ v + (1 - β₂) g²              exp_avg_sq
-//   θ ← θ - η m̂ / (√v̂ + ε)              m̂ = m/(1 - β₁ᵗ)   v̂ = v/(1 - β₂ᵗ)
+//   m ← β₁ m + (1 - β₁) g               the state exp_avg
+//   v ← β₂ v + (1 - β₂) g²              the state exp_avg_sq
+//   θ ← θ - η m̂ / (√v̂ + ε)              where m̂ = m/(1 - β₁ᵗ), v̂ = v/(1 - β₂ᵗ)
 //
 // Its transpose, from ∂q/∂ after the step to before it (dθ is ∂q/∂θ), with r = √v̂ + ε:
 //

@@ -118,46 +118,46 @@ struct Attended {
   DropSpec drop;
 };
 
-// Query rows t ... t + p.rows of head h. p holds their scores and then their probabilities; d is scratch of
+// Query rows t ... t + a.rows of head h. a holds their scores and then their probabilities A; d is scratch of
 // the same extents.
 template <class T>
 struct Tile {
   Index h, t;
-  Span<T> p, d;
-  Index size() const { return p.rows * p.columns; }
+  Span<T> a, d;
+  Index size() const { return a.rows * a.columns; }
   Index first(const Attended& o) const { return (h * o.t + t) * o.s; }  // its first element
 };
 
-// S = Q Kᵀ
+// Q Kᵀ, to be divided by √Dk
 template <class T>
 void scores(const Attended& o, const Tile<T>& i) {
-  multiply(o.q.span<T>(i.h, i.t, i.p.rows), transpose(o.k.span<T>(i.h, 0, o.s)), i.p);
+  multiply(o.q.span<T>(i.h, i.t, i.a.rows), transpose(o.k.span<T>(i.h, 0, o.s)), i.a);
 }
-// P = softmax(S/√Dk + bias) over kept keys
+// A = softmax(S) over kept keys, S = Q Kᵀ/√Dk + bias
 template <class T>
 void softmax_rows(const Attended& o, const Tile<T>& i) {
-  dispatch<simd::softmax<T>>({i.p.rows, o.s, i.p.x, o.s, static_cast<T>(o.scale),
+  dispatch<simd::softmax<T>>({i.a.rows, o.s, i.a.x, o.s, static_cast<T>(o.scale),
                               o.bias.at<T>(i.h, i.t), o.bias.row, o.bias.column,
                               o.keep.at<bool>(i.h, i.t), o.keep.row, o.keep.column});
 }
-// A = dropout(P). In d the dropped elements of P are marked, by their signs; without d, A takes P's place.
+// D = dropout(A). In d the dropped elements of A are marked, by their signs; without d, D takes A's place.
 template <class T>
 Span<T> dropout_rows(const Attended& o, const Tile<T>& i) {
-  if (!o.drops) return i.p;
+  if (!o.drops) return i.a;
   if (i.d)
-    dispatch<simd::draw_mask<T>>(o.drop, i.first(o), i.size(), i.p.x, i.d.x);
+    dispatch<simd::draw_mask<T>>(o.drop, i.first(o), i.size(), i.a.x, i.d.x);
   else
-    dispatch<simd::dropout<T>>(o.drop, i.first(o), i.size(), i.p.x, nullptr, i.p.x);
-  return i.d ? i.d : i.p;
+    dispatch<simd::dropout<T>>(o.drop, i.first(o), i.size(), i.a.x, nullptr, i.a.x);
+  return i.d ? i.d : i.a;
 }
-// dS = P (dP - Σ_s dP P), dP = dropout(dA), in dA's place
+// dS = A ⊙ (dA - Σ_s dA ⊙ A), dA = dropout(dD), in dD's place
 template <class T>
-void gradient_rows(const Attended& o, const Span<T>& p, const Span<T>& da) {
-  dispatch<simd::softmax_grad<T>>(p.rows, o.s, p.x, o.s, da.x, o.s,
+void gradient_rows(const Attended& o, const Span<T>& a, const Span<T>& dd) {
+  dispatch<simd::softmax_grad<T>>(a.rows, o.s, a.x, o.s, dd.x, o.s,
                                   o.drops ? static_cast<T>(o.drop.scale) : T(0));
 }
 
-// Calls f for each tile, the heads in parallel. P is in probs (heads, T, S) or, if that is undefined, in
+// Calls f for each tile, the heads in parallel. A is in probs (heads, T, S) or, if that is undefined, in
 // scratch memory. There is a d only with `scratch`.
 template <class F>
 void each_tile(const Attended& o, const Tensor& probs, bool scratch, const F& f) {
@@ -175,14 +175,14 @@ void each_tile(const Attended& o, const Tensor& probs, bool scratch, const F& f)
   });
 }
 
-// Writes context, and P into probs (heads, T, S) unless it is undefined.
+// Writes context, and A into probs (heads, T, S) unless it is undefined.
 inline void attention(const Attended& o, const Tensor& context, const Tensor& probs) {
   Matrices c(context, o.batch_dims, o.t, o.dv);
   each_tile(o, probs, o.drops && probs.defined(), [&]<class T>(const Tile<T>& i) {
-    scores(o, i);                                                          // S = Q Kᵀ
-    softmax_rows(o, i);                                                    // P = softmax(S/√Dk)
-    Span<T> a = dropout_rows(o, i);                                        // A = dropout(P)
-    multiply(a, o.v.span<T>(i.h, 0, o.s), c.span<T>(i.h, i.t, i.p.rows));  // C = A V
+    scores(o, i);                          // Q Kᵀ
+    softmax_rows(o, i);                    // A = softmax(S), S = Q Kᵀ/√Dk
+    Span<T> dropped = dropout_rows(o, i);  // D = dropout(A)
+    multiply(dropped, o.v.span<T>(i.h, 0, o.s), c.span<T>(i.h, i.t, i.a.rows));  // C = D V
   });
 }
 
@@ -200,9 +200,9 @@ inline void attention_grad(const Attended& o, const Tensor& probs, const Tensor&
   Matrices dqs(d.query, o.batch_dims, o.t, o.dk), dks(d.key, o.batch_dims, o.s, o.dk),
       dvs(d.value, o.batch_dims, o.s, o.dv);
   each_tile(o, probs, true, [&]<class T>(const Tile<T>& i) {
-    auto rows = [&](const Matrices& m) { return m.span<T>(i.h, i.t, i.p.rows); };
+    auto rows = [&](const Matrices& m) { return m.span<T>(i.h, i.t, i.a.rows); };
     auto all = [&](const Matrices& m) { return m.span<T>(i.h, 0, o.s); };
-    Span<T> p = i.p, a = o.drops ? i.d : p, q = rows(o.q), k = all(o.k), v = all(o.v);
+    Span<T> a = i.a, dropped = o.drops ? i.d : a, q = rows(o.q), k = all(o.k), v = all(o.v);
     Span<T> dc = rows(dcs), dq = rows(dqs), dk = all(dks), dv = all(dvs);
     const bool add =
         i.t > 0;  // to the gradients of keys and values, which all tiles have a part in
@@ -211,16 +211,16 @@ inline void attention_grad(const Attended& o, const Tensor& probs, const Tensor&
       softmax_rows(o, i);
       dropout_rows(o, i);
     } else if (o.drops && dv) {
-      dispatch<simd::apply_mask<T>>(i.size(), static_cast<T>(o.drop.scale), p.x, a.x);
+      dispatch<simd::apply_mask<T>>(i.size(), static_cast<T>(o.drop.scale), a.x, dropped.x);
     }
-    // C = A V
-    if (dv) multiply(transpose(a), dc, dv, 1, add);  // dV = Aᵀ dC
+    // C = D V
+    if (dv) multiply(transpose(dropped), dc, dv, 1, add);  // dV = Dᵀ dC
     if (!dq && !dk && !d.scores.defined()) return;
     Span<T> ds = i.d;
     if (d.scores.defined()) ds.x = d.scores.data<T>() + i.first(o);
-    multiply(dc, transpose(v), ds);  // dA = dC Vᵀ
-    // A = dropout(P), P = softmax(S)
-    gradient_rows(o, p, ds);  // dS = P (dropout(dA) - Σ_s dropout(dA) P)
+    multiply(dc, transpose(v), ds);  // dD = dC Vᵀ
+    // D = dropout(A), A = softmax(S)
+    gradient_rows(o, a, ds);  // dS = A ⊙ (dA - Σ_s dA ⊙ A), dA = dropout(dD)
     // S = Q Kᵀ/√Dk
     if (dq) multiply(ds, k, dq, o.scale);                  // dQ = dS K/√Dk
     if (dk) multiply(transpose(ds), q, dk, o.scale, add);  // dK = dSᵀ Q/√Dk

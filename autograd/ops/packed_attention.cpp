@@ -40,7 +40,7 @@ AttentionResult composed(const Var& x, const Var& memory, Index heads, const Att
 struct PackedAttention final : AttentionOp {
   static constexpr Formula formula{
       "packed_attention",
-      "y = [C_1 … C_H], C_h = dropout(P_h) V_h, P_h = softmax(Q_h K_hᵀ/√Dh (+ bias)), "
+      "y = [C_1 … C_H], C_h = dropout(A_h) V_h, A_h = softmax(Q_h K_hᵀ/√Dh (+ bias)), "
       "[Q K V] = x, or Q = x and [K V] = memory",
       {"dx = [dQ dK dV] or dQ, head by head as scaled_dot_product_attention", "dmemory = [dK dV]",
        "dbias = dS, summed where bias was broadcast"},

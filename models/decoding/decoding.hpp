@@ -1,11 +1,11 @@
 // Search for an output sequence, one token at a time, with any model that can continue prefixes.
 //
-//   greedy       the likeliest token at each step, until END
-//   beam search  the K best prefixes at each step; a hypothesis that ended is compared by
-//                score = log P(y|x) / lp(|y|), lp(n) = ((5 + n)/6)^α     (Wu et al. 2016, eq. 14),
-//                n counting END
+//   greedy       the likeliest token at each step, until END is the likeliest
+//   beam search  the K best prefixes at each step. Each may also end there, whatever the rank of END. A hypothesis
+//                that ended is compared by its score = log P(y|x) / lp(|y|), lp(m) = ((5 + m)/6)^α, where |y| counts
+//                END (Wu et al. 2016, eq. 14)
 //
-// Log-probabilities only fall, so an open prefix with log P = s can still reach at best
+// Log-probabilities only fall, so an open prefix of n tokens with log P = s can still reach at best
 // max(s/lp(n+1), s/lp(limit)). Search continues until no open prefix can beat the n_best
 // finished ones: a hypothesis that ended early never stops a better one.
 //
@@ -60,7 +60,7 @@ struct Hypothesis {
 };
 
 // One list of hypotheses for each sentence; limits[i] is the longest output of sentence i, END included.
-// ValueError for beam < 1, n_best outside [1, beam], or a limit below 1.
+// ValueError for a beam outside 1 to 1000, n_best outside 1 to the beam, a limit below 1, an infinite length penalty.
 std::vector<std::vector<Hypothesis>> search(StepDecoder& decoder, const std::vector<Index>& limits,
                                             const SearchOptions& options);
 

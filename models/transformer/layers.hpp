@@ -60,7 +60,7 @@ class EncoderLayer : public Callable<EncoderLayer> {
                                        sizes_.attention(sizes_.positions));
   Child<Linear> GLIM_NAMED(linear1, sizes_.d_model, sizes_.d_ff, sizes_.bias);
   Child<Linear> GLIM_NAMED(linear2, sizes_.d_ff, sizes_.d_model, sizes_.bias);
-  Child<std::unique_ptr<Linear>> GLIM_NAMED(linear3, sizes_.new_gate());
+  Child<std::unique_ptr<Linear>> GLIM_NAMED(linear3, sizes_.new_gate());  // the gate, if gated
   Child<std::unique_ptr<Layer>> GLIM_NAMED(norm1, sizes_.new_norm());
   Child<std::unique_ptr<Layer>> GLIM_NAMED(norm2, sizes_.new_norm());
   Child<Dropout> GLIM_NAMED(dropout, sizes_.hidden_dropout());
@@ -87,7 +87,7 @@ class DecoderLayer : public Callable<DecoderLayer> {
                                        sizes_.attention());
   Child<Linear> GLIM_NAMED(linear1, sizes_.d_model, sizes_.d_ff, sizes_.bias);
   Child<Linear> GLIM_NAMED(linear2, sizes_.d_ff, sizes_.d_model, sizes_.bias);
-  Child<std::unique_ptr<Linear>> GLIM_NAMED(linear3, sizes_.new_gate());
+  Child<std::unique_ptr<Linear>> GLIM_NAMED(linear3, sizes_.new_gate());  // the gate, if gated
   Child<std::unique_ptr<Layer>> GLIM_NAMED(norm1, sizes_.new_norm());
   Child<std::unique_ptr<Layer>> GLIM_NAMED(norm2, sizes_.new_norm());
   Child<std::unique_ptr<Layer>> GLIM_NAMED(norm3, sizes_.new_norm());

@@ -9,7 +9,7 @@ Have the paper open: Vaswani et al., "Attention Is All You Need" (arXiv 1706.037
 those of the paper. NumPy has arrays with strides and broadcasting. Everything else is here: the tape, the ops with
 their gradients, the model, the loss, Adam, the copy task, training, greedy decoding, and a look at backward.
 
-Letters beside a reshape are extents. S is also the scores in Q Kᵀ, and V the values.
+Letters beside a reshape are extents. S is also the scores Q Kᵀ/√Dh, and V the values.
 
     B   sentences of a batch              D    width of the model, d_model in the paper
     T   positions of the target           H    heads
@@ -298,7 +298,7 @@ class Transformer:
     # Section 3.2.2: head_i = attention(Q W_i^Q, K W_i^K, V W_i^V), y = concat(head_1 ... head_H) W^O
     # x (B, T, D), memory (B, S, D), keep broadcasts to (B, H, T, S), y (B, T, D)
     def attention(self, path, x, memory, keep):
-        # in_proj_weight has the rows of W^Q, then those of W^K and of W^V. In each, head follows head.
+        # in_proj_weight has (W^Q)ᵀ, then (W^K)ᵀ and (W^V)ᵀ, D rows each, in which head follows head.
         def heads(x, part):  # (B, T, D) -> (B, T, H, Dh) -> (B, H, T, Dh)
             weight, bias = [slice_rows(self.parameters[f"{path}.in_proj_{what}"], part * D_MODEL, (part + 1) * D_MODEL)
                             for what in ("weight", "bias")]
@@ -307,8 +307,8 @@ class Transformer:
         query = named(heads(x, 0), path + ".query")
         key = named(heads(memory, 1), path + ".key")
         value = named(heads(memory, 2), path + ".value")
-        # Equation 1: softmax(Q Kᵀ/√Dh) V. A product of two rows of width Dh has deviation √Dh. Without the factor A
-        # would be close to 0 and 1, where softmax has no gradient (footnote 4).
+        # Equation 1. A product of two rows of deviation 1 has deviation √Dh (footnote 4). Without the factor 1/√Dh,
+        # A = softmax(S) would be near 0 and 1, where softmax has hardly any gradient.
         product = named(matmul(query, transpose(key)), path + ".product")               # (B, H, T, S)
         scores = named(scale((D_MODEL // HEADS) ** -0.5, product), path + ".scores")    # S
         probs = named(masked_softmax(scores, keep), path + ".probs")                    # A
@@ -419,7 +419,7 @@ def forward_and_backward(model, sentences):
     return loss.value
 
 
-# Greedy decoding: the likeliest token from </s> on, again and again. After </s> comes padding.
+# Greedy decoding: each time the likeliest token but padding and <s>. After </s> comes padding.
 def greedy(model, sentences):
     src = padded([s + [END] for s in sentences])
     memory, output = model.encode(src), np.full((len(src), 1), BEGIN)

@@ -18,14 +18,14 @@ Shape Heads::scores() const {
   return {q.size(0), count_, q.size(-2), k.size(-2)};
 }
 
-AttentionResult Heads::attend(double dropout, RandomKey drawn, bool need_weights,
+AttentionResult Heads::attend(double dropout, RandomKey dropout_key, bool need_weights,
                               Where where) const {
   CallSite site(where);
   if (packed_.defined())
-    return packed_attention(packed_, memory_, count_, mask, dropout, drawn, need_weights);
+    return packed_attention(packed_, memory_, count_, mask, dropout, dropout_key, need_weights);
   AttentionResult a = scaled_dot_product_attention(
       named(query, "query"), named(repeated(key, count_), "key"),
-      named(repeated(value, count_), "value"), mask, dropout, drawn, need_weights);
+      named(repeated(value, count_), "value"), mask, dropout, dropout_key, need_weights);
   a.context = join_heads(a.context);  // (B, H, T, Dh) -> (B, T, D)
   return a;
 }

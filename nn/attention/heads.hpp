@@ -43,7 +43,7 @@ class Heads {
   Shape scores() const;  // (B, H, T, S)
   DType dtype() const { return packed_.defined() ? packed_.dtype() : query.dtype(); }
   // The context (B, T, D) of all heads, merged, and the probabilities if they are wanted.
-  AttentionResult attend(double dropout, RandomKey key, bool need_weights,
+  AttentionResult attend(double dropout, RandomKey dropout_key, bool need_weights,
                          Where where = Where::current()) const;
 
   Var query, key, value;  // undefined while packed

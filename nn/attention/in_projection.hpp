@@ -1,8 +1,8 @@
-// W^Q, W^K and W^V of multi-head attention, stored as rows of one matrix, so that projections of one sequence are one
-// product.
+// W^Q, W^K and W^V of multi-head attention, transposed and stored in one matrix, so that projections of one sequence are
+// one product.
 //
-//   in_proj_weight (3D, D), rows of W^Q, W^K, W^V in turn   in_proj_bias (3D,)
-//   with share_qk (2D, D), rows of W^Q = W^K and of W^V: the gradient is the sum of both uses
+//   in_proj_weight (3D, D): (W^Q)ᵀ above (W^K)ᵀ above (W^V)ᵀ   in_proj_bias (3D,)
+//   with share_qk (2D, D), (W^Q)ᵀ = (W^K)ᵀ above (W^V)ᵀ: the gradient is the sum of both uses
 //   with G kv_heads, each of which H/G heads share (Ainslie et al. 2023), (D + 2 G Dh, D)
 //
 // Errors: ShapeError unless query is (B, T, D), key and value (B, S, D).

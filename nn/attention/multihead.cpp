@@ -6,14 +6,14 @@ AttentionOutput MultiheadAttention::forward(const Var& query, const Var& key, co
                                             const AttentionRequest& request) {
   // Q W^Q, K W^K, V W^V, split: (B, T, D) -> (B, H, T, Dh)
   Heads heads = in_proj(query, key, value);
-  head_options_(heads, request);
+  head_options_.apply_to(heads, request);
   return output(heads, request);
 }
 
 AttentionOutput MultiheadAttention::output(const Heads& heads, const AttentionRequest& request) {
   const double p = training() ? dropout_ : 0;
-  const RandomKey drawn = p > 0 ? generator().next() : RandomKey{};
-  auto [context, probs] = heads.attend(p, drawn, request.need_weights);  // merged: (B, T, D)
+  const RandomKey dropout_key = p > 0 ? generator().next() : RandomKey{};
+  auto [context, probs] = heads.attend(p, dropout_key, request.need_weights);  // merged: (B, T, D)
   const bool averaged = request.average_weights && probs.defined();
   return {out_proj(context), averaged ? mean(probs, {1}) : probs};
 }

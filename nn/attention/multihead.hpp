@@ -3,10 +3,10 @@
 //   head_i = attention(Q W_i^Q, K W_i^K, V W_i^V)      y = concat(head_1 ... head_H) W^O
 //
 //   query (B, T, D)   key, value (B, S, D)   y (B, T, D)   D = H Dh
-//   out_proj.weight (D, D)   out_proj.bias (D,)
+//   out_proj.weight = (W^O)ᵀ (D, D)   out_proj.bias (D,)
 //
-// W^Q, W^K and W^V are stored by InProjection (in_projection.hpp). Options that change the heads between projection
-// and scores are in head_options.hpp, those of torch alone in torch_multihead.hpp.
+//   in_proj (in_projection.hpp) -> head_options_: rotary angles, cache, masks (head_options.hpp) -> Heads::attend
+//   (heads.hpp) -> out_proj. Options of torch alone are in torch_multihead.hpp.
 //
 // Errors: ValueError when H does not divide D or G does not divide H, for rotary heads of odd width, or dropout
 // outside [0, 1]; ShapeError for what does not fit. Keep-masks are bool, biases of the model's dtype.

@@ -54,7 +54,7 @@ StepReport Trainer::update(Index batches) {
       shards_.sum([&](Index part) { return backward(part, first, end, size.targets); });
   if (!sums.finite()) end_not_finite(first, end, "the loss is not finite");
   notify(&TrainObserver::gradients_ready, state_.step + 1);
-  const double norm = clip(first, end);
+  const double norm = clip_gradient(first, end);
   optimizer_->set_rate(schedule_.rate(state_.step + 1));
   optimizer_->step();
   optimizer_->zero_grad();
@@ -90,7 +90,7 @@ Measures Trainer::backward(Index part, Index first, Index end, Index targets) {
   return sums;
 }
 
-double Trainer::clip(Index first, Index end) {
+double Trainer::clip_gradient(Index first, Index end) {
   const NamedParameters parameters = optimizer_->parameters();
   double norm = 0;
   try {
@@ -133,10 +133,11 @@ ValidationReport Trainer::validate(bool epoch_end, double seconds) {
     state_.epoch_sums = {};
   }
   ++state_.validations;
-  double now_at = report.valid.tokens > 0 ? learner_.criterion(report.valid) : report.train.kl;
-  report.improved = std::isfinite(now_at) && (state_.best_step == 0 || now_at < state_.best);
+  const double criterion =
+      report.valid.tokens > 0 ? learner_.criterion(report.valid) : report.train.kl;
+  report.improved = std::isfinite(criterion) && (state_.best_step == 0 || criterion < state_.best);
   if (report.improved) {
-    state_.best = now_at;
+    state_.best = criterion;
     state_.best_step = state_.step;
     state_.bad_validations = 0;
   } else {
@@ -148,10 +149,10 @@ ValidationReport Trainer::validate(bool epoch_end, double seconds) {
 bool Trainer::validate_and_save(bool epoch_end, double seconds) {
   const ValidationReport report = validate(epoch_end, seconds);
   notify(&TrainObserver::validated, report);
-  const bool enough =
+  const bool early =
       (options_.patience > 0 && state_.bad_validations >= options_.patience) ||
       (options_.enough > 0 && report.trial && report.trial->exact >= options_.enough);
-  state_.finished = enough || (epoch_end && state_.epoch >= options_.epochs) || at_limit();
+  state_.finished = early || (epoch_end && state_.epoch >= options_.epochs) || at_limit();
   save_all(report.improved, epoch_end);
   return state_.finished;
 }

@@ -70,7 +70,7 @@ class Trainer {
   // Adds the gradient of one part of each of the batches first … end - 1 to the parameters'. Adds nothing if the loss
   // is not finite.
   Measures backward(Index part, Index first, Index end, Index targets);
-  double clip(Index first, Index end);  // the norm before
+  double clip_gradient(Index first, Index end);  // returns the norm before
   bool at_limit() const { return options_.max_steps > 0 && state_.step >= options_.max_steps; }
   BatchSize joined_size(Index first, Index end) const;
   // Both in all processes: end the run.
