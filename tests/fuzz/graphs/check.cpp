@@ -91,16 +91,16 @@ std::string differs(const Graph& g, const char* how, const Tensors& found, const
   return "";
 }
 
-// Two backwards of one retained tape, and one of a tape within another.
+// Two backwards of one retained tape from one dy, which stays as it is, and one of a tape within another.
 std::string repeated(const Graph& g, const Tensors& plain) {
   const Vars leaves = leaves_of(g);
   Tape outer;
   observe_faults(outer);
-  const Var y = run(g);
+  const Var y = run(g), dy = upstream(y);
   for (const bool first : {true, false}) {
     if (first) pass(g);  // on a tape of its own, while this one waits
     Tensors found{y.value()};
-    for (const Var& d : outer.grad(y, leaves, upstream(y), {.retain = first}))
+    for (const Var& d : outer.grad(y, leaves, dy, {.retain = first}))
       found.push_back(d.value());
     if (auto other = differs(g, first ? "a retained tape" : "its second backward", found, plain, 0);
         !other.empty())

@@ -37,7 +37,6 @@ std::vector<WrongOp> wrong_sums();
 std::vector<WrongOp> wrong_products();
 std::vector<WrongOp> wrong_rows();
 std::vector<WrongOp> wrong_places();
-std::vector<WrongOp> wrong_layers();
 std::vector<WrongOp> wrong_ops();  // all of them
 
 using Rule = std::function<Vars(const At& a)>;
@@ -51,8 +50,6 @@ inline constexpr const char* kPassed = "dy passed on";
 inline constexpr const char* kOnes = "dy used as ones";
 inline constexpr const char* kFactor = "a constant factor";
 inline constexpr const char* kIgnored = "a mask ignored";
-inline constexpr const char* kSkip = "a residual path lost";
-inline constexpr const char* kTwice = "dy added once too often";
 inline constexpr const char* kTranspose = "missing transpose";
 inline constexpr const char* kLost = "contributions lost";
 inline constexpr const char* kOff = "off by one along axis 0";
