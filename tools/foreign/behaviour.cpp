@@ -128,13 +128,18 @@ Tensors Probe::random_dy(std::uint64_t stream) const {
   return foreign::random_dy(y, options.seed, stream);
 }
 
+double Probe::largest_dx() const {
+  double most = 0;
+  for (const Tensor& g : dx)
+    if (g.defined()) most = std::max(most, largest(g));
+  return most;
+}
+
 GradcheckOptions Probe::along_one() const {
   GradcheckOptions one = options;
   one.mode = GradcheckOptions::Mode::Projection;
   one.explain = GradcheckOptions::Explain::Nothing;
-  double most = 0;  // an error of atol in a gradient of this size
-  for (const Tensor& g : dx)
-    if (g.defined()) most = std::max(most, largest(g));
+  const double most = largest_dx();
   if (most > 0 && options.atol > 1e-5 * most) one.rtol = std::max(one.rtol, options.atol / most);
   return one;
 }

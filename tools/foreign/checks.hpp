@@ -25,6 +25,7 @@ struct Probe {
   // The options of a check along one direction, unexplained, with the seed and the tolerances of this one. atol is an error
   // of the gradients here, and the same share of others.
   GradcheckOptions along_one() const;
+  double largest_dx() const;
 };
 // Like y; undefined for an output of int64 or bool.
 Tensors random_dy(const Tensors& y, std::uint64_t seed, std::uint64_t stream);

@@ -330,6 +330,21 @@ TEST_CASE("a gradient that is wrong where f is constant but for rounding") {
   CHECK(contains(r.mistake, "values beyond 3"));
 }
 
+TEST_CASE("a gradient that cancels to float32's rounding at one size is compared at others") {
+  // Of a row of one element: x/√(x² + ε) has the derivative ε/(x² + ε)^1.5, of two terms near 1/x.
+  const Callbacks norm{[](const Tensors& x) -> Tensors {
+                         return {x[0] / sqrt(mean(x[0] * x[0], {1}, true) + 1e-5)};
+                       },
+                       [](const Tensors& x, const Tensors& dy) -> Tensors {
+                         const Tensor r = sqrt(mean(x[0] * x[0], {1}, true) + 1e-5);
+                         const Tensor y = x[0] / r;
+                         return {(dy[0] - y * mean(dy[0] * y, {1}, true)) / r};
+                       }};
+  const FunctionReport r = check_function(norm, {{"x", random({3, 4}, 1).to(DType::Float32)}});
+  INFO(r.text());
+  CHECK(r);
+}
+
 TEST_CASE("tolerances reach the other inputs, too") {
   // A kernel of x³ that is known to three digits.
   auto cube_to = [](double error, const GradcheckOptions& options) {
