@@ -1,5 +1,6 @@
 """Is a backward the derivative of its function?"""
 import json
+import numbers
 
 from . import _glim
 
@@ -121,9 +122,11 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
     if mode not in ("full", "projected"):
         raise _glim.ValueError(f"gradcheck: mode is {mode!r}; it is 'full' or 'projected'")
     for option, value in (("atol", atol), ("rtol", rtol)):
-        if not isinstance(value, (int, float, type(None))):
+        if not isinstance(value, (numbers.Real, type(None))):
             raise TypeError(f"gradcheck: {option} is {value!r}; it is a number")
-    if not isinstance(seed, int) or not 0 <= seed < 2 ** 64:
+        if value is not None and not 0 < value < float("inf"):
+            raise _glim.ValueError(f"gradcheck: {option} is {value!r}; it is a number above 0")
+    if not isinstance(seed, numbers.Integral) or not 0 <= seed < 2 ** 64:
         raise _glim.ValueError(f"gradcheck: seed is {seed!r}; it is a whole number from 0 on, below 2**64")
     if not callable(f):
         raise TypeError(f"gradcheck: the first argument is the function, not {type(f).__name__}")
@@ -146,8 +149,8 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
         value, gradient, interrupted, named = pair(adapted.f, backward, adapted.inputs, cache, adapted.names)
         with adapted.context():
             return _glim.check_function(
-                value, gradient, interrupted, named, name=name, full=full, precise=precise, atol=atol or 0,
-                rtol=rtol or 0, seed=seed, fixed_shapes=len(named) - adapted.parameters,
+                value, gradient, interrupted, named, name=name, full=full, precise=precise, atol=float(atol or 0),
+                rtol=float(rtol or 0), seed=int(seed), fixed_shapes=len(named) - adapted.parameters,
                 refuses_misfits=adapted.refuses_misfits)
 
     def mistake():
