@@ -48,10 +48,11 @@ def close(found, wanted, what):
 
 
 def array(x):
-    """The values of a result; bfloat16 and quantized tensors have none in NumPy."""
+    """The values of a result, integers in int64, as Glim has no other; bfloat16 and quantized tensors have none in NumPy."""
     if isinstance(x, (glim.Var, glim.Tensor, torch.Tensor)):
         x = x.detach().resolve_conj().resolve_neg().numpy(force=True) if isinstance(x, torch.Tensor) else x.numpy()
-    return np.asarray(x)
+    x = np.asarray(x)
+    return x.astype(np.int64) if x.dtype.kind in "iu" else x
 
 
 def refusal(error):
