@@ -227,6 +227,41 @@ class Marked(torch.autograd.Function):
         return dy * 3
 
 
+class Chosen(torch.autograd.Function):
+    """Arguments that are no Vars: None, and an integer tensor that is narrower than Glim's."""
+    @staticmethod
+    def forward(ctx, index, x, scale):
+        ctx.index = index.long()
+        return x[..., ctx.index] * (scale or 2)
+
+    @staticmethod
+    def backward(ctx, dy):
+        return None, 3 * dy.new_zeros(X.shape).index_add(-1, ctx.index, dy), None
+
+
+def test_constants_of_a_function():
+    for scale in (None, 5.0):
+        same(Of(lambda w: Chosen.apply(torch.tensor([2, 0], dtype=torch.int32), w * 2, scale)))
+
+
+def test_a_difference_is_told_where_pytorch_has_no_derivative_of_its_graph():
+    class Hidden(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, layer):
+            return layer(x)
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy, None
+
+    class Written(Layers):
+        def forward(self, x):
+            y = Hidden.apply(self.first(x), self.second).clone()
+            y[:, 1] = y[:, 0] * 2
+            return y
+    refused("is not PyTorch's", Written(), (X,))
+
+
 def test_results_of_a_function_without_a_gradient():
     same(Of(lambda w: (lambda y, index, largest: y * largest[..., None] + index[..., None])(*Marked.apply(w * 2))))
     g = glim.from_torch(lambda x: Marked.apply(x), X)
@@ -425,6 +460,29 @@ def test_a_model_that_changes_is_noticed(change, name):
             g(x)
 
 
+def test_leaves_within_forward():
+    same(Of(lambda w: w * 2 + torch.zeros(4, dtype=w.dtype).requires_grad_()))
+
+    def required(w, x):
+        y = x[:, None]
+        y.requires_grad = True
+        return w * y[:, 0]
+    same(Of(required), (X,))
+
+
+def test_a_cache_among_further_keywords():
+    class Config:
+        use_cache = True
+
+    class Cached(nn.Linear):
+        config = Config()
+
+        def forward(self, x, **kwargs):
+            y = super().forward(x)
+            return (y, object()) if kwargs.get("use_cache", self.config.use_cache) else y
+    glim.from_torch(Cached(4, 4).double(), (X,))
+
+
 def test_a_parameter_of_nobody():
     class Listed(nn.Module):
         def __init__(self):
@@ -443,12 +501,13 @@ class Packed(nn.LSTM):
         return nn.utils.rnn.pad_packed_sequence(y)[0]
 
 
-def test_what_depends_on_values():
+def test_what_depends_on_values(capfd):
     refused(r"the shape of a result depends on values: \D+ \(.*test_torch_doors.py:\d+\)$", lambda x: torch.combinations(x[0, 0], 2), X)
     refused(r"control flow depends on values: \D+ \(.*test_torch_doors.py:\d+\)$", lambda x: x.sin() if x.sum() > 0 else x, X)
     refused(r"control flow depends on values: \D+ \(", Packed(4, 3).double(), (X,))
     refused("PyTorch does not differentiate the model: .*remainder", lambda x: torch.remainder(5.0, x), X)
     refused(r"refuses its arguments: .*size 24 \(.*test_torch_doors.py:\d+\)$", lambda x: x.view(2, 2), X)
+    assert capfd.readouterr().err == ""
 
 
 def test_a_sparse_gradient():

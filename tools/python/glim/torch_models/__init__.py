@@ -124,7 +124,7 @@ class _Import:
     def graph(self, parameters, args, kwargs):
         """(the graph, the leaves of the arguments)"""
         self.fingerprint.require_same()
-        if "use_cache" in inspect.signature(self.module.forward).parameters:  # a cache of keys has no gradient to show
+        if _has_cache(self.module):  # a cache of keys has no gradient to show
             kwargs = {"use_cache": False, **kwargs}
         leaves, spec = pytree.tree_flatten((args, kwargs))
         key = (str(spec), tuple((tuple(x.shape), ops.name_of(x.dtype)) if hasattr(x, "shape") else repr(x) for x in leaves))
@@ -177,13 +177,23 @@ def _first_pass(module, args, kwargs, hooked):
         raise glim.ValueError(f"from_torch: forward writes {name}, which would stand still in Glim: return the new value")
     nodes = verify.nodes_of(first.roots.values())
     leaves = {id(x) for x in [*module.parameters(), *first.leaves.values()]}
-    for node in nodes:
-        if hasattr(node, "variable") and id(node.variable) not in leaves:
+    second = verify.Pass(module, args, kwargs)
+    again = {id(node.variable) for node in verify.nodes_of(second.roots.values()) if hasattr(node, "variable")}
+    for node in nodes:  # a leaf that forward makes is another one in each pass, and a constant
+        if hasattr(node, "variable") and id(node.variable) in again - leaves:
             raise glim.ValueError(f"from_torch: the model uses a parameter of shape {tuple(node.variable.shape)} that is none of its own: "
                                   "give a torch.nn.Module that has it")
-    if not first.same_result(verify.Pass(module, args, kwargs)):
+    if not first.same_result(second):
         raise glim.ValueError("from_torch: forward gives another result when it is called again: it keeps something from the call before")
     return first, functions.functions_of(nodes)
+
+
+def _has_cache(module):
+    """Does forward take use_cache, by name or, as its configuration has it, among its further keywords?"""
+    parameters = inspect.signature(module.forward).parameters
+    config = getattr(module, "config", None)
+    config = config.get_text_config() if hasattr(config, "get_text_config") else config
+    return "use_cache" in parameters or hasattr(config, "use_cache") and any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
 def _write(module, parameters):

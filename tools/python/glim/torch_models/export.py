@@ -1,8 +1,13 @@
 """torch.export's graph of a model, in ops that have rules."""
 import functools
+import io
+import sys
+import types
+from unittest import mock
 
 import glim
 import torch
+import torch.export._trace
 
 from . import functions, graph, ops
 
@@ -12,7 +17,7 @@ TRAINING = {"_native_batch_norm_legit_functional": "changes its statistics"}
 def exported(module, args, kwargs, custom, calls):
     """The program of a copy of a model. custom: its autograd.Functions, whose calls are added to the list `calls`."""
     try:
-        with functions.replaced(custom, functions.recorder(calls)):
+        with functions.replaced(custom, functions.recorder(calls)), _silent():
             program = torch.export.export(module, args, kwargs, strict=False)
         _cut_no_grad(program.graph_module)
         known = _decompositions()
@@ -31,6 +36,11 @@ def exported(module, args, kwargs, custom, calls):
         text = str(error).strip()
         line = _advice(text) or next((line for line in text.splitlines() if line.strip()), type(error).__name__)[:300]
         raise glim.ValueError(f"from_torch: torch.export refuses the model: {line}{graph.raised_in(error)}") from error
+
+
+def _silent():
+    """torch.export prints its graph when a model's control flow depends on values; the process keeps its stderr."""
+    return mock.patch.object(torch.export._trace, "sys", types.SimpleNamespace(**{**vars(sys), "stderr": io.StringIO()}))
 
 
 @functools.cache

@@ -16,6 +16,7 @@ from torch.autograd.function import _is_setup_context_defined
 LIBRARY = torch.library.Library("glim_functions", "FRAGMENT")
 LIBRARY.define("call(int number, Tensor[] xs) -> Tensor[]")
 _NUMBERS = itertools.count()
+_TENSOR = object()  # stands for a tensor among the arguments
 _CALLS = weakref.WeakValueDictionary()  # a graph keeps its calls
 
 
@@ -23,7 +24,7 @@ class Call:
     """One call in a model: its Function, and the arguments that are no tensors."""
 
     def __init__(self, cls, arguments):
-        self.cls, self.arguments = cls, [None if isinstance(x, torch.Tensor) else x for x in arguments]
+        self.cls, self.arguments = cls, [_TENSOR if isinstance(x, torch.Tensor) else x for x in arguments]
         self.number = next(_NUMBERS)
         self.several = False
         _CALLS[self.number] = self
@@ -31,7 +32,7 @@ class Call:
     def __call__(self, xs):
         xs = iter(xs)
         with _unreplaced():
-            ys = self.cls.apply(*[next(xs) if x is None else x for x in self.arguments])
+            ys = self.cls.apply(*[next(xs) if x is _TENSOR else x for x in self.arguments])
         self.several = isinstance(ys, tuple)
         return ys if self.several else (ys,)
 
@@ -113,25 +114,22 @@ class Function(glim.Op):
     PyTorch's graph of the forward pass is kept for backward: forward may draw random numbers.
     """
 
-    def __init__(self, call):
-        self.call = call
+    def __init__(self, call, xs):
+        self.call, self.constants = call, [_TENSOR if isinstance(x, glim.Var) else x for x in xs]
 
     def forward(self, *arrays):
-        tensors = [torch.from_numpy(np.array(x)) for x in arrays]
-        self.leaves = [x.requires_grad_() if x.is_floating_point() else x for x in tensors]
+        self.leaves = [torch.from_numpy(np.array(x)).requires_grad_() for x in arrays]
+        leaves = iter(self.leaves)
         with torch.enable_grad():
-            self.results = self.call(self.leaves)
+            self.results = self.call([next(leaves) if x is _TENSOR else x for x in self.constants])
             parts = [y.reshape(-1) for y in self.results if y.requires_grad] or [self.leaves[0].new_zeros(0)]
             self.y = torch.cat(parts) if self.call.several else self.results[0]
         return self.y.detach().numpy()
 
     def gradient(self, dy, *xs):
-        floating = [x for x in self.leaves if x.requires_grad]
-        found = iter(torch.autograd.grad(self.y, floating, torch.from_numpy(np.array(dy.numpy())), allow_unused=True, retain_graph=True)
-                     if self.y.requires_grad else [None] * len(floating))
-        found = [next(found) if x.requires_grad else None for x in self.leaves]
-        return tuple((np.zeros(x.shape, x.detach().numpy().dtype) if d is None else d.numpy()) if x.requires_grad else None
-                     for x, d in zip(self.leaves, found))
+        found = torch.autograd.grad(self.y, self.leaves, torch.from_numpy(np.array(dy.numpy())), allow_unused=True, retain_graph=True) \
+            if self.y.requires_grad else [None] * len(self.leaves)
+        return tuple(np.zeros(x.shape, x.detach().numpy().dtype) if d is None else d.numpy() for x, d in zip(self.leaves, found))
 
 
 def applied(number, xs):
@@ -141,8 +139,8 @@ def applied(number, xs):
 
 def call(number, xs):
     """The results of a call in the graph on Vars and constants."""
-    f = Function(_CALLS[number])
-    y = glim.apply(f, [x if isinstance(x, glim.Var) else x.numpy() for x in xs])
+    f = Function(_CALLS[number], xs)
+    y = glim.apply(f, [x for x in xs if isinstance(x, glim.Var)])
     if not f.call.several:
         return [y]
     parts = iter(glim.split(y, 0, [r.numel() for r in f.results if r.requires_grad] or [0]))
