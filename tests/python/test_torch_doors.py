@@ -501,11 +501,22 @@ class Packed(nn.LSTM):
         return nn.utils.rnn.pad_packed_sequence(y)[0]
 
 
+class Converting(nn.Linear):
+    def __init__(self):
+        super().__init__(4, 4)
+        self.inner = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.inner.to(torch.float32)(x)
+
+
 def test_what_depends_on_values(capfd):
     refused(r"the shape of a result depends on values: \D+ \(.*test_torch_doors.py:\d+\)$", lambda x: torch.combinations(x[0, 0], 2), X)
     refused(r"control flow depends on values: \D+ \(.*test_torch_doors.py:\d+\)$", lambda x: x.sin() if x.sum() > 0 else x, X)
     refused(r"control flow depends on values: \D+ \(", Packed(4, 3).double(), (X,))
     refused("PyTorch does not differentiate the model: .*remainder", lambda x: torch.remainder(5.0, x), X)
+    refused(r"forward converts a module, .* \(.*test_torch_doors.py:\d+\)$", Converting(), (X.float(),))
+    refused("complex numbers", lambda x: torch.view_as_real(torch.view_as_complex(x.reshape(2, 3, 2, 2)) * torch.polar(x[0, :2, :2], x[0, :2, :2])[0]), X)
     refused(r"refuses its arguments: .*size 24 \(.*test_torch_doors.py:\d+\)$", lambda x: x.view(2, 2), X)
     assert capfd.readouterr().err == ""
 

@@ -100,8 +100,7 @@ std::string repeated(const Graph& g, const Tensors& plain) {
   for (const bool first : {true, false}) {
     if (first) pass(g);  // on a tape of its own, while this one waits
     Tensors found{y.value()};
-    for (const Var& d : outer.grad(y, leaves, dy, {.retain = first}))
-      found.push_back(d.value());
+    for (const Var& d : outer.grad(y, leaves, dy, {.retain = first})) found.push_back(d.value());
     if (auto other = differs(g, first ? "a retained tape" : "its second backward", found, plain, 0);
         !other.empty())
       return other;

@@ -84,4 +84,8 @@ def _advice(text):
         return "a value becomes a constant, as with .data: use detach(), and return what forward keeps"
     if "nbacked" in text:
         return "the shape of a result depends on values: give the part of it without that result"
+    if "Couldn't swap" in text:
+        return "forward converts a module, as with .to(): convert it before the import"
+    if "placeholders={" in text:
+        return "its graph keeps a write, as complex numbers make one: give the part of it without them"
     return ""
