@@ -114,11 +114,11 @@ std::unique_ptr<LetteredPass> lettered_pass(const ExampleOptions& options, Examp
     } catch (const Error&) {  // the model does not take this text or these sizes
     }
   }
-  auto own = std::make_unique<LetteredPass>();
-  record(*own, example);
-  give_letters(own->letters, extents, true);
-  own->letters.extents = extents;
-  return own;
+  auto fallback = std::make_unique<LetteredPass>();
+  record(*fallback, example);
+  give_letters(fallback->letters, extents, true);
+  fallback->letters.extents = extents;
+  return fallback;
 }
 
 }  // namespace glim

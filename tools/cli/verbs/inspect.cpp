@@ -110,7 +110,7 @@ std::optional<double> replay(const Command& command, InspectArguments& a) {
                                    "OPENBLAS_CORETYPE",
                                    *r.recorded);
   say(fmt::format("step {} of {}, made again from step {}: loss {:.6g}{}; gradient norm {}", a.step,
-                  a.run, r.from, r.loss, is, four_digits(r.gradient_norm)));
+                  a.run, r.start, r.loss, is, four_digits(r.gradient_norm)));
   say("the largest parts of its gradient:");
   for (std::size_t i = 0; i < std::min<std::size_t>(r.samples.size(), 3); ++i)
     say(fmt::format("  {}  {}", four_digits(r.samples[i].gradient_norm), words_of(r.samples[i])));
