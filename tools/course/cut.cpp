@@ -67,10 +67,10 @@ std::string function_text(const ExerciseFunction& f, bool cpp, std::string& help
   const Var y = f.forward(r);
   const Tensor dy = normal(y.shape(), 0, 1, {1, 0}, DType::Float64);
   derive::Letters letters;
-  for (const Size& s : f.sizes) letters.of[s.recorded] = s.letter;
+  for (const Size& s : f.sizes) letters.names[s.recorded] = s.letter;
   const Index B = r.sizes["B"], T = r.sizes["T"], D = r.sizes["D"];
-  if (B > 0) letters.of[B * T] = "B * T";
-  if (D > 0) letters.of[2 * D] = "2 * D";
+  if (B > 0) letters.names[B * T] = "B * T";
+  if (D > 0) letters.names[2 * D] = "2 * D";
   const derive::FunctionText lines =
       derive::function_text(derive::Listing(derive::trace_of(Pass(tape, y, dy), r.names)), letters,
                             cpp ? derive::kCpp : derive::kNumpy);

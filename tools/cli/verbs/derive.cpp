@@ -132,7 +132,7 @@ void write_program(const Command& command, const DeriveArguments& a, Example& ex
   const derive::Listing like(written(lettered->pass, a.module, lettered->names).trace),
       listing(std::move(result.trace));
   letters.shapes = shapes_like(listing.trace(), like.trace());
-  if (letters.shapes.empty()) letters.of.clear();
+  if (letters.shapes.empty()) letters.names.clear();
   make_folder(folder.string());
   StateDict all;
   for (const auto& [name, leaf] : listing.trace().parameters) {
