@@ -68,9 +68,9 @@ Option& Command::option(const Row& row) {
 }
 
 void add_training_options(Command& command, TrainOptions& options,
-                          const std::function<bool(const Row&)>& wanted) {
+                          const std::function<bool(const Row&)>& filter) {
   auto take = [&](const Row& row, const Kind* of_kind) {
-    if (row.help.empty() || (wanted && !wanted(row))) return;
+    if (row.help.empty() || (filter && !filter(row))) return;
     Option* o = command.find(dashed(row.key()));
     if (!o) {
       o = &command.option(row);
@@ -106,7 +106,7 @@ const Option* Command::find(std::string_view option_name) const {
 }
 
 bool Command::given(std::string_view option_name) const {
-  if (const Option* o = find(option_name)) return o->given;
+  if (const Option* o = find(option_name)) return o->is_set;
   throw std::logic_error(name + " has no option --" + std::string(option_name));
 }
 
@@ -120,7 +120,7 @@ bool Command::applies(const Option& option) const {
 void Command::choose_kind(const std::string& kind) {
   const Kind& chosen = kind_named(kind);
   for (Option& o : options)
-    if (const auto own = o.of_kind.find(&chosen); own != o.of_kind.end()) o.field = own->second;
+    if (const auto size = o.of_kind.find(&chosen); size != o.of_kind.end()) o.field = size->second;
 }
 
 bool Command::has_usual() const { return std::ranges::any_of(options, &Option::usual); }
@@ -171,11 +171,11 @@ std::string set_option(Option& option, const std::vector<std::string>& values) {
     problem = assign(option, values.back());
   for (const auto& [kind, field] : option.of_kind) {
     if (!problem.empty()) break;
-    Row own = option;
-    own.field = field;
-    problem = assign(own, values.back());
+    Row row = option;
+    row.field = field;
+    problem = assign(row, values.back());
   }
-  if (problem.empty()) option.given = true;
+  if (problem.empty()) option.is_set = true;
   return problem;
 }
 

@@ -34,7 +34,7 @@ struct Option : Row {
   bool usual = false;                       // `--help` shows it; all where none is
   bool hidden = false;                      // taken but not shown: none of the verb's kinds has it
   std::vector<std::string> typed;           // on the command line
-  bool given = false;                       // by the command line, or by a configuration file
+  bool is_set = false;                      // by the command line, or by a configuration file
   std::string origin;  // where the value is from: "run.toml:3"; empty: a default
 
   bool is_flag() const { return std::holds_alternative<bool*>(field); }
@@ -91,7 +91,7 @@ class Command {
 
 // The options of a training run that fill the fields of `options`: of data and training, and the sizes of every kind.
 void add_training_options(Command& command, TrainOptions& options,
-                          const std::function<bool(const Row&)>& wanted = {});
+                          const std::function<bool(const Row&)>& filter = {});
 
 // Converts and stores what was given. Returns what is wrong with it, or nothing.
 std::string set_option(Option& option, const std::vector<std::string>& values);

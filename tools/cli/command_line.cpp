@@ -18,7 +18,7 @@ constexpr const char* kCommandLine = "command line";
 
 // The words behind a verb, sorted.
 struct Line {
-  std::vector<Option*> given;
+  std::vector<Option*> options;
   bool help = false, help_all = false, show_config = false;
 };
 
@@ -28,8 +28,8 @@ class WordReader {
       : command_(command), all_(all), words_(std::move(words)) {}
 
   Line read() {
-    while (at_ < words_.size()) {
-      const std::string word = words_[at_++];
+    while (pos_ < words_.size()) {
+      const std::string word = words_[pos_++];
       if (!only_words_ && word == "--")
         only_words_ = true;
       else if (!only_words_ && word.starts_with("--"))
@@ -52,7 +52,7 @@ class WordReader {
         for (const std::string& part : divided(v, o.delimiter)) parts.push_back(part);
       values = std::move(parts);
     }
-    if (o.typed.empty()) line_.given.push_back(&o);
+    if (o.typed.empty()) line_.options.push_back(&o);
     if (o.is_flag()) o.typed.clear();  // said twice, meant once
     o.typed.insert(o.typed.end(), values.begin(), values.end());
   }
@@ -77,13 +77,13 @@ class WordReader {
       if (values.empty()) values.push_back("true");
     } else if (values.empty()) {
       // One value; of a list all that follow.
-      while (at_ < words_.size() && !is_option(words_[at_]) && (values.empty() || o->is_list()))
-        values.push_back(words_[at_++]);
+      while (pos_ < words_.size() && !is_option(words_[pos_]) && (values.empty() || o->is_list()))
+        values.push_back(words_[pos_++]);
       if (values.empty())
         throw UsageError(
             fmt::format("--{} needs a value: {}{}", name, o->full_help(),
-                        at_ < words_.size()
-                            ? "; one that begins with -- is given as --" + name + "=" + words_[at_]
+                        pos_ < words_.size()
+                            ? "; one that begins with -- is given as --" + name + "=" + words_[pos_]
                             : ""));
     }
     take(*o, std::move(values));
@@ -101,7 +101,7 @@ class WordReader {
   Command& command_;
   const std::vector<Command>& all_;
   std::vector<std::string> words_;
-  std::size_t at_ = 0;
+  std::size_t pos_ = 0;
   bool only_words_ = false;
   Line line_;
 };
@@ -124,7 +124,7 @@ void store(Option& o) {
 }
 
 void print_help(const About& about, Command& command, const Line& line) {
-  for (Option* o : line.given)
+  for (Option* o : line.options)
     if (o->decides) store(*o);
   if (command.adjust) command.adjust(command);
   print(verb_help(about, command, line.help_all));
@@ -172,24 +172,24 @@ Command* parse_command_line(const About& about, std::vector<Command>& commands, 
     print_help(about, command, line);
     return nullptr;
   }
-  for (Option* o : line.given) {
+  for (Option* o : line.options) {
     store(*o);
     // Where a configuration may name a file, an empty name takes that back.
     if (o->placeholder().starts_with("F") && o->typed.back().empty() && !command.find("config"))
       throw UsageError((o->argument ? "" : "--") + o->name + ": the name is empty");
   }
   for (const Option& o : command.options)
-    if (o.required && !o.given)
+    if (o.required && !o.is_set)
       throw UsageError(fmt::format("{} needs {}{}: {}", command.name, o.argument ? "" : "--",
                                    o.argument ? option_usage(o) : o.name, o.help));
-  if (const Option* config = command.find("config"); config && config->given)
+  if (const Option* config = command.find("config"); config && config->is_set)
     apply_config(command, commands, *std::get<std::string*>(config->field));
   if (line.show_config && command.find("resume") && command.given("resume"))
     throw UsageError("--show-config: a resumed run has the options of OUT/config.toml");
   if (command.adjust) command.adjust(command);  // the model of --init-from says the kind
   // A file may name every option, as the one that a run leaves does.
   for (const Option& o : command.options)
-    if (o.given && !command.applies(o)) refuse_of_other_kind(command, o);
+    if (o.is_set && !command.applies(o)) refuse_of_other_kind(command, o);
   if (!line.show_config) return &command;
   print(effective_config(about, command));
   return nullptr;
@@ -201,13 +201,13 @@ void run_command(Command& command) {
   } catch (const ValueError& e) {
     const Option* o = e.op().starts_with("--") ? command.find(e.op().substr(2)) : nullptr;
     std::string value = o ? o->shown_default() : "";
-    if (!o || o->origin == kCommandLine || (!o->given && value.empty())) throw;
-    if (o->given) throw FileError(o->origin, o->name + ": " + e.problem());
+    if (!o || o->origin == kCommandLine || (!o->is_set && value.empty())) throw;
+    if (o->is_set) throw FileError(o->origin, o->name + ": " + e.problem());
     std::string origin = o->origin.empty() ? "default" : o->origin;
     throw ValueError(e.op(), e.problem() + " (" + value + " is the " + origin + ")");
   } catch (const FileError& e) {
     const Option* model = command.find("model");
-    if (!model || model->given || e.op() != model->shown_default() ||
+    if (!model || model->is_set || e.op() != model->shown_default() ||
         std::filesystem::exists(e.op()))
       throw;
     throw ValueError("--model",

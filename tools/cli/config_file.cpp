@@ -36,7 +36,7 @@ void apply_config(Command& command, const std::vector<Command>& all, const std::
     if (auto [before, first] = lines.emplace(o, e.line); !first)
       throw FileError(place,
                       fmt::format("{} is given in line {} already", o->name, before->second));
-    if (o->given) continue;
+    if (o->is_set) continue;
     const bool takes_text = std::holds_alternative<std::string*>(o->field) ||
                             std::holds_alternative<Choice>(o->field) ||
                             std::holds_alternative<std::vector<std::string>*>(o->field);
@@ -57,7 +57,7 @@ std::string effective_config(const About& about, const Command& command) {
     std::string lines;
     for (const Option* o : group.options) {
       std::string value = toml_value(*o);
-      if (!o->in_config || (!o->given && (value.empty() || value == "\"\"" || value == "[]")))
+      if (!o->in_config || (!o->is_set && (value.empty() || value == "\"\"" || value == "[]")))
         continue;
       lines += fmt::format("{:<40} # {}\n", o->name + " = " + value,
                            o->origin.empty() ? "default" : visible(o->origin));

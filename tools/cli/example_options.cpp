@@ -33,24 +33,24 @@ void add_example_options(Command& command, ExampleOptions& options, bool backwar
     c.choose_kind(options.fresh.kind);
     apply_preset(options.fresh, [&](const std::string& name) {
       const Option* o = c.find(name);  // dropout and label-smoothing are changes of a pass here
-      return o && o->group == "Fresh model" && o->given;
+      return o && o->group == "Fresh model" && o->is_set;
     });
   };
 }
 
 void check_example_options(const Command& command, const ExampleOptions& options) {
-  auto given = [&](const std::string& name) { return command.given(name); };
+  auto is_set = [&](const std::string& name) { return command.given(name); };
   if (!options.init)
     for (const Option& o : command.options)
-      if (o.group == "Fresh model" && o.name != "fresh" && o.given)
+      if (o.group == "Fresh model" && o.name != "fresh" && o.is_set)
         throw ValueError("--" + o.name, "belongs to a fresh model: give --fresh, or leave it out");
-  if (options.init && given("model"))
+  if (options.init && is_set("model"))
     throw ValueError("--model", "is a trained model, --fresh a fresh one: give one of them");
   for (auto [name, text] : {std::pair{"sentence", &options.source},
                             {"translation", &options.target},
                             {"label", &options.label},
                             {"image", &options.image}})
-    if (given(name) && text->empty())
+    if (is_set(name) && text->empty())
       throw ValueError(std::string("--") + name, std::string("the ") + name + " is empty");
 }
 

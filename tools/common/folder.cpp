@@ -51,9 +51,9 @@ void refuse_existing(const std::string& path, bool overwrite) {
 
 bool is_there(const std::string& path) {
   std::error_code error;
-  const bool there = std::filesystem::exists(path, error);
+  const bool exists = std::filesystem::exists(path, error);
   if (error) throw FileError(path, "cannot be read: " + error.message());
-  return there;
+  return exists;
 }
 
 TemporaryFolder::TemporaryFolder() {

@@ -43,11 +43,11 @@ std::string nearest_names(std::string_view name, const std::vector<std::string>&
     const std::string* name;
   };
   std::vector<Candidate> list;
-  const std::string wanted = lower(name);
+  const std::string word = lower(name);
   for (const std::string& k : known)
-    list.push_back({wanted.empty() || lower(k).find(wanted) == std::string::npos ? 2
-                    : lower(k).starts_with(wanted)                               ? 0
-                                                                                 : 1,
+    list.push_back({word.empty() || lower(k).find(word) == std::string::npos ? 2
+                    : lower(k).starts_with(word)                             ? 0
+                                                                             : 1,
                     edit_distance(name, k), &k});
   auto better = [](const Candidate& a, const Candidate& b) {
     if (a.like != b.like) return a.like < b.like;
@@ -68,17 +68,17 @@ std::string meant_name(std::string_view name, const std::vector<std::string>& kn
       if (c != '-' && c != '_' && c != '.') r += c;
     return r;
   };
-  const std::string wanted = plain(name);
+  const std::string word = plain(name);
   std::string best;
   std::size_t least = std::string::npos;
   for (const std::string& k : known) {
     const std::string other = plain(k);
-    if (other.empty() || wanted.size() < 2 || wanted.size() > 100) continue;
-    std::size_t distance = edit_distance(wanted, other);
-    bool part = wanted.size() >= 3 && (other.starts_with(wanted) || wanted.starts_with(other));
-    if (3 * distance > std::max(wanted.size(), other.size()) && !part) continue;
+    if (other.empty() || word.size() < 2 || word.size() > 100) continue;
+    std::size_t distance = edit_distance(word, other);
+    bool part = word.size() >= 3 && (other.starts_with(word) || word.starts_with(other));
+    if (3 * distance > std::max(word.size(), other.size()) && !part) continue;
     // A name begun is as good as one with a single letter wrong.
-    if (part) distance = std::min<std::size_t>(distance, other.starts_with(wanted) ? 1 : 2);
+    if (part) distance = std::min<std::size_t>(distance, other.starts_with(word) ? 1 : 2);
     if (distance < least) least = distance, best = k;
   }
   return best;

@@ -34,9 +34,9 @@ std::string printable(std::string_view text) {
     if (c == '\n' || c == '\t') c = ' ';
   if (line.size() <= kLongestMessage) return line;
   // The problem is at the end or at the beginning, what was typed between them.
-  auto start_of_character = [&](std::size_t at) {
-    while ((static_cast<unsigned char>(line[at]) & 0xC0) == 0x80) --at;
-    return at;
+  auto start_of_character = [&](std::size_t position) {
+    while ((static_cast<unsigned char>(line[position]) & 0xC0) == 0x80) --position;
+    return position;
   };
   std::size_t head = start_of_character(kLongestMessage / 2);
   std::size_t tail = start_of_character(line.size() - kLongestMessage / 2);

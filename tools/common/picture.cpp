@@ -24,10 +24,10 @@ std::string right_aligned(const std::string& text, std::size_t width) {
 }
 
 // The widest cells that fit: every column gets its token's width, but no more than a common bound.
-std::size_t widest_cell(const std::vector<std::size_t>& wanted, std::size_t room) {
+std::size_t widest_cell(const std::vector<std::size_t>& widths, std::size_t room) {
   for (std::size_t bound = 12; bound > kNarrowest; --bound) {
     std::size_t sum = 0;
-    for (std::size_t w : wanted) sum += std::min(w, bound) + 1;
+    for (std::size_t w : widths) sum += std::min(w, bound) + 1;
     if (sum <= room) return bound;
   }
   return kNarrowest;

@@ -73,36 +73,36 @@ struct Slice {
 // f(place in a, place in b, elements) for the messages that carry one range while the other comes.
 template <class F>
 void by_messages(Slice a, Slice b, const F& f) {
-  for (Index at = 0; at < std::max(a.size(), b.size()); at += kMessage)
-    f(Slice{std::min(a.begin + at, a.end), std::min(a.begin + at + kMessage, a.end)},
-      Slice{std::min(b.begin + at, b.end), std::min(b.begin + at + kMessage, b.end)});
+  for (Index offset = 0; offset < std::max(a.size(), b.size()); offset += kMessage)
+    f(Slice{std::min(a.begin + offset, a.end), std::min(a.begin + offset + kMessage, a.end)},
+      Slice{std::min(b.begin + offset, b.end), std::min(b.begin + offset + kMessage, b.end)});
 }
 
 template <class T>
 void sum_in_tree(T* x, Index n, Index rank, Index size) {
   auto bytes = [](Slice r) { return static_cast<std::size_t>(r.size()) * sizeof(T); };
   std::vector<T> incoming(static_cast<std::size_t>(std::min(kMessage, n)));
-  std::vector<Slice> own{{0, n}};  // the range summed here, halved level by level
+  std::vector<Slice> ranges{{0, n}};  // the range summed here, halved level by level
   for (Index distance = 1; distance < size; distance *= 2) {
-    const auto [begin, end] = own.back();
+    const auto [begin, end] = ranges.back();
     const Slice low{begin, begin + (end - begin) / 2}, high{low.end, end};
     const bool upper = (rank & distance) != 0;
     const Slice mine = upper ? high : low, theirs = upper ? low : high;
     by_messages(mine, theirs, [&](Slice in, Slice out) {
       exchange(static_cast<int>(rank ^ distance), x + out.begin, bytes(out), incoming.data(),
                bytes(in));
-      parallel_for(in.size(), 1 << 14, [&](Index from, Index to) {
-        for (Index i = from; i < to; ++i) x[in.begin + i] += incoming[static_cast<std::size_t>(i)];
+      parallel_for(in.size(), 1 << 14, [&](Index base, Index top) {
+        for (Index i = base; i < top; ++i) x[in.begin + i] += incoming[static_cast<std::size_t>(i)];
       });
     });
-    own.push_back(mine);
+    ranges.push_back(mine);
   }
   for (Index distance = size / 2; distance > 0; distance /= 2) {
-    const Slice mine = own.back();
-    own.pop_back();
+    const Slice mine = ranges.back();
+    ranges.pop_back();
     const bool upper = (rank & distance) != 0;
     const Slice theirs =
-        upper ? Slice{own.back().begin, mine.begin} : Slice{mine.end, own.back().end};
+        upper ? Slice{ranges.back().begin, mine.begin} : Slice{mine.end, ranges.back().end};
     by_messages(theirs, mine, [&](Slice in, Slice out) {
       exchange(static_cast<int>(rank ^ distance), x + out.begin, bytes(out), x + in.begin,
                bytes(in));
@@ -155,10 +155,10 @@ void Processes::together(FunctionRef<void()> work) const {
     error = std::current_exception();
   }
   const std::vector<char> failed = gather(std::vector<char>{error != nullptr});
-  const auto at = std::find(failed.begin(), failed.end(), true);
-  if (at == failed.end()) return;
+  const auto failure = std::find(failed.begin(), failed.end(), true);
+  if (failure == failed.end()) return;
   all_end = true;
-  if (at - failed.begin() == rank_) std::rethrow_exception(error);
+  if (failure - failed.begin() == rank_) std::rethrow_exception(error);
   throw Exit(1);
 }
 
@@ -166,19 +166,19 @@ void Processes::report_on_rank0() {
   if (!world().first() && !all_end) std::this_thread::sleep_for(kFirstTells);
 }
 
-bool Processes::any(bool here) const {
-  if (size_ == 1) return here;
-  const std::vector<char> all = gather(std::vector<char>{here});
+bool Processes::any(bool value) const {
+  if (size_ == 1) return value;
+  const std::vector<char> all = gather(std::vector<char>{value});
   return std::find(all.begin(), all.end(), true) != all.end();
 }
 
-void Processes::gather_bytes(const void* here, void* all, std::size_t bytes) const {
+void Processes::gather_bytes(const void* part, void* all, std::size_t bytes) const {
   if (size_ == 1) {
-    if (bytes > 0) std::memcpy(all, here, bytes);
+    if (bytes > 0) std::memcpy(all, part, bytes);
     return;
   }
 #if GLIM_MPI
-  MPI_Allgather(here, static_cast<int>(bytes), MPI_BYTE, all, static_cast<int>(bytes), MPI_BYTE,
+  MPI_Allgather(part, static_cast<int>(bytes), MPI_BYTE, all, static_cast<int>(bytes), MPI_BYTE,
                 MPI_COMM_WORLD);
 #endif
 }
@@ -191,13 +191,13 @@ void Processes::sum([[maybe_unused]] const std::vector<Tensor>& tensors) const {
   const DType dtype = tensors.front().dtype();
   visit_floating(dtype, [&]<class T>() {
     Tensor whole = empty({n}, dtype);
-    T* at = whole.data<T>();
-    for (const Tensor& t : tensors) at = std::copy_n(t.data<T>(), t.numel(), at);
+    T* cursor = whole.data<T>();
+    for (const Tensor& t : tensors) cursor = std::copy_n(t.data<T>(), t.numel(), cursor);
     sum_in_tree(whole.data<T>(), n, rank_, size_);
-    at = whole.data<T>();
+    cursor = whole.data<T>();
     for (const Tensor& t : tensors) {
-      std::copy_n(at, t.numel(), t.data<T>());
-      at += t.numel();
+      std::copy_n(cursor, t.numel(), t.data<T>());
+      cursor += t.numel();
     }
   });
 #endif

@@ -36,14 +36,14 @@ class Processes {
   // Does `work`, which exchanges nothing. Where it throws, all processes end: the first in which it did throws
   // its error, the others Exit(1).
   void together(FunctionRef<void()> work) const;
-  // True if `here` is true in one of the processes.
-  bool any(bool here) const;
+  // True if `value` is true in one of the processes.
+  bool any(bool value) const;
   // What each has, in the order of their ranks; all have the same number.
   template <class T>
-  std::vector<T> gather(const std::vector<T>& here) const {
+  std::vector<T> gather(const std::vector<T>& part) const {
     static_assert(std::is_trivially_copyable_v<T>);
-    std::vector<T> all(here.size() * static_cast<std::size_t>(size_));
-    gather_bytes(here.data(), all.data(), here.size() * sizeof(T));
+    std::vector<T> all(part.size() * static_cast<std::size_t>(size_));
+    gather_bytes(part.data(), all.data(), part.size() * sizeof(T));
     return all;
   }
   // x ← Σ over the processes, their number a power of two, in a tree of neighbours:
@@ -58,7 +58,7 @@ class Processes {
   }
 
  private:
-  void gather_bytes(const void* here, void* all, std::size_t bytes) const;
+  void gather_bytes(const void* part, void* all, std::size_t bytes) const;
   Index rank_ = 0, size_ = 1;
 };
 

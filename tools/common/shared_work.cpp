@@ -11,12 +11,12 @@ using Json = nlohmann::json;
 std::vector<Json> shared_work(const Processes& processes, Index count,
                               FunctionRef<Json(Index)> item) {
   const Index size = processes.size();
-  Json own = Json::array();
+  Json items = Json::array();
   processes.together([&] {
-    for (Index i = processes.rank(); i < count; i += size) own.push_back(item(i));
+    for (Index i = processes.rank(); i < count; i += size) items.push_back(item(i));
   });
   // CBOR keeps every double as it is, infinities too.
-  std::vector<std::uint8_t> bytes = Json::to_cbor(own);
+  std::vector<std::uint8_t> bytes = Json::to_cbor(items);
   const std::vector<std::size_t> lengths = processes.gather(std::vector<std::size_t>{bytes.size()});
   const std::size_t most = *std::max_element(lengths.begin(), lengths.end());
   bytes.resize(most);

@@ -21,8 +21,8 @@ bool is_number(const std::string& text) {
 class TomlReader {
  public:
   TomlReader(const std::string& text, const std::string& where) : text_(text), where_(where) {
-    if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
-    for (std::size_t i = at_; i < text_.size(); ++i) {
+    if (text_.starts_with("\xEF\xBB\xBF")) pos_ = 3;
+    for (std::size_t i = pos_; i < text_.size(); ++i) {
       const char c = text_[i];
       if (c == '\n') ++line_;
       const bool control =
@@ -36,13 +36,13 @@ class TomlReader {
   std::vector<TomlEntry> read() {
     for (;;) {
       skip(true);
-      if (at_ >= text_.size()) return std::move(entries_);
-      if (text_[at_] == '[')
+      if (pos_ >= text_.size()) return std::move(entries_);
+      if (text_[pos_] == '[')
         open_table();
       else
         read_pair();
       skip(false);
-      if (at_ < text_.size() && text_[at_] != '\n') fail("there is more behind the value");
+      if (pos_ < text_.size() && text_[pos_] != '\n') fail("there is more behind the value");
     }
   }
 
@@ -50,14 +50,14 @@ class TomlReader {
   [[noreturn]] void fail(const std::string& problem) const {
     throw FileError(where_ + ":" + std::to_string(line_), problem);
   }
-  char here() const { return at_ < text_.size() ? text_[at_] : '\n'; }
+  char here() const { return pos_ < text_.size() ? text_[pos_] : '\n'; }
 
   // Over spaces and comments, and lines where they may end.
   void skip(bool lines) {
-    for (; at_ < text_.size(); ++at_) {
-      char c = text_[at_];
+    for (; pos_ < text_.size(); ++pos_) {
+      char c = text_[pos_];
       if (c == '#') {
-        at_ = std::min(text_.find('\n', at_), text_.size()) - 1;
+        pos_ = std::min(text_.find('\n', pos_), text_.size()) - 1;
       } else if (c == '\n' && lines) {
         ++line_;
       } else if (c != ' ' && c != '\t' && c != '\r') {
@@ -67,12 +67,12 @@ class TomlReader {
   }
 
   std::string word(std::string_view ends) {
-    std::size_t from = at_;
-    while (at_ < text_.size() && ends.find(text_[at_]) == std::string_view::npos) ++at_;
-    std::size_t to = at_;
-    while (to > from && (text_[to - 1] == ' ' || text_[to - 1] == '\t' || text_[to - 1] == '\r'))
-      --to;
-    return text_.substr(from, to - from);
+    std::size_t i = pos_;
+    while (pos_ < text_.size() && ends.find(text_[pos_]) == std::string_view::npos) ++pos_;
+    std::size_t end = pos_;
+    while (end > i && (text_[end - 1] == ' ' || text_[end - 1] == '\t' || text_[end - 1] == '\r'))
+      --end;
+    return text_.substr(i, end - i);
   }
 
   std::string key() {
@@ -83,12 +83,12 @@ class TomlReader {
   }
 
   void open_table() {
-    ++at_;
+    ++pos_;
     if (here() == '[') fail("there are no arrays of tables here: one [ and one ]");
     skip(false);
     table_ = key();
     if (here() != ']') fail("'[" + table_ + "' lacks its ]");
-    ++at_;
+    ++pos_;
     entries_.push_back({.table = table_, .key = "", .values = {}, .line = line_, .is_table = true});
   }
 
@@ -102,22 +102,22 @@ class TomlReader {
       e.table += (e.table.empty() ? "" : ".") + e.key.substr(0, dot);
       e.key.erase(0, dot + 1);
     }
-    ++at_;
+    ++pos_;
     skip(false);
     if (here() != '[') {
       e.values.push_back(value("#\n", e));
     } else {
-      ++at_;
+      ++pos_;
       for (skip(true); here() != ']'; skip(true)) {
-        if (at_ >= text_.size()) fail("the list of '" + e.key + "' lacks its ]");
+        if (pos_ >= text_.size()) fail("the list of '" + e.key + "' lacks its ]");
         e.values.push_back(value(",]#\n", e));
         skip(true);
         if (here() == ',')
-          ++at_;
+          ++pos_;
         else if (here() != ']')
           fail("the values of '" + e.key + "' lack a comma or the ] at their end");
       }
-      ++at_;
+      ++pos_;
     }
     entries_.push_back(std::move(e));
   }
@@ -140,22 +140,22 @@ class TomlReader {
   }
 
   std::string quoted_text() {
-    char quote = text_[at_++];
+    char quote = text_[pos_++];
     std::string r;
     while (here() != quote) {
       if (here() == '\n') fail(std::string("a text lacks the ") + quote + " at its end");
       if (quote == '"' && here() == '\\')
         escape(r);
       else
-        r += text_[at_++];
+        r += text_[pos_++];
     }
-    ++at_;
+    ++pos_;
     return r;
   }
 
   void escape(std::string& r) {
-    char c = text_[++at_];
-    ++at_;
+    char c = text_[++pos_];
+    ++pos_;
     constexpr std::string_view names = "btnfre\"\\", means = "\b\t\n\f\r\x1b\"\\";
     if (std::size_t i = names.find(c); i != std::string_view::npos) {
       r += means[i];
@@ -163,19 +163,19 @@ class TomlReader {
     }
     std::size_t digits = c == 'u' ? 4 : c == 'U' ? 8 : 0;
     std::uint32_t code = 0;
-    const char* from = text_.data() + std::min(at_, text_.size());
-    const char* to = from + std::min(digits, text_.size() - std::min(at_, text_.size()));
-    auto [end, error] = std::from_chars(from, to, code, 16);
-    if (digits == 0 || error != std::errc{} || end != from + digits || code > 0x10FFFF ||
+    const char* begin = text_.data() + std::min(pos_, text_.size());
+    const char* limit = begin + std::min(digits, text_.size() - std::min(pos_, text_.size()));
+    auto [end, error] = std::from_chars(begin, limit, code, 16);
+    if (digits == 0 || error != std::errc{} || end != begin + digits || code > 0x10FFFF ||
         (code >= 0xD800 && code < 0xE000))
       fail("unknown escape \\" + std::string(1, c) + " in a text; '...' keeps a \\ as it is");
-    at_ += digits;
+    pos_ += digits;
     append_utf8(r, code);
   }
 
   const std::string& text_;
   const std::string& where_;
-  std::size_t at_ = 0;
+  std::size_t pos_ = 0;
   int line_ = 1;
   std::string table_;
   std::vector<TomlEntry> entries_;

@@ -17,8 +17,8 @@
 namespace glim {
 
 struct ImportOptions {
-  std::string from, file;  // a format's name; a file, or a folder with model.safetensors
-  Index heads = 0;         // 0, empty: not in the file
+  std::string format, file;  // a format's name; a file, or a folder with model.safetensors
+  Index heads = 0;           // 0, empty: not in the file
   std::string norm, activation;
 };
 struct ImportedModel {

@@ -40,7 +40,7 @@ std::string tokenizer_option(const Tokenizer& t) {
 class Importer {
  public:
   explicit Importer(const ImportOptions& o)
-      : o_(o), format_(format_named(o.from, "from")), w_(weights_file(o.file), format_) {}
+      : o_(o), format_(format_named(o.format, "from")), w_(weights_file(o.file), format_) {}
 
   ImportedModel model() {
     refuse_pickle(w_.file);

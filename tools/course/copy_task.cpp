@@ -77,11 +77,11 @@ struct Values {
   Tensor target, self_query, self_key, self_value, keep, self_context, self_sum, self_norm;
   Tensor query, key, value, cross_context, cross_sum, cross_norm, decoded, logits, loss;
 };
-Values forward(const StateDict& weights, const Tensor& sentences, const Tensor& said) {
+Values forward(const StateDict& weights, const Tensor& sentences, const Tensor& words) {
   auto w = [&](const char* name) { return weights.at(name); };
   const Index B = sentences.size(0);
   Values s;
-  s.read = concatenate({full({B, 1}, kBegin, DType::Int64), slice(said, 1, 0, S - 1, 1)}, 1);
+  s.read = concatenate({full({B, 1}, kBegin, DType::Int64), slice(words, 1, 0, S - 1, 1)}, 1);
   s.source = embed(w("embedding"), sentences);
   s.source_sum = s.source + multihead_attention(s.source, w("encoder_in"), w("encoder_out"));
   s.source_norm = layer_norm(s.source_sum, w("encoder_gamma1"), w("encoder_beta1"));

@@ -51,10 +51,10 @@ def merge_heads(x):  # (2B, S, D/2) -> (B, S, D). Its gradient is split_heads.
     return x.reshape(b // 2, 2, s, d).swapaxes(1, 2).reshape(b // 2, s, 2 * d)
 
 
-def forward(w, sentences, said):
+def forward(w, sentences, words):
     """The values of the forward pass. The decoder reads BEGIN and all words said but the last."""
     s = SimpleNamespace()
-    s.read = np.concatenate([np.full((len(said), 1), BEGIN), said[:, :-1]], 1)            # (B, S)
+    s.read = np.concatenate([np.full((len(words), 1), BEGIN), words[:, :-1]], 1)          # (B, S)
     s.source = np.sqrt(D) * w["embedding"][sentences] + POSITIONS                         # (B, S, D)
     s.source_sum = s.source + multihead_attention(s.source, w["encoder_in"], w["encoder_out"])
     s.source_norm = layer_norm(s.source_sum, w["encoder_gamma1"], w["encoder_beta1"])

@@ -10,20 +10,19 @@
 namespace glim::course {
 namespace {
 
-std::string indented(const std::string& lines, const std::string& by) {
+std::string indented(const std::string& lines, const std::string& indent) {
   std::string text;
   std::istringstream in(lines);
-  for (std::string line; std::getline(in, line);) text += by + line + "\n";
+  for (std::string line; std::getline(in, line);) text += indent + line + "\n";
   return text;
 }
 
 bool has_word(const std::string& code, const std::string& word) {
-  auto part = [&](std::size_t at) {
-    return at < code.size() &&
-           (std::isalnum(static_cast<unsigned char>(code[at])) || code[at] == '_');
+  auto part = [&](std::size_t i) {
+    return i < code.size() && (std::isalnum(static_cast<unsigned char>(code[i])) || code[i] == '_');
   };
-  for (std::size_t at = 0; (at = code.find(word, at)) != std::string::npos; ++at)
-    if ((at == 0 || (!part(at - 1) && code[at - 1] != '.')) && !part(at + word.size())) return true;
+  for (std::size_t i = 0; (i = code.find(word, i)) != std::string::npos; ++i)
+    if ((i == 0 || (!part(i - 1) && code[i - 1] != '.')) && !part(i + word.size())) return true;
   return false;
 }
 
@@ -68,45 +67,45 @@ std::string function_text(const ExerciseFunction& f, bool cpp, std::string& help
   const Var y = f.forward(r);
   const Tensor dy = normal(y.shape(), 0, 1, {1, 0}, DType::Float64);
   derive::Letters letters;
-  for (const Size& s : f.sizes) letters.of[s.recorded] = s.letter;
+  for (const Size& s : f.sizes) letters.names[s.recorded] = s.letter;
   const Index B = r.sizes["B"], T = r.sizes["T"], D = r.sizes["D"];
-  if (B > 0) letters.of[B * T] = "B * T";
-  if (D > 0) letters.of[2 * D] = "2 * D";
+  if (B > 0) letters.names[B * T] = "B * T";
+  if (D > 0) letters.names[2 * D] = "2 * D";
   const derive::FunctionText lines =
       derive::function_text(derive::Listing(derive::trace_of(Pass(tape, y, dy), r.names)), letters,
                             cpp ? derive::kCpp : derive::kNumpy);
   const std::string indent = cpp ? "  " : "    ", mark = cpp ? "// " : "# ";
   auto head = [&](const std::string& code) {
-    const std::string own = cpp ? f.cpp_head : f.numpy_head;
-    const std::string name = own.substr(0, own.find(" = "));
-    return indented(sizes_of(f, code + (own.empty() ? "" : own), cpp) + own, indent);
+    const std::string line = cpp ? f.cpp_head : f.numpy_head;
+    const std::string name = line.substr(0, line.find(" = "));
+    return indented(sizes_of(f, code + (line.empty() ? "" : line), cpp) + line, indent);
   };
   std::string answers, gradients;
-  std::size_t wanted = 0;
+  std::size_t count = 0;
   for (const Input& input : f.inputs) {
     if (input.kind != Kind::Real) continue;
     std::string shape;
     for (const std::string& letter : input.shape) shape += (shape.empty() ? "" : ", ") + letter;
     answers += fmt::format("{}{}answer: d{} ({}{})\n", indent, mark, input.name, shape,
                            input.shape.size() == 1 ? "," : "");
-    gradients += (wanted++ ? ", d" : "d") + input.name;
+    gradients += (count++ ? ", d" : "d") + input.name;
   }
   std::string text;
   helpers += lines.helpers;
-  const std::string own = "def " + f.name + "(x, axis):";
-  if (const std::size_t at = helpers.find(own); at != std::string::npos) {
-    helpers.replace(at, own.size(), "def " + f.name + "(x, axis=-1):");
+  const std::string signature = "def " + f.name + "(x, axis):";
+  if (const std::size_t position = helpers.find(signature); position != std::string::npos) {
+    helpers.replace(position, signature.size(), "def " + f.name + "(x, axis=-1):");
   } else {
     text += cpp ? fmt::format("\nTensor {}({}) {{\n", f.name, parameters(f, cpp, false))
                 : fmt::format("\n\ndef {}({}):\n", f.name, parameters(f, cpp, false));
     text += head(lines.forward) + lines.forward + indent + "return y" + (cpp ? ";\n}\n" : "\n");
   }
   std::string result = "Tensor";
-  for (std::size_t k = 1; k < wanted; ++k) result += ", Tensor";
-  if (wanted > 1) result = "std::tuple<" + result + ">";
+  for (std::size_t k = 1; k < count; ++k) result += ", Tensor";
+  if (count > 1) result = "std::tuple<" + result + ">";
   text += cpp ? fmt::format("\n{} {}_backward({}) {{\n", result, f.name, parameters(f, cpp, true))
               : fmt::format("\n\ndef {}_backward({}):\n", f.name, parameters(f, cpp, true));
-  if (wanted > 1) gradients = cpp ? "{" + gradients + "}" : gradients;
+  if (count > 1) gradients = cpp ? "{" + gradients + "}" : gradients;
   text += head(lines.again + lines.backward) + lines.again + answers;
   const std::string end = indent + mark + "end\n";
   // Without the lines of the gradients C++ could not compile their names.
@@ -127,9 +126,9 @@ std::string marked_text(const Exercise& e, Language language) {
   const bool cpp = language == Language::Cpp;
   std::string functions, helpers;
   for (const ExerciseFunction& f : e.functions) {
-    std::string own;
-    functions += function_text(f, cpp, own);
-    if (helpers.find(own) == std::string::npos) helpers += own;
+    std::string definitions;
+    functions += function_text(f, cpp, definitions);
+    if (helpers.find(definitions) == std::string::npos) helpers += definitions;
   }
   const std::string head =
       fmt::format("{}. {}: `glim course check {}` checks it, `glim course hint {}` helps.",
@@ -146,9 +145,9 @@ std::string cpp_header() {
       "#ifndef GLIM_COURSE\n#define GLIM_COURSE\n#include <tuple>\n";
   std::istringstream in(derive::cpp_helpers());
   for (std::string line; std::getline(in, line);) {
-    const std::string_view own = "#include \"";
-    if (line.starts_with(own))
-      line = "#include <glim/" + line.substr(own.size(), line.size() - own.size() - 1) + ">";
+    const std::string_view prefix = "#include \"";
+    if (line.starts_with(prefix))
+      line = "#include <glim/" + line.substr(prefix.size(), line.size() - prefix.size() - 1) + ">";
     text += line + "\n";
   }
   return text + "#endif\n";
@@ -162,13 +161,13 @@ void walk(const std::string& marked, const Keep& keep, const Answer& answer, con
   std::istringstream in(marked);
   bool inside = false, first = false;
   for (std::string line; std::getline(in, line);) {
-    const std::size_t at = line.find_first_not_of(' ');
-    const std::string code = at == std::string::npos ? "" : line.substr(at);
+    const std::size_t indent = line.find_first_not_of(' ');
+    const std::string code = indent == std::string::npos ? "" : line.substr(indent);
     const bool opens = code.starts_with("# answer") || code.starts_with("// answer");
     if (opens) {
       first = !inside;
       inside = true;
-      begin(line.substr(0, at), code, first);
+      begin(line.substr(0, indent), code, first);
     } else if (inside && (code == "# end" || code == "// end")) {
       inside = false;
     } else {

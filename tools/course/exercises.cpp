@@ -191,11 +191,11 @@ Index size_of(const Size& s, Sizes sizes) {
 
 std::string_view course_file(std::string_view name) {
   const std::string head = "==== " + std::string(name) + "\n";
-  std::size_t at = kCourseFiles.find(head);
-  if (at == std::string_view::npos) return {};
-  at += head.size();
-  return kCourseFiles.substr(at,
-                             std::min(kCourseFiles.find("\n==== ", at), kCourseFiles.size()) - at);
+  std::size_t begin = kCourseFiles.find(head);
+  if (begin == std::string_view::npos) return {};
+  begin += head.size();
+  return kCourseFiles.substr(
+      begin, std::min(kCourseFiles.find("\n==== ", begin), kCourseFiles.size()) - begin);
 }
 
 const std::vector<Exercise>& exercises() {
@@ -213,9 +213,9 @@ const Exercise& exercise_of(const std::string& name) {
 }
 
 Extents extents_of(const ExerciseFunction& f, Sizes sizes) {
-  Extents of{{"1", 1}};
-  for (const Size& s : f.sizes) of[s.letter] = size_of(s, sizes);
-  return of;
+  Extents extents{{"1", 1}};
+  for (const Size& s : f.sizes) extents[s.letter] = size_of(s, sizes);
+  return extents;
 }
 
 Extents resized(Extents extents, const std::string& letter, Index extent) {
@@ -261,7 +261,7 @@ Recording make_recording(const ExerciseFunction& f, const Extents& extents, std:
 }
 
 Callbacks reference(const ExerciseFunction& f) {
-  auto at = [&f](const Tensors& x) {
+  auto recording = [&f](const Tensors& x) {
     Recording r;
     r.sizes = extents_of(f, Sizes::Checked);  // also those that no input has
     for (std::size_t k = 0; k < x.size(); ++k) {
@@ -275,12 +275,12 @@ Callbacks reference(const ExerciseFunction& f) {
   };
   return {[=, &f](const Tensors& x) {
             const NoGrad no_tape;
-            Recording r = at(x);
+            Recording r = recording(x);
             return Tensors{f.forward(r).value()};
           },
           [=, &f](const Tensors& x, const Tensors& dy) {
             Tape tape;
-            Recording r = at(x);
+            Recording r = recording(x);
             tape.backward(sum(f.forward(r) * dy[0]));
             Tensors dx;
             for (const Input& input : f.inputs)

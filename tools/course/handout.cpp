@@ -112,15 +112,15 @@ void write_handout(const Handout& h) {
                " && pdflatex -interaction=batchmode handout.tex");
   const auto names = pictures_of(inspect);
   int count = 0;
-  std::string wanted = names.empty() ? "" : " --slides --svg", slides;
-  for (const auto& [name, caption] : names) wanted += " " + typed_word(name);
-  printed_by(inspect + wanted + " --out " + typed_word((folder / "page").string()));
+  std::string arguments = names.empty() ? "" : " --slides --svg", slides;
+  for (const auto& [name, caption] : names) arguments += " " + typed_word(name);
+  printed_by(inspect + arguments + " --out " + typed_word((folder / "page").string()));
   for (const auto& [name, caption] : names) {
     std::string svg =
         read_file((folder / "page" / (file_stem(name) + ".svg")).string(), "course handout");
-    const std::string own = fmt::format("masked-{}", ++count);  // a page has each id once
-    for (std::size_t at = 0; (at = svg.find("masked", at)) != svg.npos; at += own.size())
-      if (at > 0 && (svg[at - 1] == '#' || svg[at - 1] == '"')) svg.replace(at, 6, own);
+    const std::string id = fmt::format("masked-{}", ++count);  // a page has each id once
+    for (std::size_t place = 0; (place = svg.find("masked", place)) != svg.npos; place += id.size())
+      if (place > 0 && (svg[place - 1] == '#' || svg[place - 1] == '"')) svg.replace(place, 6, id);
     slides += fmt::format(
         "<section>\n{}<p>{}</p>\n<p class=\"equation\">{}</p>\n<small>{}</small></section>\n",
         svg.substr(std::min(svg.find("<svg"), svg.size())), caption->words, caption->equation,

@@ -96,13 +96,13 @@ Verdict check_copy_task(const Exercise& e, const Runner& runner, const std::stri
   const TemporaryFolder folder;
   const std::string solution = (folder.path / file_name(e, language)).string();
   std::ofstream(solution) << solution_of(marked);
-  const Runner given(e, runner.compiled() ? solution : path, fs::path(path).parent_path().string());
-  foreign::Program own =
-      given.program(function, kSecondsToTrain, runner.compiled() ? "" : solution_of(marked), "own");
-  own.inputs();
-  if (const std::string worst = worst_of({"y"}, y, own.function().value(x)); !worst.empty())
+  const Runner model(e, runner.compiled() ? solution : path, fs::path(path).parent_path().string());
+  foreign::Program original =
+      model.program(function, kSecondsToTrain, runner.compiled() ? "" : solution_of(marked), "own");
+  original.inputs();
+  if (const std::string worst = worst_of({"y"}, y, original.function().value(x)); !worst.empty())
     return wrong(e.name + " was changed: it computes something else", worst);
-  const Tensors expected = own.function().gradient(x, dy);
+  const Tensors expected = original.function().gradient(x, dy);
   for (std::size_t k = names.size(); k-- > 1;) {  // as backward goes
     if (dx[k].shape() != expected[k].shape())
       return wrong(fmt::format("{} has shape {}, expected {}", names[k], to_string(dx[k].shape()),
@@ -141,18 +141,18 @@ Verdict check_by_values(const ExerciseFunction& f, const Runner& runner, std::ui
 }
 
 Verdict check_speed(const Exercise& e, const ExerciseFunction& f, const Runner& runner) {
-  double own = 0;
+  double baseline = 0;
   {
     const TemporaryFolder folder;
     const std::string solution = (folder.path / file_name(e, Language::NumPy)).string();
     std::ofstream(solution) << solution_of(marked_text(e, Language::NumPy));
-    own = time_of(Runner(e, solution), f);
+    baseline = time_of(Runner(e, solution), f);
   }
   Verdict v = right();
   const double theirs = time_of(runner, f);
-  if (theirs > kSlow * own && theirs > own + kSlowSeconds) {
+  if (theirs > kSlow * baseline && theirs > baseline + kSlowSeconds) {
     v.state = State::Slow;
-    v.times = theirs / own;
+    v.times = theirs / baseline;
   }
   return v;
 }
@@ -161,12 +161,12 @@ Verdict check_speed(const Exercise& e, const ExerciseFunction& f, const Runner& 
 std::string named_by_trying(const Exercise& e, const ExerciseFunction& f, const Callbacks& student,
                             std::uint64_t seed) {
   std::string calls;
-  for (const std::uint64_t at : {seed, seed + 1}) {
+  for (const std::uint64_t draw : {seed, seed + 1}) {
     Tensors x;
-    for (const GradcheckInput& input : drawn_inputs(f, extents_of(f, Sizes::Checked), at))
+    for (const GradcheckInput& input : drawn_inputs(f, extents_of(f, Sizes::Checked), draw))
       x.push_back(input.value);
     const Tensor y = reference(f).value(x)[0];
-    const Tensor dy = normal(y.shape(), 0, 1, {at, 1000}, DType::Float64);
+    const Tensor dy = normal(y.shape(), 0, 1, {draw, 1000}, DType::Float64);
     std::vector<std::string> arguments{foreign::json_of(dy)}, results;
     for (const Tensor& one : x) arguments.push_back(foreign::json_of(one));
     for (const Tensor& one : student.gradient(x, {dy}))
@@ -299,31 +299,31 @@ Verdict check_function_of(const Exercise& e, const ExerciseFunction& f, const Ru
     student.rewritten = [&](const Tensors& x, const Tensors& dy) {
       return program.gradient(x, dy, "rewritten");
     };
-  const Compared here = compared_at(f, student, inputs, seed);
-  if (!here.changed.empty())
-    return wrong(f.name + " was changed: it computes something else", here.changed);
+  const Compared comparison = compared_at(f, student, inputs, seed);
+  if (!comparison.changed.empty())
+    return wrong(f.name + " was changed: it computes something else", comparison.changed);
   GradcheckOptions options;
   options.name = f.name;
   options.seed = seed;
   // A gradient that equals Glim's has no mistake to name, so one direction is enough.
-  if (here.right()) options.mode = GradcheckOptions::Mode::Projection;
+  if (comparison.right()) options.mode = GradcheckOptions::Mode::Projection;
   const FunctionReport report = check_function(student, inputs, options);
-  const std::string of = e.functions.size() > 1 ? f.name + ": " : "";
+  const std::string prefix = e.functions.size() > 1 ? f.name + ": " : "";
   const bool elsewhere = report.mistake == report.check("elsewhere").detail;
-  if (here.right() && (report || elsewhere)) {
+  if (comparison.right() && (report || elsewhere)) {
     const std::string mistake = wrong_elsewhere(f, runner, student, seed);
-    if (!mistake.empty()) return wrong(of + mistake);
+    if (!mistake.empty()) return wrong(prefix + mistake);
     if (report) return runner.compiled() ? right() : check_speed(e, f, runner);
   }
   std::string mistake = report.mistake;
   const bool vague = mistake.empty() || mistake.starts_with("a factor that belongs to");
-  if (vague && here.shape.empty() && report.check("form").verdict == CheckVerdict::Passed &&
-      !here.worst.empty())
+  if (vague && comparison.shape.empty() && report.check("form").verdict == CheckVerdict::Passed &&
+      !comparison.worst.empty())
     if (const std::string name = named_by_trying(e, f, student, seed); !name.empty())
       mistake = name;
   // A gradient of another shape has no elements to compare: those of the others are not what is wrong.
-  return wrong(of + (mistake.empty() ? "wrong numbers" : mistake),
-               here.shape.empty() ? here.worst : "");
+  return wrong(prefix + (mistake.empty() ? "wrong numbers" : mistake),
+               comparison.shape.empty() ? comparison.worst : "");
 }
 
 }  // namespace

@@ -246,15 +246,15 @@ def places(statement):
                 yield from ((parent, field, i, v) for i, v in enumerate(value) if isinstance(v, ast.expr))
 
 
-def node_at(parent, field, at):
-    return getattr(parent, field) if at is None else getattr(parent, field)[at]
+def node_at(parent, field, index):
+    return getattr(parent, field) if index is None else getattr(parent, field)[index]
 
 
-def put(parent, field, at, node):
-    if at is None:
+def put(parent, field, index, node):
+    if index is None:
         setattr(parent, field, node)
     else:
-        getattr(parent, field)[at] = node
+        getattr(parent, field)[index] = node
 
 
 def pairs(tree, function):
@@ -297,9 +297,9 @@ def names_in(text, function, calls, results, space=None):
         now = results_of(tree, function, calls, space)
         if now is None or any(len(n) != len(right[0]) for n in now):
             return False
-        here = [k for k in wrong if all(equal(s[k], n[k]) for n, s in zip(now, results))]
-        found.update({k: (name, line) for k in here if k not in found or len(here) == len(wrong)})
-        return len(here) == len(wrong)
+        matches = [k for k in wrong if all(equal(s[k], n[k]) for n, s in zip(now, results))]
+        found.update({k: (name, line) for k in matches if k not in found or len(matches) == len(wrong)})
+        return len(matches) == len(wrong)
 
     shapes = shapes_of(text, function, calls[0], space)
     if wrong and not any(explains(*mistake) for mistake in mistakes(tree, function, False, shapes)) and not found:

@@ -40,8 +40,8 @@ Json json_of(const Verdict& v) {
 std::string with_prints(const Verdict& v, const std::string& before) {
   std::string text = v.text(), lines = v.printed;
   if (lines.empty()) return text;
-  for (std::size_t at = 0; (at = lines.find('\n', at)) != lines.npos; at += before.size() + 1)
-    lines.insert(at + 1, before);
+  for (std::size_t end = 0; (end = lines.find('\n', end)) != lines.npos; end += before.size() + 1)
+    lines.insert(end + 1, before);
   return text + "\n" + before + lines;
 }
 

@@ -165,35 +165,35 @@ Call call(R (*f)(A...)) {
 
 // Reads the arrays of a request, which follow "KEY":{ by name and in order.
 struct Reader {
-  const char* at;
+  const char* cursor;
   bool whole = true, logical = false;
   std::vector<double> values;
   std::vector<std::int64_t> integers;
   std::vector<glim::Index> lengths;
 
   void read(std::size_t depth) {
-    if (*at == '[') {
+    if (*cursor == '[') {
       glim::Index n = 0;
-      for (++at; *at != ']'; ++n) {
+      for (++cursor; *cursor != ']'; ++n) {
         read(depth + 1);
-        if (*at == ',') ++at;
+        if (*cursor == ',') ++cursor;
       }
-      ++at;
+      ++cursor;
       if (lengths.size() <= depth) lengths.resize(depth + 1);
       lengths[depth] = n;
       return;
     }
-    if (*at == 't' || *at == 'f') {
+    if (*cursor == 't' || *cursor == 'f') {
       logical = true;
-      values.push_back(*at == 't');
-      while (std::isalpha(static_cast<unsigned char>(*at))) ++at;
+      values.push_back(*cursor == 't');
+      while (std::isalpha(static_cast<unsigned char>(*cursor))) ++cursor;
       return;
     }
     char* end = nullptr;
-    integers.push_back(std::strtoll(at, &end, 10));
-    values.push_back(std::strtod(at, &end));  // NaN and Infinity too
-    for (; at != end; ++at)
-      whole = whole && (*at == '-' || std::isdigit(static_cast<unsigned char>(*at)));
+    integers.push_back(std::strtoll(cursor, &end, 10));
+    values.push_back(std::strtod(cursor, &end));  // NaN and Infinity too
+    for (; cursor != end; ++cursor)
+      whole = whole && (*cursor == '-' || std::isdigit(static_cast<unsigned char>(*cursor)));
   }
   Tensor tensor() {
     values.clear(), integers.clear(), lengths.clear();
@@ -209,35 +209,35 @@ struct Reader {
 Tensors arrays(const std::string& request, const std::string& key,
                std::vector<std::string>* names) {
   Tensors all;
-  const std::size_t at = request.find('"' + key + "\":{");
-  if (at == std::string::npos) return all;
-  Reader r{request.data() + at + key.size() + 4, true, false, {}, {}, {}};
-  while (*r.at == '"') {
-    const char* end = std::strchr(r.at + 1, '"');
-    if (names) names->emplace_back(r.at + 1, end);
-    r.at = end + 2;
+  const std::size_t place = request.find('"' + key + "\":{");
+  if (place == std::string::npos) return all;
+  Reader r{request.data() + place + key.size() + 4, true, false, {}, {}, {}};
+  while (*r.cursor == '"') {
+    const char* end = std::strchr(r.cursor + 1, '"');
+    if (names) names->emplace_back(r.cursor + 1, end);
+    r.cursor = end + 2;
     all.push_back(r.tensor());
-    if (*r.at == ',') ++r.at;
+    if (*r.cursor == ',') ++r.cursor;
   }
   return all;
 }
 
-void print(const Tensor& x, std::string& to) {
+void print(const Tensor& x, std::string& reply) {
   if (x.rank() == 0) {
     char text[40];
     std::snprintf(text, sizeof text, "%.17g", x.item());
-    to += std::isnan(x.item())      ? "NaN"
-          : std::isfinite(x.item()) ? text
-          : x.item() > 0            ? "Infinity"
-                                    : "-Infinity";
+    reply += std::isnan(x.item())      ? "NaN"
+             : std::isfinite(x.item()) ? text
+             : x.item() > 0            ? "Infinity"
+                                       : "-Infinity";
     return;
   }
-  to += '[';
+  reply += '[';
   for (glim::Index i = 0; i < x.size(0); ++i) {
-    if (i) to += ',';
-    print(glim::select(x, 0, i), to);
+    if (i) reply += ',';
+    print(glim::select(x, 0, i), reply);
   }
-  to += ']';
+  reply += ']';
 }
 
 struct Functions {
@@ -256,9 +256,9 @@ void answer(const Functions& f, const std::string& name, const std::string& requ
   std::vector<std::string> names, outputs;
   Tensors x = arrays(request, "inputs", &names), copies;
   const bool value = request.find("\"call\":\"value\"") != std::string::npos;
-  std::vector<std::string> wanted;
+  std::vector<std::string> targets;
   for (std::size_t k = 0; k < x.size(); ++k)
-    if (glim::is_floating(x[k].dtype())) wanted.push_back(names[k]);
+    if (glim::is_floating(x[k].dtype())) targets.push_back(names[k]);
   if (!value) {
     x.insert(x.begin(), arrays(request, "dy", nullptr)[0].to(glim::DType::Float64));
     names.insert(names.begin(), "dy");
@@ -271,12 +271,12 @@ void answer(const Functions& f, const std::string& name, const std::string& requ
     if (!glim::same_bits(x[k].contiguous(), copies[k].contiguous()))
       fail((name + " changes its input " + names[k] + ": work on a copy (" + names[k] + ".clone())")
                .c_str());
-  if (!value && y.size() != wanted.size())
+  if (!value && y.size() != targets.size())
     fail((name + "_backward returns another number of gradients than there are inputs").c_str());
   std::string reply = "{";
   for (std::size_t k = 0; k < y.size(); ++k) {
     if (!y[k].defined()) fail((name + " returns an empty Tensor").c_str());
-    const std::string key = !value ? wanted[k] : y.size() == 1 ? "y" : "y" + std::to_string(k);
+    const std::string key = !value ? targets[k] : y.size() == 1 ? "y" : "y" + std::to_string(k);
     reply += (k ? ",\"" : "\"") + key + "\":";
     print(y[k].to(glim::DType::Float64), reply);
   }

@@ -26,8 +26,8 @@ except ModuleNotFoundError:
 except ImportError as e:
     sys.exit(f"NumPy cannot be loaded: {' '.join(str(e.__cause__ or e).split())[:200]}")
 
-path, name, given = os.path.realpath(sys.argv[1]), sys.argv[2], sys.argv[3:]
-SECONDS, SECONDS_IN_ALL = (30, 60) if given else (2, 20)  # of processor time
+path, name, options = os.path.realpath(sys.argv[1]), sys.argv[2], sys.argv[3:]
+SECONDS, SECONDS_IN_ALL = (30, 60) if options else (2, 20)  # of processor time
 SECONDS_TO_WAIT = 10 * SECONDS
 MEGABYTES, LINES, FILES, CHARACTERS = 512, 10000, 16, 2000
 file, folder = os.path.basename(path), os.path.dirname(path)
@@ -123,9 +123,9 @@ def guard():  # in a function, so that the student's code cannot reach the hook 
             if not real(decode(what)).startswith(readable):
                 refuse(f"reads the file {decode(what)}")
         elif event in ("os.listdir", "os.scandir"):
-            at = "/" if isinstance(arguments[0], int) else decode(arguments[0] or ".")
-            if not (real(at) + sep).startswith(readable):
-                refuse(f"lists the folder {at}")
+            directory = "/" if isinstance(arguments[0], int) else decode(arguments[0] or ".")
+            if not (real(directory) + sep).startswith(readable):
+                refuse(f"lists the folder {directory}")
 
     def without(modules, names, what):  # no audit event says so
         for module, name in itertools.product(modules, names):
@@ -232,16 +232,16 @@ def load():
 
 def load_given():
     whole = type(sys)("given")
-    call(file, exec, given[1], whole.__dict__)
-    if given[2:] != ["own"]:
+    call(file, exec, options[1], whole.__dict__)
+    if options[2:] != ["own"]:
         setattr(whole, name + "_backward", function(load(), name + "_backward"))
     return whole
 
 
-def function(module, wanted):
-    f = getattr(module, wanted, None)
+def function(module, attribute):
+    f = getattr(module, attribute, None)
     if not callable(f):
-        fail(f"{file}: there is no function {wanted}")
+        fail(f"{file}: there is no function {attribute}")
     return f
 
 
@@ -277,7 +277,7 @@ def kind_of(y):
 
 def run(module, request):
     if request["call"] == "inputs":
-        return {key: x.tolist() for key, x in module.inputs(int(given[0])).items()}
+        return {key: x.tolist() for key, x in module.inputs(int(options[0])).items()}
     if request["call"] == "train":
         return {"receipt": call(name, module.train)}
     inputs = {key: array(x) for key, x in request["inputs"].items()}
@@ -310,16 +310,16 @@ def run(module, request):
         if isinstance(y, tuple):
             return {f"y{k}": checked(f"result {k} of {what}", one).tolist() for k, one in enumerate(y)}
         return {"y": checked(f"the result of {what}", y).tolist()}
-    wanted = [key for key, x in inputs.items() if np.asarray(x).dtype.kind == "f"]
-    many = "d" + ", d".join(wanted)
-    if len(wanted) > 1:
+    keys = [key for key, x in inputs.items() if np.asarray(x).dtype.kind == "f"]
+    many = "d" + ", d".join(keys)
+    if len(keys) > 1:
         if y is None:
             checked(f"the result of {what}", y)
-        if not isinstance(y, (tuple, list)) or len(y) != len(wanted):
+        if not isinstance(y, (tuple, list)) or len(y) != len(keys):
             fail(f"{file}: {what} returns {kind_of(y) if not isinstance(y, np.ndarray) else 'one array'}, expected {many}")
     else:
         y = y if isinstance(y, tuple) and len(y) == 1 else (y,)
-    return {key: checked(f"d{key} of {what}", dx).tolist() for key, dx in zip(wanted, y)}
+    return {key: checked(f"d{key} of {what}", dx).tolist() for key, dx in zip(keys, y)}
 
 
 def main():
@@ -330,7 +330,7 @@ def main():
     requests.readline()
     replies.write("{}\n")
     replies.flush()
-    module = load_given() if given else load()
+    module = load_given() if options else load()
     for request in requests:
         reply = json.dumps(run(module, json.loads(request)))
         replies.write(reply + "\n")

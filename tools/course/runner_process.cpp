@@ -35,9 +35,9 @@ constexpr double kBusySeconds = 20;  // of processor time: SECONDS_IN_ALL of run
 
 // Flags for <glim/...>: of the build or the installation of this program, or from pkg-config.
 std::string glim_flags() {
-  const fs::path at = fs::read_symlink("/proc/self/exe").parent_path();
-  for (const auto& [library, headers] : {std::pair{at / "../libglim.a", at / "packaging"},
-                                         {at / "../lib/libglim.a", at / "../include"}})
+  const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
+  for (const auto& [library, headers] : {std::pair{bin / "../libglim.a", bin / "packaging"},
+                                         {bin / "../lib/libglim.a", bin / "../include"}})
     if (fs::exists(library) && fs::exists(headers / "glim"))
       return fmt::format("-I{} {}", shell_word(headers.string()), shell_word(library.string()));
   auto [flags, status] = output_of("pkg-config --cflags --libs glim");
@@ -51,10 +51,10 @@ std::string glim_flags() {
 
 // "softmax.cpp, line 12: expected ';' before ..."
 std::string compiler_error(const std::string& output, const std::string& file) {
-  std::size_t at = output.find("error: ");
-  if (at == std::string::npos) return file + ": does not compile";
-  const std::size_t from = output.rfind('\n', at) + 1;
-  std::string line = output.substr(from, output.find('\n', at) - from);
+  std::size_t error = output.find("error: ");
+  if (error == std::string::npos) return file + ": does not compile";
+  const std::size_t begin = output.rfind('\n', error) + 1;
+  std::string line = output.substr(begin, output.find('\n', error) - begin);
   if (const std::size_t none = line.find("has not been declared"); none != std::string::npos)
     if (const std::size_t name = line.find("::");
         name != std::string::npos && line.find(file) == std::string::npos)
@@ -148,14 +148,14 @@ Runner::Runner(const Exercise& e, const std::string& path, const std::string& pa
 }
 
 foreign::Program Runner::program(const std::string& function, double seconds,
-                                 const std::string& given, const std::string& own) const {
+                                 const std::string& frame, const std::string& mode) const {
   const std::string command =
       folder_ ? fmt::format("COURSE_PRINTS={} OMP_NUM_THREADS=1 exec {} {}", printed_.write,
                             shell_word((folder_->path / "program").string()), function)
               : fmt::format("COURSE_PRINTS={} OPENBLAS_NUM_THREADS=1 exec {} -B -c {} {} {}",
                             printed_.write, shell_word(python()),
                             shell_word(std::string(course_file("runner.py"))), shell_word(path_),
-                            function + (given.empty() ? "" : " " + shell_word(given) + " " + own));
+                            function + (frame.empty() ? "" : " " + shell_word(frame) + " " + mode));
   return {command, seconds, true};
 }
 

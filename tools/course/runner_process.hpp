@@ -26,9 +26,9 @@ class Runner {
   // Compiles a file of C++. `parts` is the folder of files that it includes, if that is another. Mistaken if it does not
   // compile; MachineError without a compiler or the library, and if the solution does not compile either.
   Runner(const Exercise& e, const std::string& path, const std::string& parts = ".");
-  // A process that runs a function. `given` is a program in which the student's function is put, or which has its `own`.
+  // A process that runs a function. `frame` is a program in which the student's function is put, or which has one (`mode` "own").
   foreign::Program program(const std::string& function, double seconds,
-                           const std::string& given = "", const std::string& own = "") const;
+                           const std::string& frame = "", const std::string& mode = "") const;
   bool compiled() const { return folder_ != nullptr; }
   // The first lines that the file printed in its first calls; long ones are cut.
   std::string printed() const;

@@ -15,12 +15,12 @@ struct Extent {
 };
 
 struct Letters {
-  std::map<Index, std::string> of;  // a size's letter
-  std::vector<Extent> extents;      // what the letters stand for in the user's model
-  std::vector<Shape> shapes;        // by value, of a pass whose sizes the letters are; or none
+  std::map<Index, std::string> names;  // a size's letter
+  std::vector<Extent> extents;         // what the letters stand for in the user's model
+  std::vector<Shape> shapes;           // by value, of a pass whose sizes the letters are; or none
   std::string size(Index n) const {
-    const auto found = of.find(n);
-    return found == of.end() ? std::to_string(n) : found->second;
+    const auto found = names.find(n);
+    return found == names.end() ? std::to_string(n) : found->second;
   }
   std::string shape(int value, const Shape& recorded, bool batch) const {
     const auto v = static_cast<std::size_t>(value);
@@ -31,7 +31,7 @@ struct Letters {
     std::string text = "(";
     for (int i = 0; i < s.rank(); ++i)
       text += (i ? ", " : "") +
-              (i == 0 && batch && s[0] == 1 && s.rank() > 1 && !of.empty() ? "B" : size(s[i]));
+              (i == 0 && batch && s[0] == 1 && s.rank() > 1 && !names.empty() ? "B" : size(s[i]));
     return text + (s.rank() == 1 ? ",)" : ")");
   }
 };

@@ -30,9 +30,9 @@ int main() {
   std::cout << "y =\n" << y << "\ndx =\n" << x.grad() << "\n";
 
   auto f = [](const std::vector<Var>& in) { return log_cosh(in[0]); };
-  Tensor at = normal({2, 3}, 0, 1, {1, 0}, DType::Float64);
-  auto first = gradcheck(f, {{"x", at}}, {.name = "log_cosh"});
-  auto second = gradcheck(f, {{"x", at}}, {.name = "its gradient", .second_order = true});
+  Tensor point = normal({2, 3}, 0, 1, {1, 0}, DType::Float64);
+  auto first = gradcheck(f, {{"x", point}}, {.name = "log_cosh"});
+  auto second = gradcheck(f, {{"x", point}}, {.name = "its gradient", .second_order = true});
   std::cout << first << "\n" << second << "\n";
   return first && second ? 0 : 1;
 }

@@ -29,8 +29,8 @@ int main(int argc, char** argv) try {
   for (Index step = 1; step <= 500; ++step) {
     Tensor starts = random_integers({16}, 0, n - config.context, generator().next());
     std::vector<Tensor> rows;  // of one byte more than the context
-    for (Index at : starts.to_vector<Index>())
-      rows.push_back(slice(text, 0, at, at + config.context + 1));
+    for (Index start : starts.to_vector<Index>())
+      rows.push_back(slice(text, 0, start, start + config.context + 1));
     Tensor batch = stack(rows, 0);
     Tape tape;
     Var loss = cross_entropy(model(slice(batch, 1, 0, -1)), slice(batch, 1, 1, config.context + 1));

@@ -40,8 +40,8 @@ int main(int argc, char** argv) try {
   Adam adam(net.parameters(), {.rate = 2e-3});
   for (Index epoch = 1; epoch <= 10; ++epoch) {
     Tensor order = permutation(train, generator().next()), rows;
-    for (Index at = 0; at < train; at += rows.numel()) {
-      rows = slice(order, 0, at, at + 32);
+    for (Index begin = 0; begin < train; begin += rows.numel()) {
+      rows = slice(order, 0, begin, begin + 32);
       Tape tape;
       Var logits = net(index_select(images, 0, rows));
       tape.backward(cross_entropy(logits, index_select(labels, 0, rows)));

@@ -8,8 +8,8 @@
 #include <sys/un.h>
 #include <thread>
 
-void answer(const glim::Translator& translator, int asked) try {
-  __gnu_cxx::stdio_filebuf<char> in(asked, std::ios::in), out(::dup(asked), std::ios::out);
+void answer(const glim::Translator& translator, int client) try {
+  __gnu_cxx::stdio_filebuf<char> in(client, std::ios::in), out(::dup(client), std::ios::out);
   std::istream lines(&in);
   for (std::string line; std::getline(lines, line);)
     std::ostream(&out) << translator(line, {.beam = 4}) << std::endl;
@@ -19,11 +19,11 @@ void answer(const glim::Translator& translator, int asked) try {
 
 int main(int argc, char** argv) try {
   const glim::Translator translator(argc == 3 ? argv[1] : "MODEL SOCKET are needed");
-  sockaddr_un at{AF_UNIX, {}};
-  std::string(argv[2]).copy(at.sun_path, sizeof at.sun_path - 1);
-  const int server = ::socket(AF_UNIX, SOCK_STREAM, 0);
-  if (::bind(server, reinterpret_cast<sockaddr*>(&at), sizeof at) || ::listen(server, 64)) return 1;
-  for (;;) std::thread(answer, std::cref(translator), ::accept(server, 0, 0)).detach();
+  sockaddr_un name{AF_UNIX, {}};
+  std::string(argv[2]).copy(name.sun_path, sizeof name.sun_path - 1);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  if (::bind(fd, reinterpret_cast<sockaddr*>(&name), sizeof name) || ::listen(fd, 64)) return 1;
+  for (;;) std::thread(answer, std::cref(translator), ::accept(fd, 0, 0)).detach();
 } catch (const glim::Error& e) {
   return std::cerr << "serve: " << e.what() << "\n", 1;
 }

@@ -21,18 +21,18 @@ FunctionCheck failed(const char* name, std::string why) {
   return {name, CheckVerdict::Failed, std::move(why)};
 }
 
-// How a gradient of one input that is not linear depends on dy. `at(a, b)` is the gradient of a u + b v.
-std::string not_linear(const std::function<Tensors(double a, double b)>& at, double near) {
+// How a gradient of one input that is not linear depends on dy. `dx(a, b)` is the gradient of a u + b v.
+std::string not_linear(const std::function<Tensors(double a, double b)>& dx, double near) {
   auto like = [&](const Tensors& a, const Tensors& b) { return close(a, b, near); };
   auto sum = [](const Tensors& a, const Tensors& b) { return combine(1, a, 1, b); };
-  const Tensors gu = at(1, 0), gv = at(0, 1), none = at(0, 0), twice = at(2, 0);
+  const Tensors gu = dx(1, 0), gv = dx(0, 1), none = dx(0, 0), twice = dx(2, 0);
   if (like(gu, gv)) return "is the same whatever dy is";
-  if (!vanishes(none) && like(sum(at(1, 1), none), sum(gu, gv)))
+  if (!vanishes(none) && like(sum(dx(1, 1), none), sum(gu, gv)))
     return "has a term that does not depend on dy (weight decay, a constant)";
   if (like(twice, combine(4, gu, 0, gu))) return "takes dy squared";
   if (like(twice, gu)) return "does not depend on the size of dy (its sign, or dy normalised)";
-  if (like(at(-1, 0), gu)) return "does not depend on the sign of dy";
-  auto little = [&](double a, double b) { return combine(kBig, at(a / kBig, b / kBig), 0, gu); };
+  if (like(dx(-1, 0), gu)) return "does not depend on the sign of dy";
+  auto little = [&](double a, double b) { return combine(kBig, dx(a / kBig, b / kBig), 0, gu); };
   if (!vanishes(little(1, 0)) && like(little(1, 1), sum(little(1, 0), little(0, 1))))
     return "clips a large dy";
   return "is not linear in dy";
@@ -40,11 +40,11 @@ std::string not_linear(const std::function<Tensors(double a, double b)>& at, dou
 
 // How far rounding moves a gradient, over its largest element: by fourth differences along dy. They are 0 for a
 // backward that is linear, and for most that are not. Others show in some elements alone, so that the median counts.
-double rounding_of(const std::function<Tensor(double b)>& at) {
-  const std::vector<double> first = detail::flatten({at(0)});
+double rounding_of(const std::function<Tensor(double b)>& dx) {
+  const std::vector<double> first = detail::flatten({dx(0)});
   std::vector<double> apart(first.size()), sizes;
   for (int i = 0; i <= 4; ++i) {
-    const std::vector<double> g = i == 0 ? first : detail::flatten({at(i / 16.0)});
+    const std::vector<double> g = i == 0 ? first : detail::flatten({dx(i / 16.0)});
     for (std::size_t e = 0; e < g.size(); ++e)
       apart[e] += std::array{1, -4, 6, -4, 1}[i] * g[e] / std::sqrt(70);
   }
@@ -158,8 +158,8 @@ FunctionCheck check_linear(Probe& p) {
         return {name, CheckVerdict::Undecided, "a gradient is not finite"};
   Tensors of_scaled;
   double big = kBig;
-  for (const double by : {kBig, kHalf}) {
-    of_scaled = p.gradient(combine(big = by, u, 0, u));
+  for (const double factor : {kBig, kHalf}) {
+    of_scaled = p.gradient(combine(big = factor, u, 0, u));
     if (std::all_of(of_scaled.begin(), of_scaled.end(),
                     [](const Tensor& g) { return !g.defined() || all_finite(g); }))
       break;
@@ -172,12 +172,12 @@ FunctionCheck check_linear(Probe& p) {
       return close({of_sum[k]}, {sum[k]}, near) && close({of_scaled[k]}, {scaled[k]}, near);
     };
     if (linear(p.near)) continue;
-    auto at = [&](double a, double b) { return Tensors{p.gradient(combine(a, u, b, v))[k]}; };
+    auto dx = [&](double a, double b) { return Tensors{p.gradient(combine(a, u, b, v))[k]}; };
     const double rounding =
-        std::max(rounding_of([&](double b) { return at(1, b)[0]; }), format_of(gu[k]));
+        std::max(rounding_of([&](double b) { return dx(1, b)[0]; }), format_of(gu[k]));
     if (const double near = 64 * rounding; near > kFewDigits || !linear(near))
       return failed(name,
-                    "the gradient of " + p.calls.inputs[k].name + " " + not_linear(at, p.near));
+                    "the gradient of " + p.calls.inputs[k].name + " " + not_linear(dx, p.near));
     rounded = std::max(rounded, rounding);
   }
   if (rounded == 0) return passed(name);

@@ -13,10 +13,10 @@ Tensors copies(const Tensors& list) {
   return all;
 }
 
-Calls::Calls(const Callbacks& f, const std::vector<GradcheckInput>& given) : inputs(given), f_(f) {
+Calls::Calls(const Callbacks& f, const std::vector<GradcheckInput>& list) : inputs(list), f_(f) {
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     if (inputs[k].name.empty()) inputs[k].name = "x" + std::to_string(k);
-    wanted.push_back(inputs[k].check && is_floating(inputs[k].value.dtype()));
+    selection.push_back(inputs[k].check && is_floating(inputs[k].value.dtype()));
   }
 }
 
@@ -25,9 +25,9 @@ Callbacks Calls::as_function() {
           [this](const Tensors& x, const Tensors& dy) { return gradient(x, dy); }};
 }
 
-std::vector<GradcheckInput> Calls::wanted_inputs() const {
+std::vector<GradcheckInput> Calls::selected_inputs() const {
   std::vector<GradcheckInput> list = inputs;
-  for (std::size_t k = 0; k < list.size(); ++k) list[k].check = wanted[k];
+  for (std::size_t k = 0; k < list.size(); ++k) list[k].check = selection[k];
   return list;
 }
 
@@ -39,9 +39,9 @@ void Calls::note_changes(const char* who, const Tensors& after, const Tensors& b
 }
 
 Tensors Calls::value(const Tensors& x) {
-  const Tensors given = copies(x);
-  const Tensors y = copies(f_.value(given));
-  note_changes("f", given, x, false);
+  const Tensors arguments = copies(x);
+  const Tensors y = copies(f_.value(arguments));
+  note_changes("f", arguments, x, false);
   std::vector<std::string> shapes;
   for (const Tensor& one : y) {
     if (!one.defined())
@@ -61,7 +61,7 @@ Tensors Calls::value(const Tensors& x) {
 }
 
 Calls Calls::with_inputs(const Tensors& x) const {
-  std::vector<GradcheckInput> list = wanted_inputs();
+  std::vector<GradcheckInput> list = selected_inputs();
   for (std::size_t k = 0; k < list.size(); ++k) list[k].value = x[k];
   return {f_, list};
 }
@@ -77,17 +77,17 @@ Tensors Calls::rewritten(const Tensors& x, const Tensors& dy) {
 
 Tensors Calls::interrupted(const Tensors& x, const Tensors& dy, const Tensors& others) {
   if (!f_.interrupted) return gradient(x, dy);
-  return formed(x, dy, [&](const Tensors& given, const Tensors& upstream) {
-    return f_.interrupted(given, upstream, copies(others));
+  return formed(x, dy, [&](const Tensors& arguments, const Tensors& upstream) {
+    return f_.interrupted(arguments, upstream, copies(others));
   });
 }
 
 // The result of one call of a gradient, brought into form.
 template <class Gradient>
 Tensors Calls::formed(const Tensors& x, const Tensors& dy, const Gradient& call) {
-  const Tensors given = copies(x), upstream = copies(dy);
-  Tensors dx = copies(call(given, upstream));
-  note_changes("backward", given, x, false);
+  const Tensors arguments = copies(x), upstream = copies(dy);
+  Tensors dx = copies(call(arguments, upstream));
+  note_changes("backward", arguments, x, false);
   note_changes("backward", upstream, dy, true);
   // Gradients of the floating inputs alone will do.
   const auto is_float = [](const Tensor& t) { return is_floating(t.dtype()); };
@@ -104,7 +104,7 @@ Tensors Calls::formed(const Tensors& x, const Tensors& dy, const Gradient& call)
 }
 
 Tensor Calls::in_form(std::size_t k, const Tensor& x, const Tensors& dx) {
-  if (!wanted[k]) return {};
+  if (!selection[k]) return {};
   if (!dx[k].defined()) return zeros(x.shape(), x.dtype());
   if (dx[k].shape() != x.shape()) {
     FormError e("the gradient of " + inputs[k].name + " has shape " + to_string(dx[k].shape()) +

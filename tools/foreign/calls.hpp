@@ -22,7 +22,7 @@ class Calls {
 
   // Copies of the outputs. FormError unless they have the dtypes and shapes of the first call.
   Tensors value(const Tensors& x);
-  // Each wanted input has a gradient of its shape and dtype, zeros if backward gives none. The others are undefined.
+  // Each selected input has a gradient of its shape and dtype, zeros if backward gives none. The others are undefined.
   Tensors gradient(const Tensors& x, const Tensors& dy);
   // The gradient by f's `rewritten` or `interrupted`, or by `gradient` if f has neither.
   Tensors rewritten(const Tensors& x, const Tensors& dy);
@@ -30,11 +30,11 @@ class Calls {
 
   const Callbacks& function() const { return f_; }
   Callbacks as_function();
-  Calls with_inputs(const Tensors& x) const;          // the same function, of other shapes
-  std::vector<GradcheckInput> wanted_inputs() const;  // `check` only where wanted
+  Calls with_inputs(const Tensors& x) const;            // the same function, of other shapes
+  std::vector<GradcheckInput> selected_inputs() const;  // `check` only where selected
 
   std::vector<GradcheckInput> inputs;  // all have names
-  std::vector<bool> wanted;            // the inputs whose gradient is checked
+  std::vector<bool> selection;         // the inputs whose gradient is checked
   bool value_first = false;            // call f again before each gradient
   // Changes the gradients as returned.
   std::function<void(Tensors& dx)> repair;

@@ -58,6 +58,6 @@ double largest(const Tensor& x);
 // x with each element scaled by a small factor of its own: an affine change would leave a norm as it is.
 Tensor beside(const Tensor& x);
 inline constexpr const char* kNoneBeside = "f does not take inputs beside the given ones";
-bool broadcasts(const Shape& from, const Shape& to);
+bool broadcasts(const Shape& source, const Shape& target);
 
 }  // namespace glim::foreign

@@ -135,10 +135,10 @@ void Child::fail_ended() {
 }
 
 // Reads what is there. False at the end; ValueError if it cannot be read.
-bool Child::read_some(Descriptor& from, std::string& to) {
+bool Child::read_some(Descriptor& source, std::string& target) {
   char buffer[1 << 16];
-  const ssize_t n = ::read(from.fd, buffer, sizeof buffer);
-  if (n > 0) to.append(buffer, static_cast<std::size_t>(n));
+  const ssize_t n = ::read(source.fd, buffer, sizeof buffer);
+  if (n > 0) target.append(buffer, static_cast<std::size_t>(n));
   if (n < 0 && !try_again())
     fail(std::string("its output cannot be read: ") + std::strerror(errno));
   return n != 0;

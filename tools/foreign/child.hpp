@@ -20,8 +20,8 @@ struct ProgramError : ValueError {
     int signal = 0, status = 0;  // with which it ended
     double seconds = 0;          // of processor time
   };
-  explicit ProgramError(Cause why, const std::string& asked = "")
-      : ValueError("--program", asked + why.problem), cause(std::move(why)) {}
+  explicit ProgramError(Cause why, const std::string& request = "")
+      : ValueError("--program", request + why.problem), cause(std::move(why)) {}
   Cause cause;
 };
 
@@ -46,7 +46,7 @@ class Child {
     void reset();
     int fd = -1;
   };
-  bool read_some(Descriptor& from, std::string& to);
+  bool read_some(Descriptor& source, std::string& target);
   void read_errors();
   bool ended(double seconds);  // and reaped
   [[noreturn]] void fail_ended();

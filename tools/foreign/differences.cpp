@@ -44,13 +44,13 @@ struct Foreign final : Op {
 
   Grads gradient(const Var& dy) const override {
     Tensors upstream;
-    Index from = 0;
+    Index begin = 0;
     const Tensor all = reshape(dy.value(), {-1});
     for (const Tensor& one : y) {
       upstream.emplace_back();
       if (!is_floating(one.dtype())) continue;
-      upstream.back() = reshape(narrow(all, 0, from, one.numel()), one.shape()).to(one.dtype());
-      from += one.numel();
+      upstream.back() = reshape(narrow(all, 0, begin, one.numel()), one.shape()).to(one.dtype());
+      begin += one.numel();
     }
     const Tensors dx = f->gradient(x, upstream);
     Grads d;
@@ -74,15 +74,15 @@ void place_in_outputs(GradcheckReport& report, const Callbacks& f,
     return;
   for (GradcheckEntry& e : report.inputs) {
     if (e.excess < 0 || e.projected || e.output_index.rank() != 1) continue;
-    Index at = e.output_index[0];
+    Index offset = e.output_index[0];
     for (std::size_t o = 0; o < y.size(); ++o) {
       if (!is_floating(y[o].dtype())) continue;
-      if (at < y[o].numel()) {
+      if (offset < y[o].numel()) {
         e.output = o;
-        e.output_index = detail::unravel(y[o].shape(), at);
+        e.output_index = detail::unravel(y[o].shape(), offset);
         break;
       }
-      at -= y[o].numel();
+      offset -= y[o].numel();
     }
   }
 }

@@ -15,9 +15,9 @@ static Tensors direction_of(const Probe& p, const Calls& c, const Tensors& x) {
   Tensors v;
   double length = 0;
   for (std::size_t k = 0; k < x.size(); ++k) {
-    v.push_back(c.wanted[k] ? detail::random_like(x[k], {p.options.seed, (7ull << 32) + k})
-                            : Tensor());
-    if (c.wanted[k]) length = std::hypot(length, norm(v[k]));
+    v.push_back(c.selection[k] ? detail::random_like(x[k], {p.options.seed, (7ull << 32) + k})
+                               : Tensor());
+    if (c.selection[k]) length = std::hypot(length, norm(v[k]));
   }
   for (Tensor& one : v)
     if (one.defined()) one = std::min(1.0, 4 / length) * one;
@@ -51,7 +51,7 @@ bool bends(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy) {
   }
 }
 
-Found compare_at(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy, Tensors* given) {
+Found compare_at(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy, Tensors* gradient) {
   const Tensors v = direction_of(p, c, x);
   double numeric = 0;
   try {
@@ -63,7 +63,7 @@ Found compare_at(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy, 
   double analytic = 0;
   try {
     const Tensors dx = c.gradient(x, dy);
-    if (given) *given = dx;
+    if (gradient) *gradient = dx;
     for (std::size_t k = 0; k < x.size(); ++k)
       if (v[k].defined()) analytic += dot(dx[k], v[k]);
   } catch (const FormError& e) {
@@ -77,7 +77,7 @@ Found compare_at(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy, 
                         : p.step > 0x1p-17  ? 1e-2
                                             : 1e-6;
   if (std::abs(analytic - numeric) <= enough * most) return {Found::Right};
-  std::vector<GradcheckInput> inputs = c.wanted_inputs();
+  std::vector<GradcheckInput> inputs = c.selected_inputs();
   for (std::size_t k = 0; k < x.size(); ++k) inputs[k].value = x[k];
   try {
     const GradcheckReport report = differences(c.as_function(), inputs, p.along_one());

@@ -15,20 +15,20 @@ bool is_batch(const Tensor& x, Index examples) {
   return x.defined() && is_floating(x.dtype()) && x.rank() > 0 && x.shape()[0] == examples;
 }
 
-// x with the examples of `there` whose number has `bit` in it or, unless `has`, has not.
-Tensor moved(const Tensor& x, const Tensor& there, int bit, bool has) {
+// x with the examples of `other` whose number has `bit` in it or, unless `has`, has not.
+Tensor moved(const Tensor& x, const Tensor& other, int bit, bool has) {
   const Tensor y = x.clone();
   for (Index i = 0; i < x.shape()[0]; ++i)
-    if ((i >> bit & 1) == has) select(y, 0, i).copy_(select(there, 0, i));
+    if ((i >> bit & 1) == has) select(y, 0, i).copy_(select(other, 0, i));
   return y;
 }
 
 // Has `after` the examples that were not moved as `before` has them?
 bool others_equal(const Tensor& before, const Tensor& after, int bit, bool has, double near) {
-  const Tensor there = after.clone();
+  const Tensor copy = after.clone();
   for (Index i = 0; i < before.shape()[0]; ++i)
-    if ((i >> bit & 1) == has) select(there, 0, i).copy_(select(before, 0, i));
-  return alike(before, there, near);
+    if ((i >> bit & 1) == has) select(copy, 0, i).copy_(select(before, 0, i));
+  return alike(before, copy, near);
 }
 
 // Does f(list) keep apart the examples of list[k] and of `other`? Every pair of examples differs in a bit of its numbers.
@@ -38,9 +38,9 @@ bool independent(const Tensors& list, std::size_t k, const Tensor& other, const 
   const Index examples = list[k].shape()[0];
   for (int bit = 0; Index{1} << bit < examples; ++bit)
     for (const bool has : {false, true}) {
-      Tensors there = list;
-      there[k] = moved(list[k], other, bit, has);
-      const Tensors after = f(there);
+      Tensors inputs = list;
+      inputs[k] = moved(list[k], other, bit, has);
+      const Tensors after = f(inputs);
       for (std::size_t o = 0; o < before.size(); ++o)
         if (is_batch(before[o], examples) && !others_equal(before[o], after[o], bit, has, near))
           return false;
@@ -54,10 +54,10 @@ std::optional<Shape> larger_shape(Probe& p, std::size_t k) {
   shapes.insert(shapes.end(), p.y.begin(), p.y.end());
   for (const Tensor& like : shapes) {
     if (like.numel() <= p.x[k].numel() || !broadcasts(p.x[k].shape(), like.shape())) continue;
-    Tensors there = p.x;
-    there[k] = broadcast_to(p.x[k], like.shape()).clone();
+    Tensors inputs = p.x;
+    inputs[k] = broadcast_to(p.x[k], like.shape()).clone();
     try {
-      if (close(p.calls.value(there), p.y, p.near)) return like.shape();
+      if (close(p.calls.value(inputs), p.y, p.near)) return like.shape();
     } catch (const std::exception&) {  // it takes no such shape
     }
   }
@@ -66,10 +66,10 @@ std::optional<Shape> larger_shape(Probe& p, std::size_t k) {
 
 // Is a wrong gradient of input k at least the sum of the one that backward gives for the larger shape?
 CheckVerdict sums(Probe& p, std::size_t k, const Shape& larger) {
-  Tensors there = p.x;
-  there[k] = broadcast_to(p.x[k], larger).clone();
+  Tensors inputs = p.x;
+  inputs[k] = broadcast_to(p.x[k], larger).clone();
   try {
-    const Tensor sum = sum_to(p.calls.gradient(there, p.dy)[k], p.x[k].shape());
+    const Tensor sum = sum_to(p.calls.gradient(inputs, p.dy)[k], p.x[k].shape());
     return close({sum}, {p.dx[k]}, p.near) ? CheckVerdict::Passed : CheckVerdict::Failed;
   } catch (const std::exception&) {
     return CheckVerdict::Undecided;
@@ -108,7 +108,7 @@ FunctionCheck check_batch(Probe& p) {
   std::vector<std::size_t> batched;
   try {
     for (std::size_t k = 0; k < p.x.size(); ++k)
-      if (p.calls.wanted[k] && is_batch(p.x[k], examples) &&
+      if (p.calls.selection[k] && is_batch(p.x[k], examples) &&
           independent(p.x, k, beside(p.x[k]), p.y, value, p.near) &&
           independent(p.x, k, 0.75 * p.x[k], p.y, value, p.near))  // rounding hides a small change
         batched.push_back(k);
@@ -117,10 +117,10 @@ FunctionCheck check_batch(Probe& p) {
   }
   if (batched.empty()) return check;
   check = {"batch", CheckVerdict::Passed, ""};
-  auto fail = [&](const std::string& of) {
+  auto fail = [&](const std::string& name) {
     check.verdict = CheckVerdict::Failed;
     check.detail =
-        "the gradient of an example depends on " + of + " of another, which f keeps apart";
+        "the gradient of an example depends on " + name + " of another, which f keeps apart";
   };
   // Gradients of the batched inputs alone: others are sums over the examples.
   auto of_batched = [&](Tensors dx) {

@@ -19,13 +19,13 @@ struct Repair {
 };
 
 // The shapes differ in axes of extent 1 alone.
-std::string axes_of_one(const Shape& from, const Shape& to) {
+std::string axes_of_one(const Shape& source, const Shape& target) {
   std::vector<Index> a, b;
-  std::copy_if(from.begin(), from.end(), std::back_inserter(a), [](Index n) { return n != 1; });
-  std::copy_if(to.begin(), to.end(), std::back_inserter(b), [](Index n) { return n != 1; });
-  if (a != b || from.rank() == to.rank()) return "";
-  return from.rank() > to.rank() ? " (axes of extent 1 are too many: keepdims)"
-                                 : " (axes of extent 1 are missing: keepdims)";
+  std::copy_if(source.begin(), source.end(), std::back_inserter(a), [](Index n) { return n != 1; });
+  std::copy_if(target.begin(), target.end(), std::back_inserter(b), [](Index n) { return n != 1; });
+  if (a != b || source.rank() == target.rank()) return "";
+  return source.rank() > target.rank() ? " (axes of extent 1 are too many: keepdims)"
+                                       : " (axes of extent 1 are missing: keepdims)";
 }
 
 // Changes that give the gradient of input k its shape.
@@ -38,11 +38,11 @@ std::vector<Repair> repairs(std::size_t k, const Shape& shape, const FormError& 
       all.push_back({"the gradients come in another order: that of " + inputs[k].name +
                          " in the place of " + inputs[other].name + "'s",
                      [other](const Tensors& d) { return d[other]; }});
-  const bool more = dx.numel() > numel_of(shape);
-  if (more && broadcasts(shape, dx.shape()))
+  const bool is_larger = dx.numel() > numel_of(shape);
+  if (is_larger && broadcasts(shape, dx.shape()))
     all.push_back({"a broadcast not summed: " + wrong.text,
                    [k, shape](const Tensors& d) { return sum_to(d[k], shape); }});
-  for (int axis = 0; more && axis < dx.rank(); ++axis)
+  for (int axis = 0; is_larger && axis < dx.rank(); ++axis)
     if (sum(dx, {axis}).shape() == shape)
       all.push_back({"a broadcast not summed: " + wrong.text,
                      [k, axis](const Tensors& d) { return sum(d[k], {axis}); }});
@@ -72,15 +72,15 @@ std::string mend(Probe& p, const FormError& wrong) {
       if (before) before(dx);
       dx[k] = r.gradient(returned);
     };
-    const Restored want(c.wanted, only_k);
+    const Restored want(c.selection, only_k);
     try {
-      if (right_along_two(c.as_function(), c.wanted_inputs(), p.along_one())) return r.mistake;
+      if (right_along_two(c.as_function(), c.selected_inputs(), p.along_one())) return r.mistake;
     } catch (const Error&) {  // the change does not suit every dy
     } catch (const FormError&) {
     }
   }
   c.repair = before;
-  c.wanted[k] = false;
+  c.selection[k] = false;
   return wrong.text;
 }
 
@@ -92,11 +92,11 @@ bool has_dtype(const Tensors& list, DType dtype) {
 std::string not_finite(const Tensor& x, bool nan) {
   if (!x.defined()) return "";
   const std::vector<double> values = x.to(DType::Float64).to_vector<double>();
-  const auto at = std::find_if(values.begin(), values.end(),
-                               [nan](double v) { return nan ? std::isnan(v) : !std::isfinite(v); });
-  return at == values.end() ? ""
-                            : number_text(*at) + " at " +
-                                  to_string(detail::unravel(x.shape(), at - values.begin()));
+  const auto e = std::find_if(values.begin(), values.end(),
+                              [nan](double v) { return nan ? std::isnan(v) : !std::isfinite(v); });
+  return e == values.end()
+             ? ""
+             : number_text(*e) + " at " + to_string(detail::unravel(x.shape(), e - values.begin()));
 }
 
 // f at the inputs. If it computes in float32 whatever its inputs are, they become float32.
@@ -122,10 +122,10 @@ void evaluate(Probe& p) {
 
 }  // namespace
 
-bool broadcasts(const Shape& from, const Shape& to) {
-  if (from.rank() > to.rank()) return false;
-  for (int a = 1; a <= from.rank(); ++a)
-    if (from[from.rank() - a] != 1 && from[from.rank() - a] != to[to.rank() - a]) return false;
+bool broadcasts(const Shape& source, const Shape& target) {
+  if (source.rank() > target.rank()) return false;
+  for (int a = 1; a <= source.rank(); ++a)
+    if (Index n = source[source.rank() - a]; n != 1 && n != target[target.rank() - a]) return false;
   return true;
 }
 
@@ -148,7 +148,7 @@ FunctionCheck check_form(Probe& p) {
   } catch (const FormError& e) {
     fail(e.text);
   }
-  if (std::none_of(p.calls.wanted.begin(), p.calls.wanted.end(), [](bool b) { return b; }))
+  if (std::none_of(p.calls.selection.begin(), p.calls.selection.end(), [](bool b) { return b; }))
     p.dx.clear();
   if (const std::string& why = p.calls.dtype_mistaken; !why.empty()) fail(why);
   for (std::size_t k = 0; k < p.dx.size(); ++k)

@@ -53,7 +53,7 @@ FunctionReport check_function(const Callbacks& function, const std::vector<Gradc
                               const GradcheckOptions& o) {
   using namespace foreign;
   Calls calls(function, inputs);
-  if (std::find(calls.wanted.begin(), calls.wanted.end(), true) == calls.wanted.end())
+  if (std::find(calls.selection.begin(), calls.selection.end(), true) == calls.selection.end())
     throw ValueError("gradcheck", o.name + " has no input of a floating dtype to check");
   Probe p{calls, {}, o, std::max(1e-9, o.rtol)};
   FunctionReport r;
@@ -74,7 +74,7 @@ FunctionReport check_function(const Callbacks& function, const std::vector<Gradc
         set(check_linear(p));
         set(check_batch(p));
         r.differences =
-            differences(calls.as_function(), calls.wanted_inputs(), r.differences.options);
+            differences(calls.as_function(), calls.selected_inputs(), r.differences.options);
         set(verdict_of(r.differences));
         p.rounds = std::any_of(r.differences.inputs.begin(), r.differences.inputs.end(),
                                [](const GradcheckEntry& e) { return e.rounds; });

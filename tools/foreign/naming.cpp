@@ -49,20 +49,20 @@ Tensor true_gradient(Probe& p, std::size_t k) {
   return d.to(p.x[k].dtype());
 }
 
-// Would `gradient` be right at `at`?
-bool right(const Wrong& w, const Tensors& at,
+// Would `gradient` be right at `point`?
+bool right(const Wrong& w, const Tensors& point,
            std::function<Tensors(const Tensors& x, const Tensors& dy)> gradient) {
   std::vector<GradcheckInput> inputs = w.p.calls.inputs;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    inputs[i].value = at[i];
+    inputs[i].value = point[i];
     inputs[i].check = i == w.k;
   }
   std::vector<bool> only_k(inputs.size());
   only_k[w.k] = true;
-  const Restored want(w.p.calls.wanted, only_k);
+  const Restored want(w.p.calls.selection, only_k);
   try {
     // One call tells most guesses apart, where differences take hundreds.
-    if (&at == &w.p.x && !close({gradient(at, w.p.dy)[w.k]}, {w.truth}, 1e-3)) return false;
+    if (&point == &w.p.x && !close({gradient(point, w.p.dy)[w.k]}, {w.truth}, 1e-3)) return false;
     return right_along_two({w.p.calls.as_function().value, std::move(gradient)}, inputs,
                            w.p.along_one());
   } catch (const std::exception&) {  // backward does not take it
@@ -107,9 +107,9 @@ std::string other_argument(const Wrong& w) {
 // x from the far end along its last axis, or along the last two.
 Tensor reversed(const Tensor& x, int axes) {
   if (axes == 0) return x;
-  const Tensor from = reversed(x, axes - 1), y = from.clone();
+  const Tensor flip = reversed(x, axes - 1), y = flip.clone();
   const Index length = x.size(-axes);
-  for (Index i = 0; i < length; ++i) select(y, -axes, i).copy_(select(from, -axes, length - 1 - i));
+  for (Index i = 0; i < length; ++i) select(y, -axes, i).copy_(select(flip, -axes, length - 1 - i));
   return y;
 }
 
@@ -267,10 +267,10 @@ std::string name_of_output(Probe& p, std::size_t o, const GradcheckOptions& opti
                       all[o] = dy[0];
                       return p.calls.gradient(x, all);
                     }};
-  Calls calls(f, p.calls.wanted_inputs());
+  Calls calls(f, p.calls.selected_inputs());
   Probe alone{calls, p.x, p.options, p.near, p.step, p.rounded, {p.y[o]}, {p.dy[o]}};
   alone.dx = alone.gradient(alone.dy);
-  GradcheckReport report = differences(f, calls.wanted_inputs(), options);
+  GradcheckReport report = differences(f, calls.selected_inputs(), options);
   const std::string name = report.failed() ? name_mistake(alone, report) : "";
   return name.empty() ? "" : name + ", of output " + std::to_string(o);
 }

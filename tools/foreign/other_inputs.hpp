@@ -17,9 +17,9 @@ struct Found {
   bool of_values = false;  // wrong finite numbers, in a gradient of the right shape
 };
 
-// Where the direction does not agree, the checker decides, input by input. `given` receives the gradient.
+// Where the direction does not agree, the checker decides, input by input. `gradient` receives the gradient.
 Found compare_at(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy,
-                 Tensors* given = nullptr);
+                 Tensors* gradient = nullptr);
 // True if f has a kink at x along that direction, or bends too sharply for a difference: it decides nothing there.
 bool bends(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy);
 

@@ -23,24 +23,24 @@ struct Axis {
 };
 using Growth = std::map<Axis, Index>;  // to an extent, which may be smaller
 
-Tensor grown(const Tensor& x, std::size_t k, const Growth& to) {
+Tensor grown(const Tensor& x, std::size_t k, const Growth& growth) {
   Tensor y = x;
-  for (const auto& [at, extent] : to)
-    if (at.input == k) {
-      y = narrow(y, at.axis, 0, std::min(y.size(at.axis), extent));
-      while (y.size(at.axis) < extent)
+  for (const auto& [key, extent] : growth)
+    if (key.input == k) {
+      y = narrow(y, key.axis, 0, std::min(y.size(key.axis), extent));
+      while (y.size(key.axis) < extent)
         y = concatenate(
             std::vector<Tensor>{
-                y, narrow(y, at.axis, 0, std::min(y.size(at.axis), extent - y.size(at.axis)))},
-            at.axis);
+                y, narrow(y, key.axis, 0, std::min(y.size(key.axis), extent - y.size(key.axis)))},
+            key.axis);
     }
   return is_floating(x.dtype()) && !same_bits(x, y) ? shrunk(y) : y;
 }
 
 // True if f depends on the added elements of each input that has grown. Otherwise f is defined only for the given sizes.
-bool reads_all(const Probe& p, Calls& there, const Tensors& x) {
+bool reads_all(const Probe& p, Calls& calls, const Tensors& x) {
   for (std::size_t k = 0; k < x.size(); ++k) {
-    if (!there.wanted[k] || x[k].numel() <= p.x[k].numel()) continue;
+    if (!calls.selection[k] || x[k].numel() <= p.x[k].numel()) continue;
     Tensors moved = x;
     moved[k] = beside(x[k]);
     Tensor old = moved[k], was = x[k];
@@ -50,7 +50,7 @@ bool reads_all(const Probe& p, Calls& there, const Tensors& x) {
       was = narrow(was, axis, 0, n);
     }
     old.copy_(was);
-    if (same(there.value(moved), there.value(x))) return false;
+    if (same(calls.value(moved), calls.value(x))) return false;
   }
   return true;
 }
@@ -58,18 +58,18 @@ bool reads_all(const Probe& p, Calls& there, const Tensors& x) {
 Found at_size(Probe& p, const Growth& growth, Tensors& x) {
   x.clear();
   for (std::size_t k = 0; k < p.x.size(); ++k) x.push_back(grown(p.x[k], k, growth));
-  Calls there = p.calls.with_inputs(x);
+  Calls calls = p.calls.with_inputs(x);
   Tensors y;
   try {
-    y = there.value(x);
+    y = calls.value(x);
   } catch (const std::exception&) {  // f takes no such size
     return {Found::Refused};
   }
   if (!p.repeats()) return {Found::Wrong, kState, true};
-  Found found = compare_at(p, there, x, random_dy(y, p.options.seed, 5));
+  Found found = compare_at(p, calls, x, random_dy(y, p.options.seed, 5));
   if (found.kind == Found::Unknown && found.why == kRaises) found.kind = Found::Doubtful;
   const bool is_wrong = found.kind == Found::Wrong || found.kind == Found::Doubtful;
-  return is_wrong && !reads_all(p, there, x) ? Found{Found::Refused} : found;
+  return is_wrong && !reads_all(p, calls, x) ? Found{Found::Refused} : found;
 }
 
 // Such a gradient is wrong for what an earlier call left. Without a process of its own that is not known: a backward of
@@ -78,8 +78,8 @@ bool right_in_another_process(Probe& p, const Tensors& x) {
   if (!p.calls.function().restart) return false;
   try {
     p.calls.function().restart();
-    Calls there = p.calls.with_inputs(x);
-    return compare_at(p, there, x, random_dy(there.value(x), p.options.seed, 5)).kind ==
+    Calls calls = p.calls.with_inputs(x);
+    return compare_at(p, calls, x, random_dy(calls.value(x), p.options.seed, 5)).kind ==
            Found::Right;
   } catch (const std::exception&) {
     return false;
@@ -145,7 +145,7 @@ Found apart(Probe& p, const Axes& all, std::string& listed) {
   for (const auto& [extent, axes] : all.every) {
     const bool alone = extent != 1 && !all.tied.contains(extent);
     if (axes.size() < 2 && alone) continue;
-    const Index to = extent == 1 ? unused : extent + (all.used(extent + 1) ? 2 : 1);
+    const Index target = extent == 1 ? unused : extent + (all.used(extent + 1) ? 2 : 1);
     std::vector<Axis> left = axes;
     for (std::size_t size = 1; size <= (alone ? left.size() / 2 : left.size()); ++size) {
       std::vector<bool> chosen(left.size());
@@ -161,7 +161,7 @@ Found apart(Probe& p, const Axes& all, std::string& listed) {
           return {listed.empty() ? Found::Refused : Found::Right};
         }
         Tensors x;
-        const Found found = at_size(p, growth_of(some, to), x);
+        const Found found = at_size(p, growth_of(some, target), x);
         if (found.kind == Found::Wrong && found.of_values)
           return doubtful(p, x, "right for the given sizes, wrong for other ones", found.why);
         if (found.kind != Found::Right) continue;
@@ -178,8 +178,8 @@ Index elements_of(const Probe& p, const Growth& growth) {
   Index all = 0;
   for (std::size_t k = 0; k < p.x.size(); ++k) {
     Shape shape = p.x[k].shape();
-    for (const auto& [at, extent] : growth)
-      if (at.input == k) shape[at.axis] = extent;
+    for (const auto& [key, extent] : growth)
+      if (key.input == k) shape[key.axis] = extent;
     all += numel_of(shape);
   }
   return all;
@@ -190,12 +190,12 @@ Index elements_of(const Probe& p, const Growth& growth) {
 // nothing.
 Found special_sizes(Probe& p, const Extents& extents) {
   const Index least = extents.begin()->first, most = extents.rbegin()->first;
-  const auto each = [&](FunctionRef<Index(Index extent)> to) {
+  const auto each = [&](FunctionRef<Index(Index extent)> change) {
     std::vector<Growth> growths(1);
     for (const auto& [n, axes] : extents) {
-      growths[0].merge(growth_of(axes, to(n)));
+      growths[0].merge(growth_of(axes, change(n)));
       if (extents.size() > 1 && growths.size() <= kMostExtents)
-        growths.push_back(growth_of(axes, to(n)));
+        growths.push_back(growth_of(axes, change(n)));
     }
     return growths;
   };
@@ -213,8 +213,8 @@ Found special_sizes(Probe& p, const Extents& extents) {
     for (const auto* growths : {&kind.growths, &kind.otherwise})
       for (std::size_t g = 0; g < growths->size() && !(taken && growths == &kind.otherwise); ++g) {
         const Growth& growth = (*growths)[g];
-        if (std::ranges::all_of(growth, [&](const auto& to) {
-              return p.x[to.first.input].size(to.first.axis) == to.second;
+        if (std::ranges::all_of(growth, [&](const auto& entry) {
+              return p.x[entry.first.input].size(entry.first.axis) == entry.second;
             }))
           continue;
         changed = true;
@@ -263,10 +263,10 @@ Found together(Probe& p, const Extents& extents, Extents& taken) {
         else
           continue;
         if (!is_one) x = of_one;
-        const Index from = extent_alone[g >= at_once ? g - at_once : i];
+        const Index n = extent_alone[g >= at_once ? g - at_once : i];
         return doubtful(p, x,
-                        "right for " + std::to_string(from) + ", wrong for " +
-                            std::to_string(is_one && g == 1 && at_once == 2 ? 2 * from : from + 1),
+                        "right for " + std::to_string(n) + ", wrong for " +
+                            std::to_string(is_one && g == 1 && at_once == 2 ? 2 * n : n + 1),
                         found.why);
       }
       return doubtful(p, x, "right for the given sizes, wrong for other ones", found.why);
@@ -296,7 +296,7 @@ Found other_sizes(Probe& p) {
         return special;
   }
   if (!p.calls.function().refuses_misfits) {
-    if (std::ranges::any_of(axes.every, [](const auto& of) { return of.second.size() > 1; }))
+    if (std::ranges::any_of(axes.every, [](const auto& entry) { return entry.second.size() > 1; }))
       p.untried.push_back("equal extents apart");
     p.untried.push_back("extents of 1, equal ones and those above 8");
     return all;

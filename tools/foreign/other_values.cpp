@@ -94,18 +94,18 @@ Found values_at(Probe& p, const Tensors& x, const Tensors& dy, const Tensors& ea
 // The integers of the inputs in another order. They may not mean anything in it, so a wrong gradient fails the check only
 // if it is the one that belongs to the given integers.
 Found other_integers(Probe& p, const Tensors& x) {
-  Tensors there = x;
+  Tensors inputs = x;
   bool any = false;
-  for (Tensor& one : there)
+  for (Tensor& one : inputs)
     if (!is_floating(one.dtype()) && one.numel() > 1) {
       one = reversed_from(one, 0);
       any = true;
     }
   if (!any) return {Found::Refused};
   const Tensors dy = p.random_dy(4);
-  const Found found = compare_at(p, p.calls, there, dy);
+  const Found found = compare_at(p, p.calls, inputs, dy);
   if (found.kind != Found::Wrong) return {Found::Refused};
-  if (!same(p.calls.gradient(there, dy), p.calls.gradient(x, dy))) return {Found::Refused};
+  if (!same(p.calls.gradient(inputs, dy), p.calls.gradient(x, dy))) return {Found::Refused};
   return {Found::Wrong,
           "backward keeps the integers of an earlier call: the gradient does not change with them"};
 }
@@ -134,19 +134,19 @@ Found other_masks(Probe& p, const Tensors& x) {
   std::string name;
   bool taken = false;
   for (const std::uint64_t draw : {0, 1, 2}) {
-    Tensors there = x;
+    Tensors inputs = x;
     for (std::size_t k = 0; k < x.size(); ++k) {
       if (x[k].dtype() != DType::Bool || x[k].numel() == 0) continue;
       if (name.empty()) name = p.calls.inputs[k].name;
       const Tensor random = detail::random_like(x[k].to(DType::Float64), {draw, k});
-      there[k] = draw == 2 ? ones(x[k].shape(), DType::Bool) : not_equal(x[k], greater(random, 0));
+      inputs[k] = draw == 2 ? ones(x[k].shape(), DType::Bool) : not_equal(x[k], greater(random, 0));
     }
     if (name.empty()) return {Found::Refused};
     const Tensors dy = p.random_dy(20 + draw);
-    const Found found = compare_at(p, p.calls, there, dy);
+    const Found found = compare_at(p, p.calls, inputs, dy);
     taken = taken || found.kind != Found::Refused;
     if (found.kind != Found::Wrong) continue;
-    if (same(p.calls.gradient(there, dy), p.calls.gradient(x, dy)))
+    if (same(p.calls.gradient(inputs, dy), p.calls.gradient(x, dy)))
       return {Found::Wrong, "backward keeps " + name +
                                 " of an earlier call: the gradient does not change with it"};
     return {Found::Doubtful, found.why + " for other elements of " + name};
@@ -264,13 +264,13 @@ Found other_values(Probe& p) {
     if (same(x, p.x)) continue;
     const Tensors dy = p.random_dy(stream++);
     Tensors dx;
-    const Found here = values_at(p, x, dy, elsewhere, dx);
-    if (here.kind == Found::Wrong)
-      return {Found::Wrong, here.why +
+    const Found result = values_at(p, x, dy, elsewhere, dx);
+    if (result.kind == Found::Wrong)
+      return {Found::Wrong, result.why +
                                 " for other values: backward keeps what an earlier call gave, has "
                                 "values written as numbers, or is right for equal elements alone"};
-    if (here.kind == Found::Right) found = here, last = x, last_dy = dy, last_dx = dx;
-    if (found.kind == Found::Refused && !here.why.empty()) found.why = here.why;
+    if (result.kind == Found::Right) found = result, last = x, last_dy = dy, last_dx = dx;
+    if (found.kind == Found::Refused && !result.why.empty()) found.why = result.why;
   }
   for (auto integers : {other_integers, integers_twice, other_masks})
     if (const Found wrong = integers(p, elsewhere); wrong.kind != Found::Refused) return wrong;

@@ -61,14 +61,14 @@ std::int64_t integer_of(const Json& j, const std::string& name) {
 
 template <class T>
 void flatten(const Json& j, const Shape& shape, int axis, const std::string& name,
-             T (*read)(const Json&, const std::string&), std::vector<T>& to) {
+             T (*read)(const Json&, const std::string&), std::vector<T>& values) {
   if (axis == shape.rank()) {
-    to.push_back(read(j, name));
+    values.push_back(read(j, name));
     return;
   }
   if (!j.is_array() || std::ssize(j) != shape[axis])
     refuse(in_quotes(name) + " has lists of different lengths");
-  for (const Json& element : j) flatten(element, shape, axis + 1, name, read, to);
+  for (const Json& element : j) flatten(element, shape, axis + 1, name, read, values);
 }
 
 bool all_of_type(const Json& j, bool (*is)(const Json&)) {
@@ -101,22 +101,22 @@ Tensor input_of(const Json& j, const std::string& name) {
 }
 
 template <class T>
-void write(const std::vector<T>& values, const Shape& shape, int axis, std::size_t& at,
-           std::string& to) {
+void write(const std::vector<T>& values, const Shape& shape, int axis, std::size_t& position,
+           std::string& text) {
   if (axis == shape.rank()) {
-    const T x = values[at++];
+    const T x = values[position++];
     const auto number = static_cast<double>(x);
-    to += std::isnan(number)   ? kNotFinite[0]
-          : std::isinf(number) ? kNotFinite[number > 0 ? 1 : 2]
-                               : Json(x).dump();
+    text += std::isnan(number)   ? kNotFinite[0]
+            : std::isinf(number) ? kNotFinite[number > 0 ? 1 : 2]
+                                 : Json(x).dump();
     return;
   }
-  to += '[';
+  text += '[';
   for (Index i = 0; i < shape[axis]; ++i) {
-    if (i > 0) to += ',';
-    write(values, shape, axis + 1, at, to);
+    if (i > 0) text += ',';
+    write(values, shape, axis + 1, position, text);
   }
-  to += ']';
+  text += ']';
 }
 
 std::string listed(const std::vector<std::string>& names) {
@@ -129,13 +129,13 @@ std::string listed(const std::vector<std::string>& names) {
 
 std::string json_of(const Tensor& x) {
   std::string text;
-  std::size_t at = 0;
+  std::size_t position = 0;
   if (x.dtype() == DType::Int64)
-    write(x.to_vector<std::int64_t>(), x.shape(), 0, at, text);
+    write(x.to_vector<std::int64_t>(), x.shape(), 0, position, text);
   else if (x.dtype() == DType::Bool)
-    write(x.to_vector<bool>(), x.shape(), 0, at, text);
+    write(x.to_vector<bool>(), x.shape(), 0, position, text);
   else
-    write(x.to(DType::Float64).to_vector<double>(), x.shape(), 0, at, text);
+    write(x.to(DType::Float64).to_vector<double>(), x.shape(), 0, position, text);
   return text;
 }
 
@@ -268,19 +268,19 @@ Tensors Program::gradients_of_gradient(const Tensors& x, const Tensors& dy, cons
 }
 
 Callbacks Program::second_order(std::vector<GradcheckInput>& inputs) {
-  Tensors at;
-  for (const GradcheckInput& x : inputs) at.push_back(x.value);
-  const Tensors upstream = random_dy(value(at), 0, 0);
+  Tensors values;
+  for (const GradcheckInput& x : inputs) values.push_back(x.value);
+  const Tensors upstream = random_dy(value(values), 0, 0);
   const auto outputs = std::ssize(upstream);
   for (std::size_t k = upstream.size(); k-- > 0;)
     inputs.emplace(inputs.begin(), upstream.size() == 1 ? "dy" : "dy of " + outputs_[k],
                    upstream[k]);
-  at.insert(at.begin(), upstream.begin(), upstream.end());
+  values.insert(values.begin(), upstream.begin(), upstream.end());
   // Inputs of other sizes are tried, too, and a program need not notice a dy of another shape than y.
-  const auto split = [this, outputs, at](const Tensors& all) {
+  const auto split = [this, outputs, values](const Tensors& all) {
     const Tensors dy(all.begin(), all.begin() + outputs), x(all.begin() + outputs, all.end());
     const auto alike = [](const Tensor& a, const Tensor& b) { return a.shape() == b.shape(); };
-    if (!std::equal(all.begin(), all.end(), at.begin(), alike)) {
+    if (!std::equal(all.begin(), all.end(), values.begin(), alike)) {
       const Tensors y = value(x);
       if (!std::equal(y.begin(), y.end(), dy.begin(), alike)) refuse("dy has not the shape of y");
     }

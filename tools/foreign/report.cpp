@@ -63,8 +63,8 @@ std::string FunctionReport::text() const {
     text += line;
     if (c.name != "differences" || differences.inputs.empty()) continue;
     std::string below = differences.details();
-    for (std::size_t at = 0; (at = below.find('\n', at)) != std::string::npos; at += 3)
-      below.insert(at + 1, "  ");
+    for (std::size_t end = 0; (end = below.find('\n', end)) != std::string::npos; end += 3)
+      below.insert(end + 1, "  ");
     text += below;
   }
   return text;

@@ -57,12 +57,12 @@ Beginnings beginnings(const Pass& pass, int scores, std::size_t operand) {
     scores = pass[scores].inputs.empty() ? -1 : pass[scores].inputs[0];
   if (scores < 0) return {};
   Beginnings found;
-  std::set<int> seen;
+  std::set<int> visited;
   std::vector<int> todo{pass[scores].inputs[operand]};
   while (!todo.empty()) {
     const int number = todo.back();
     todo.pop_back();
-    if (number < 0 || !seen.insert(number).second) continue;
+    if (number < 0 || !visited.insert(number).second) continue;
     const PassNode& n = pass[number];
     todo.insert(todo.end(), n.inputs.begin(), n.inputs.end());
     if (n.op == "index_select" && n.inputs[0] >= 0 && pass[n.inputs[0]].op == "leaf")
@@ -212,10 +212,10 @@ AxisNames axis_names(const std::vector<AttentionView>& views, const PassNode& no
   const Shape& shape = node.value.shape();
   for (const AttentionView& v : views) {
     for (const std::vector<int>* maps : {&v.probs, &v.scores}) {
-      auto at = std::find(maps->begin(), maps->end(), node.number);
-      if (at == maps->end()) continue;
+      auto map = std::find(maps->begin(), maps->end(), node.number);
+      if (map == maps->end()) continue;
       if (maps->size() > 1)  // a query a node
-        return {{v.queries[static_cast<std::size_t>(at - maps->begin())]}, v.keys};
+        return {{v.queries[static_cast<std::size_t>(map - maps->begin())]}, v.keys};
       return {by_head(v.heads.size(), v.queries), v.keys};
     }
     if (node.scope != v.module || shape.rank() != 4 || shape[0] != 1) continue;

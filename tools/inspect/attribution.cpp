@@ -57,14 +57,14 @@ std::vector<double> by_token(const Tensor& x, const Tensor& dx) {
 
 Attribution attribute(Example& example, int steps) {
   Attribution a;
-  const std::vector<std::int64_t> said = example.target_out_ids;
-  auto t_count = static_cast<Index>(said.size());
+  const std::vector<std::int64_t> targets = example.target_out_ids;
+  auto t_count = static_cast<Index>(targets.size());
   // dy picks ln p(y_t) of one row, or of all.
   auto pick = [&](const Var& log_probs, Index only) {
     Tensor dy = zeros(log_probs.shape(), log_probs.dtype());
     for (Index t = 0; t < t_count; ++t)
       if (only < 0 || t == only)
-        select(select(dy, 0, t), 0, said[static_cast<std::size_t>(t)]).fill_(1);
+        select(select(dy, 0, t), 0, targets[static_cast<std::size_t>(t)]).fill_(1);
     return dy;
   };
   auto log_prob = [&](const Var& log_probs) { return dot(log_probs.value(), pick(log_probs, -1)); };

@@ -52,9 +52,9 @@ std::vector<Block> blocks_of(const Pass& pass) {
   for (const PassNode& n : pass.nodes()) {
     Block b = block_of(pass, n.scope);
     if (b.module.empty()) continue;
-    auto [at, added] = found.try_emplace(b.module, list.size());
+    auto [entry, added] = found.try_emplace(b.module, list.size());
     if (added) list.push_back(b);
-    Block& block = list[at->second];
+    Block& block = list[entry->second];
     if (n.op == "leaf") {
       block.parameter_gradient_norm = std::hypot(block.parameter_gradient_norm, gradient_norm(n));
     } else {

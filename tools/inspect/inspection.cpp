@@ -20,14 +20,14 @@ Inspection seen_in(Pass pass, const ExampleText& text, const derive::NamedConsta
 }  // namespace
 
 Pass pass_of(Example& example, derive::NamedConstants* names) {
-  derive::ConstantNames seen;
+  derive::ConstantNames constants;
   Pass pass(
       [&] {
-        Tape::current()->observe(seen);
+        Tape::current()->observe(constants);
         return example.loss();
       },
       Roles(example.model()));
-  if (names) *names = std::move(seen.names);
+  if (names) *names = std::move(constants.names);
   run_changed(pass, example.changes());
   pass.end();
   return pass;

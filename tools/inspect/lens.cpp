@@ -58,8 +58,8 @@ struct Lens {
     m.error = norm(sub(matmul(transpose(delta, 0, 1), x), g)) / m.norm;
     Tensor shares = div(sum(mul(matmul(delta, g), x), {1}), m.norm * m.norm);      // (T)
     Tensor x_products = of_x ? matmul(x, transpose(of_x->rows, 0, 1)) : Tensor();  // (T, V)
-    Tensor wanted = neg(delta);
-    if (of_delta && !is_generator) wanted = matmul(wanted, transpose(of_delta->rows, 0, 1));
+    Tensor descent = neg(delta);
+    if (of_delta && !is_generator) descent = matmul(descent, transpose(of_delta->rows, 0, 1));
     const auto& names = positions(x.size(0), of_x == &source || (!of_x && of_delta == &source));
     for (Index t = 0; t < x.size(0); ++t) {
       LensTerm term;
@@ -68,7 +68,7 @@ struct Lens {
       term.input_norm = norm(select(x, 0, t));
       term.delta_norm = norm(select(delta, 0, t));
       if (of_x) term.input = largest(select(x_products, 0, t), *of_x->tokenizer);
-      if (of_delta) term.delta = largest(select(wanted, 0, t), *of_delta->tokenizer);
+      if (of_delta) term.delta = largest(select(descent, 0, t), *of_delta->tokenizer);
       m.terms.push_back(std::move(term));
     }
     std::stable_sort(m.terms.begin(), m.terms.end(),
@@ -129,13 +129,13 @@ std::vector<LensMatrix> backward_lens(const Pass& pass, const Example& example) 
     if (role == Role::SelfAttention || role == Role::CrossAttention) {
       // Queries, keys and values, or those of them that this x has.
       const Index parts = delta.size(1) / width;
-      std::vector<const char*> of = parts == 3   ? std::vector<const char*>{"query", "key", "value"}
-                                    : parts == 2 ? std::vector<const char*>{"key", "value"}
-                                                 : std::vector<const char*>{"query"};
-      for (std::size_t i = 0; i < of.size(); ++i) {
-        Index from = static_cast<Index>(i) * width;
-        lens.read(name + ", " + of[i], x, narrow(delta, 1, from, width), narrow(g, 0, from, width),
-                  of_x, nullptr, false);
+      const auto names = parts == 3   ? std::vector<const char*>{"query", "key", "value"}
+                         : parts == 2 ? std::vector<const char*>{"key", "value"}
+                                      : std::vector<const char*>{"query"};
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        Index begin = static_cast<Index>(i) * width;
+        lens.read(name + ", " + names[i], x, narrow(delta, 1, begin, width),
+                  narrow(g, 0, begin, width), of_x, nullptr, false);
       }
     } else {
       // Only what is added to the residual stream is read: the outputs of a sublayer.

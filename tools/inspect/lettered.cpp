@@ -45,14 +45,14 @@ bool give_letters(derive::Letters& letters, const std::vector<derive::Extent>& e
                   bool alike) {
   std::set<Index> shared;
   auto give = [&](const std::string& letter, Index n) {
-    const auto [known, fresh] = letters.of.emplace(n, letter);
+    const auto [known, fresh] = letters.names.emplace(n, letter);
     const std::string pair = known->second + letter;
     if (!fresh && pair != "VV'" && pair != "VV" && !(alike && pair == "ST")) shared.insert(n);
   };
   for (const derive::Extent& e : extents) give(e.letter, e.size);
   if (const Index width = extents.empty() ? 0 : extents[0].size; width > 1)
     for (const auto& [letter, n] : {std::pair{"3D", 3 * width}, {"2D", 2 * width}}) give(letter, n);
-  for (const Index n : shared) letters.of.erase(n);
+  for (const Index n : shared) letters.names.erase(n);
   return shared.empty();
 }
 
@@ -114,11 +114,11 @@ std::unique_ptr<LetteredPass> lettered_pass(const ExampleOptions& options, Examp
     } catch (const Error&) {  // the model does not take this text or these sizes
     }
   }
-  auto own = std::make_unique<LetteredPass>();
-  record(*own, example);
-  give_letters(own->letters, extents, true);
-  own->letters.extents = extents;
-  return own;
+  auto fallback = std::make_unique<LetteredPass>();
+  record(*fallback, example);
+  give_letters(fallback->letters, extents, true);
+  fallback->letters.extents = extents;
+  return fallback;
 }
 
 }  // namespace glim

@@ -99,16 +99,16 @@ ReplayedStep replay_step(const std::string& folder, Index step) {
         "unless the model is too large");
   const std::string& file = std::prev(after)->second;
 
-  Checkpoint from = load_checkpoint(file);
-  use_gemm_engine(gemm_engine_of(from));
-  TrainOptions options = from.options;
+  Checkpoint checkpoint = load_checkpoint(file);
+  use_gemm_engine(gemm_engine_of(checkpoint));
+  TrainOptions options = checkpoint.options;
   options.out = folder;
-  std::unique_ptr<Learner> learner = make_learner(options, &from);
-  if (learner->fingerprint() != from.state.data)
+  std::unique_ptr<Learner> learner = make_learner(options, &checkpoint);
+  if (learner->fingerprint() != checkpoint.state.data)
     throw ValueError("--run", "the training data are no longer those of the run in " + folder);
-  Trainer trainer(options, *learner, std::move(from));
+  Trainer trainer(options, *learner, std::move(checkpoint));
   ReplayedStep result;
-  result.from = trainer.state().step;
+  result.start = trainer.state().step;
   BeforeStep before(trainer, step, result);
   try {
     const StepReport replayed = trainer.replay(step, {&before});

@@ -29,7 +29,7 @@ struct ReplayedSample : TrainingSample {
 };
 
 struct ReplayedStep {
-  Index from = 0;                       // the step of the checkpoint; 0: the beginning
+  Index start = 0;                      // the step of the checkpoint; 0: the beginning
   double loss = 0;                      // KL in nats per target; NaN: the step cannot be made
   double gradient_norm = 0;             // of the whole batch, with dropout
   std::optional<double> recorded;       // the loss in the recording, if it has this step

@@ -46,31 +46,31 @@ Json request_of(const ExampleOptions& options) {
   return request;
 }
 
-TrainOptions fresh_options(const Json& given) {
+TrainOptions fresh_options(const Json& request) {
   TrainOptions o;
-  if (given.contains("kind") && given["kind"].is_string()) o.kind = given["kind"];
-  read_all(given, o.rows());
-  apply_preset(o, [&](const std::string& name) { return given.contains(name); });
+  if (request.contains("kind") && request["kind"].is_string()) o.kind = request["kind"];
+  read_all(request, o.rows());
+  apply_preset(o, [&](const std::string& name) { return request.contains(name); });
   return o;
 }
 
 ExampleOptions options_of(const Json& request) {
   ExampleOptions o;
-  Json own = request;
-  if (own.contains("fresh")) {
+  Json fields = request;
+  if (fields.contains("fresh")) {
     o.init = true;
-    o.fresh = fresh_options(own["fresh"]);
-    own.erase("fresh");
+    o.fresh = fresh_options(fields["fresh"]);
+    fields.erase("fresh");
   }
   try {
-    if (own.contains("pixels")) own["pixels"].get_to(o.pixels);
-    if (own.contains("size")) own["size"].get_to(o.size);
+    if (fields.contains("pixels")) fields["pixels"].get_to(o.pixels);
+    if (fields.contains("size")) fields["size"].get_to(o.size);
   } catch (const Json::exception&) {
     throw ValueError("--image", "pixels and size are lists of whole numbers");
   }
-  own.erase("pixels");
-  own.erase("size");
-  read_all(own, rows_of(o));
+  fields.erase("pixels");
+  fields.erase("size");
+  read_all(fields, rows_of(o));
   return o;
 }
 

@@ -16,6 +16,6 @@ namespace glim {
 nlohmann::json request_of(const ExampleOptions& options);
 ExampleOptions options_of(const nlohmann::json& request);
 // The options of a training run, as "fresh" has them.
-TrainOptions fresh_options(const nlohmann::json& given);
+TrainOptions fresh_options(const nlohmann::json& request);
 
 }  // namespace glim

@@ -45,13 +45,13 @@ void Profile::gradients_ready(Index) { start_ = seconds_now(); }
 
 void Profile::stepped(const StepReport&) {
   const bool measured = measures();
-  ++seen_;
+  ++steps_;
   if (!measured) return;
   const double seconds = seconds_now() - start_;
   optimizer_ += seconds;
   trace_.push_back({"optimizer", "", "optimizer", start_, seconds});
   last_ = std::exchange(trace_, {});
-  if (++updates_ == wanted_) done_(*this);
+  if (++updates_ == target_) done_(*this);
 }
 
 std::string Profile::rows(const char* title, const std::map<std::string, Times>& times,

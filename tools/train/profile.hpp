@@ -20,9 +20,9 @@ class Profile final : public TrainObserver {
  public:
   // Calls `done` after so many updates.
   Profile(Index updates, std::function<void(const Profile&)> done)
-      : wanted_(updates), done_(std::move(done)) {}
+      : target_(updates), done_(std::move(done)) {}
 
-  bool complete() const { return updates_ >= wanted_; }  // `done` was called
+  bool complete() const { return updates_ >= target_; }  // `done` was called
   std::string table() const;                             // of all steps, in milliseconds per step
   // The last step, in the Trace Event Format (JSON). FileError.
   void write_trace(const std::string& path) const;
@@ -34,7 +34,7 @@ class Profile final : public TrainObserver {
 
  private:
   static constexpr Index kWarm = 3;
-  bool measures() const { return seen_ >= kWarm && updates_ < wanted_; }
+  bool measures() const { return steps_ >= kWarm && updates_ < target_; }
   struct Times {
     Index count = 0;
     double forward = 0, backward = 0;
@@ -47,11 +47,11 @@ class Profile final : public TrainObserver {
   static std::string rows(const char* title, const std::map<std::string, Times>& times,
                           double steps, double total);
 
-  Index wanted_;
+  Index target_;
   std::function<void(const Profile&)> done_;
-  std::optional<OpTimes> times_;  // of the tape under way
-  double start_ = 0;              // of that tape, then of the optimizer
-  Index seen_ = 0, updates_ = 0;  // updates, measured ones
+  std::optional<OpTimes> times_;   // of the tape under way
+  double start_ = 0;               // of that tape, then of the optimizer
+  Index steps_ = 0, updates_ = 0;  // updates, measured ones
   std::map<std::string, Times> ops_, modules_;
   std::vector<Event> trace_;  // of the step under way
   std::vector<Event> last_;

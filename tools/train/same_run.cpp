@@ -16,8 +16,8 @@ namespace {
 void mix_file(Fingerprint& f, const std::string& path) {
   constexpr std::uint64_t kBlock = 1 << 20;
   const InputFile in(path);
-  for (std::uint64_t at = 0; at < in.size(); at += kBlock)
-    f.mix_all(in.read_text(at, std::min(kBlock, in.size() - at)));
+  for (std::uint64_t offset = 0; offset < in.size(); offset += kBlock)
+    f.mix_all(in.read_text(offset, std::min(kBlock, in.size() - offset)));
 }
 
 struct Compared {
@@ -27,16 +27,16 @@ struct Compared {
 
 void require_same(const Processes& processes, FunctionRef<std::vector<Compared>()> of_this) {
   if (processes.size() == 1) return;
-  std::vector<Compared> here;
-  processes.together([&] { here = of_this(); });
+  std::vector<Compared> items;
+  processes.together([&] { items = of_this(); });
   std::vector<std::uint64_t> hashes;
-  for (const Compared& c : here) hashes.push_back(c.hash);
+  for (const Compared& c : items) hashes.push_back(c.hash);
   const std::vector<std::uint64_t> all = processes.gather(hashes);
   processes.together([&] {
     for (std::size_t i = 0; i < all.size(); ++i)
       if (const std::size_t k = i % hashes.size(); all[i] != all[k])
         throw ValueError("processes", fmt::format("process {} has {} than process 0",
-                                                  i / hashes.size(), here[k].what));
+                                                  i / hashes.size(), items[k].what));
   });
 }
 

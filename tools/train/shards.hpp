@@ -17,8 +17,8 @@ namespace glim {
 class Shards {
  public:
   // `count` parts, a multiple of the processes.
-  Shards(NamedParameters parameters, Index count, const Processes& of = {})
-      : processes(of), count_(count), parameters_(std::move(parameters)) {}
+  Shards(NamedParameters parameters, Index count, const Processes& world = {})
+      : processes(world), count_(count), parameters_(std::move(parameters)) {}
 
   // Calls `backward` for each part of this process: it leaves the part's gradient in the parameters and returns what
   // it measured. Afterwards they have the sum over all parts of all processes, and generator() goes on after the

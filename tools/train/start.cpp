@@ -14,12 +14,12 @@ FromStart start_of(const Row& row) {
                                                                         : FromStart::Free);
 }
 
-std::unique_ptr<Checkpoint> starting_model(TrainOptions& o, const OptionGiven& given) {
+std::unique_ptr<Checkpoint> starting_model(TrainOptions& o, const OptionGiven& is_given) {
   if (o.init_from.empty()) return nullptr;
   auto start = std::make_unique<Checkpoint>();
   *start = load_checkpoint(o.init_from);
   Checkpoint& c = *start;
-  if (!given("kind")) o.kind = c.kind;
+  if (!is_given("kind")) o.kind = c.kind;
   const std::vector<std::string>& others = kind_named(o.kind).starts_of;
   if (std::ranges::find(others, c.kind) != others.end()) return nullptr;
   if (o.kind != c.kind)
@@ -34,7 +34,7 @@ std::unique_ptr<Checkpoint> starting_model(TrainOptions& o, const OptionGiven& g
     const bool limit = start_is == FromStart::AtMost, free = start_is == FromStart::Default;
     const auto mine = stored(row), its = c.options.value(row.key());
     const std::string name = dashed(row.key());
-    if (!given(name))
+    if (!is_given(name))
       restore(row, its);
     else if (!free && mine != its && !(limit && mine < its))
       throw ValueError(

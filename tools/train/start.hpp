@@ -11,7 +11,7 @@ namespace glim {
 
 // The model that --init-from names. Sets its kind and sizes in `options` unless the user gave them. Null without
 // --init-from, and for a classifier that begins with a bert, whose encoder it takes itself. FileError for a model of another kind, ValueError for an option that contradicts the model.
-std::unique_ptr<Checkpoint> starting_model(TrainOptions& options, const OptionGiven& given);
+std::unique_ptr<Checkpoint> starting_model(TrainOptions& options, const OptionGiven& is_given);
 
 // What a run that begins with a model does with an option: sizes are the model's, others free, unless the row says.
 FromStart start_of(const Row& row);

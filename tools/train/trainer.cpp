@@ -218,15 +218,15 @@ Trainer::Trainer(const TrainOptions& options, Learner& learner, std::string conf
   state_.data = learner.fingerprint();
 }
 
-Trainer::Trainer(const TrainOptions& options, Learner& learner, Checkpoint from,
+Trainer::Trainer(const TrainOptions& options, Learner& learner, Checkpoint checkpoint,
                  const Processes& processes)
-    : Trainer(options, learner, std::move(from.config_toml), processes) {
-  state_ = from.state;
+    : Trainer(options, learner, std::move(checkpoint.config_toml), processes) {
+  state_ = checkpoint.state;
   saved_last_ = true;
   if (state_.data != learner.fingerprint())
     throw ValueError("--resume",
                      "the training data are not those that the checkpoint was made with");
-  const TrainOptions& was = from.options;
+  const TrainOptions& was = checkpoint.options;
   bool room = state_.epoch < options_.epochs &&
               (options_.max_steps == 0 || state_.step < options_.max_steps);
   bool other_end = was.epochs != options_.epochs || was.max_steps != options_.max_steps ||
@@ -237,11 +237,11 @@ Trainer::Trainer(const TrainOptions& options, Learner& learner, Checkpoint from,
     throw FileError(in_folder(options_.out, kLastFile),
                     "is at batch " + std::to_string(state_.batch) + " of an epoch that has " +
                         std::to_string(batches));
-  learner_.model().load_state_dict(from.weights);
+  learner_.model().load_state_dict(checkpoint.weights);
   try {
-    optimizer_->load_state_dict(from.optimizer);
+    optimizer_->load_state_dict(checkpoint.optimizer);
   } catch (const ValueError& e) {
-    throw FileError(from.file, "is no file to resume from: of its optimizer " + e.problem());
+    throw FileError(checkpoint.file, "is no file to resume from: of its optimizer " + e.problem());
   }
 }
 

@@ -45,7 +45,7 @@ class Trainer {
           const Processes& processes = {});
   // Continues from a checkpoint. A finished run continues if the options move its end and updates remain (else
   // state().finished). ValueError unless the data are the ones it was trained on.
-  Trainer(const TrainOptions& options, Learner& learner, Checkpoint from,
+  Trainer(const TrainOptions& options, Learner& learner, Checkpoint checkpoint,
           const Processes& processes = {});
 
   // Runs to the end, to early stopping, or until `stop` is true. A single process abandons the current update;

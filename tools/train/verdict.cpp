@@ -49,20 +49,20 @@ std::string remedy(const TrainOptions& o, const TrainState& state, double peak) 
   constexpr Index kFew = 1000;
   constexpr double kLow = 2e-4, kUsual = 1e-3, kHigh = 2e-3;
   const Index updates = state.step;
-  std::string more;
+  std::string advice;
   if (o.patience > 0 && state.bad_validations >= o.patience)
-    more = fmt::format("{} (the loss on held-out data was least after {} of {} updates)",
-                       more_data(o), state.best_step, updates);
+    advice = fmt::format("{} (the loss on held-out data was least after {} of {} updates)",
+                         more_data(o), state.best_step, updates);
   else if (updates < kFew && o.max_steps > 0 && updates >= o.max_steps)
-    more = fmt::format("more updates than {} (--max-steps {})", updates, 2 * kFew);
+    advice = fmt::format("more updates than {} (--max-steps {})", updates, 2 * kFew);
   else if (updates < kFew)
-    more = fmt::format("more updates than {} (--epochs {})", updates,
-                       o.epochs * (2 * kFew / std::max<Index>(updates, 1)));
-  if (peak < kLow || peak > kHigh || more.empty())
-    more += fmt::format("{}a {} --rate than {:.2g} ({:.0e})", more.empty() ? "" : ", or ",
-                        peak < kLow ? "higher" : "lower", peak,
-                        peak < kLow || peak > kHigh ? kUsual : peak / 4);
-  return more;
+    advice = fmt::format("more updates than {} (--epochs {})", updates,
+                         o.epochs * (2 * kFew / std::max<Index>(updates, 1)));
+  if (peak < kLow || peak > kHigh || advice.empty())
+    advice += fmt::format("{}a {} --rate than {:.2g} ({:.0e})", advice.empty() ? "" : ", or ",
+                          peak < kLow ? "higher" : "lower", peak,
+                          peak < kLow || peak > kHigh ? kUsual : peak / 4);
+  return advice;
 }
 
 }  // namespace
@@ -84,11 +84,11 @@ std::string not_learned(Learner& learner, const TrainOptions& o, const TrainStat
         "the training loss of {:.3f} is not clearly below {:.3f}, that of a guess by "
         "the targets' frequencies",
         loss.nll, guess.entropy);
-  const std::vector<std::string> said = learner.outputs();
-  const std::set<std::string> different(said.begin(), said.end());
-  if (said.size() > 1 && different.size() == 1)
-    found = said[0].empty() ? "every translation is empty"
-                            : "every translation is the same: " + said[0];
+  const std::vector<std::string> outputs = learner.outputs();
+  const std::set<std::string> different(outputs.begin(), outputs.end());
+  if (outputs.size() > 1 && different.size() == 1)
+    found = outputs[0].empty() ? "every translation is empty"
+                               : "every translation is the same: " + outputs[0];
   if (!found.empty()) return "not learned: " + found + "; try " + remedy(o, state, peak);
   if (!(held_out.tokens > 0 && guesses(held_out, 1))) return "";
   const bool falls = state.best_step == state.step;  // to the end

@@ -38,7 +38,7 @@ std::string as_toml(const std::vector<TomlEntry>& entries) {
 
 void configure(const std::string& text) {
   static std::vector<Command> all = {train_command()};
-  for (Option& o : all.front().options) o.given = false, o.origin.clear();
+  for (Option& o : all.front().options) o.is_set = false, o.origin.clear();
   apply_config(all.front(), all, memory_file(text));
 }
 

@@ -172,12 +172,12 @@ TEST_CASE("an error about a value of a file names its line", "[command line]") {
     return std::string();
   };
   CHECK(said() == "--rate: is wrong (0 is the default)");
-  o.given = true;
+  o.is_set = true;
   o.origin = "command line";
   CHECK(said() == "--rate: is wrong");
   o.origin = "a.toml:3";
   CHECK(said() == "a.toml:3: rate: is wrong");
-  o.given = false;
+  o.is_set = false;
   o.origin = "recipe of --task copy";
   CHECK(said() == "--rate: is wrong (0 is the recipe of --task copy)");
 }

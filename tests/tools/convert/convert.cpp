@@ -27,7 +27,7 @@ std::string stored_file(const std::string& name) {
 
 ImportedModel imported(const std::string& from, const std::string& file) {
   ImportOptions o;
-  o.from = from;
+  o.format = from;
   o.file = file;
   return import_model(o);
 }

@@ -27,7 +27,7 @@ const std::string kFolder = std::string(GLIM_REFERENCE) + "/convert/";
 
 ImportedModel imported(const std::string& from, const std::string& file) {
   ImportOptions o;
-  o.from = from;
+  o.format = from;
   o.file = file;
   return import_model(o);
 }

@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   }
   try {
     ImportOptions options;
-    options.from = from;
+    options.format = from;
     options.file = argv[1];
     const auto& description = import_model(options).checkpoint.description;
     auto name = side.empty() ? "tokenizer" : side + "_tokenizer";

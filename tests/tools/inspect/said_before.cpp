@@ -22,7 +22,7 @@ namespace {
 
 void import_to(const std::string& model, const std::string& from, const std::string& file) {
   ImportOptions o;
-  o.from = from;
+  o.format = from;
   o.file = std::string(GLIM_REFERENCE) + "/convert/" + file;
   save_checkpoint(model, import_model(o).checkpoint);
 }
@@ -109,7 +109,7 @@ TEST_CASE("inspect: a model that was exported and imported has the same loss and
   save_checkpoint(first.path(), trained);
   export_model("torch", first.path(), out.path());
   ImportOptions again;
-  again.from = "torch";
+  again.format = "torch";
   again.file = out.path();
   save_checkpoint(back.path(), import_model(again).checkpoint);
   auto look = [](const std::string& model) {

@@ -166,20 +166,20 @@ def fish(all):
         text += f"{none} -a {v['name']} -d {quoted(v['help'])}\n"
     text += none + " -a help -d 'the options of a verb'\n"
     for v in all["verbs"]:
-        here = f"complete -c {name} -n '__fish_seen_subcommand_from {v['name']}'"
+        command = f"complete -c {name} -n '__fish_seen_subcommand_from {v['name']}'"
         for o in v["options"]:
             choices = quoted(" ".join(o["choices"]))
             if o["argument"]:
-                text += f"{here} -f -a {choices}\n" if o["choices"] else ""
+                text += f"{command} -f -a {choices}\n" if o["choices"] else ""
                 continue
             value = (f" -x -a {choices}" if o["choices"] else "" if is_flag(o) else
                      " -r -F" if names_files(o) else " -x")
-            text += f"{here} -l {o['name']}{value} -d {quoted(o['help'])}\n"
+            text += f"{command} -l {o['name']}{value} -d {quoted(o['help'])}\n"
         if v["config"]:
-            text += here + " -l show-config -d 'print the configuration'\n"
+            text += command + " -l show-config -d 'print the configuration'\n"
         if v["help_all"]:
-            text += here + " -l help-all -d 'all options'\n"
-        text += here + " -l help -d 'the options'\n"
+            text += command + " -l help-all -d 'all options'\n"
+        text += command + " -l help -d 'the options'\n"
     return text
 
 

@@ -31,11 +31,11 @@ void measure_labelled(const ClassifyArguments& a, const Tagger& tagger) {
   SpanCounts spans;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const TaggedSentence& s = data.sentences[i];
-    const auto own = tagger.tag(s.tokens, a.truncate, fmt::format("{}:{}", data.name, s.line));
-    const auto count = std::ssize(own);
-    spans.add(names_of(tagger.labels(), own), {s.labels.begin(), s.labels.begin() + count});
+    const auto labels = tagger.tag(s.tokens, a.truncate, fmt::format("{}:{}", data.name, s.line));
+    const auto count = std::ssize(labels);
+    spans.add(names_of(tagger.labels(), labels), {s.labels.begin(), s.labels.begin() + count});
     truth.insert(truth.end(), numbers[i].begin(), numbers[i].begin() + count);
-    found.insert(found.end(), own.begin(), own.end());
+    found.insert(found.end(), labels.begin(), labels.end());
   }
   print_accuracy(a, tagger.labels(), truth, found,
                  tagger.labels().find("O") < 0 ? nullptr : &spans);

@@ -97,7 +97,7 @@ TrainOptions options_of(Command& command, const CompareArguments& a, const std::
     if (!kind_named(kind).has(rows[i].key())) restore(rows[i], stored(usual[i]));
   apply_preset(o, [&](const std::string& name) {
     const Option* option = command.find(name);
-    return is_common(name) || (option && option->given);
+    return is_common(name) || (option && option->is_set);
   });
   o.out = (std::filesystem::path(a.options.out) / kind).string();
   return o;
@@ -166,10 +166,10 @@ void run_compare(Command& command, CompareArguments& a) {
     const auto rows = shared_rows(a.models.size(), [&](std::size_t i, Comparison& row) {
       const std::string& path = a.models[i];
       // "m30k" for a folder, "m30k/best" for one of its files.
-      fs::path given = path;
-      row.name = given.filename().string();
-      if (given.extension() == ".safetensors")
-        row.name = (given.parent_path().filename() / given.stem()).string();
+      fs::path location = path;
+      row.name = location.filename().string();
+      if (location.extension() == ".safetensors")
+        row.name = (location.parent_path().filename() / location.stem()).string();
       if (row.name.empty()) row.name = path;
       measure_for_comparison(path, test, a.compare, row);
     });
@@ -185,29 +185,29 @@ void run_compare(Command& command, CompareArguments& a) {
       locks;  // of all folders, by the first process; made in turn, the last is undone first
   world.together([&] {
     for (const std::string& kind : kinds) {
-      TrainOptions own = options_of(command, a, kind);
-      check(own);
-      if (!images) check_translation(own);
+      TrainOptions run = options_of(command, a, kind);
+      check(run);
+      if (!images) check_translation(run);
       if (!world.first()) continue;
-      locks.emplace_front(own.out);
+      locks.emplace_front(run.out);
       std::error_code error;
-      if (fs::exists(fs::path(own.out) / kLastFile, error) && !a.overwrite)
+      if (fs::exists(fs::path(run.out) / kLastFile, error) && !a.overwrite)
         throw FileError(
-            own.out, "holds a model already: --overwrite replaces it, --out names another folder");
+            run.out, "holds a model already: --overwrite replaces it, --out names another folder");
     }
   });
   const auto rows = shared_rows(kinds.size(), [&](std::size_t i, Comparison& row) {
-    TrainOptions own = options_of(command, a, kinds[i]);
+    TrainOptions run = options_of(command, a, kinds[i]);
     row.name = kinds[i];
     std::error_code ignored;
-    if (fs::exists(own.out, ignored))
-      for (const fs::path& path : entries_of(own.out))
+    if (fs::exists(run.out, ignored))
+      for (const fs::path& path : entries_of(run.out))
         if (path.extension() == ".safetensors") fs::remove(path, ignored);
-    train_for_comparison(own, images ? nullptr : &test, row);
+    train_for_comparison(run, images ? nullptr : &test, row);
     if (images)
-      measure_images_for_comparison(own, row);
+      measure_images_for_comparison(run, row);
     else
-      measure_for_comparison(own.out, test, a.compare, row);
+      measure_for_comparison(run.out, test, a.compare, row);
   });
   if (images)
     return finish(a, rows,

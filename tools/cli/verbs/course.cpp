@@ -68,11 +68,11 @@ void write(const CourseArguments& a, const std::string& text) {
 // A check that cannot be made is no verdict about the student: it writes none, and ends with another status.
 constexpr int kNotChecked = 3;
 
-std::vector<Verdict> check_all(const std::vector<const Exercise*>& wanted,
+std::vector<Verdict> check_all(const std::vector<const Exercise*>& exercises,
                                const std::string& folder, std::uint64_t seed) {
   std::vector<Verdict> all;
   try {
-    for (const Exercise* e : wanted) all.push_back(check(*e, folder, seed));
+    for (const Exercise* e : exercises) all.push_back(check(*e, folder, seed));
     return all;
   } catch (const Error& e) {
     report_error(e.one_line());
@@ -82,8 +82,8 @@ std::vector<Verdict> check_all(const std::vector<const Exercise*>& wanted,
   throw Exit(kNotChecked);
 }
 
-void run_check(const CourseArguments& a, const std::vector<const Exercise*>& wanted) {
-  const std::vector<Verdict> verdicts = check_all(wanted, a.folder, a.seed);
+void run_check(const CourseArguments& a, const std::vector<const Exercise*>& exercises) {
+  const std::vector<Verdict> verdicts = check_all(exercises, a.folder, a.seed);
   write(a, a.format == "json"         ? to_json(verdicts)
            : a.format == "junit"      ? to_junit(verdicts)
            : a.format == "gradescope" ? to_gradescope(verdicts)

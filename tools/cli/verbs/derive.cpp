@@ -28,7 +28,7 @@ struct DeriveArguments {
 std::string command_of(const Command& command) {
   std::string text = "glim derive";
   for (const Option& o : command.options) {
-    if (!o.given || o.name == "out" || o.name == "overwrite") continue;
+    if (!o.is_set || o.name == "out" || o.name == "overwrite") continue;
     for (const std::string& value : o.typed)
       text += " " + (o.is_flag() ? "--" + o.name : typed_option(o.name, value));
   }
@@ -38,7 +38,7 @@ std::string command_of(const Command& command) {
 // One module of a pass that is over, as a pass of its own to Σ y ⊙ dy: y are its outputs, dy their gradients in the
 // whole pass. Its inputs and parameters are leaves.
 Pass pass_of_module(const Pass& whole, const std::string& module, derive::ConstantNames& names) {
-  std::map<int, Var> at;
+  std::map<int, Var> var;
   auto inside = [&](int node) {
     return node >= 0 && !whole[node].is_leaf() && whole[node].path.starts_with(module + ".");
   };
@@ -50,14 +50,14 @@ Pass pass_of_module(const Pass& whole, const std::string& module, derive::Consta
       std::vector<Var> x;
       for (std::size_t k = 0; k < n.inputs.size(); ++k) {
         const int input = n.inputs[k];
-        if (input >= 0 && !at.contains(input))
-          at[input] = Var::leaf(whole[input].value, whole[input].name);
-        x.push_back(input >= 0 ? at[input] : n.operands[k].defined() ? Var(n.operands[k]) : Var());
+        if (input >= 0 && !var.contains(input))
+          var[input] = Var::leaf(whole[input].value, whole[input].name);
+        x.push_back(input >= 0 ? var[input] : n.operands[k].defined() ? Var(n.operands[k]) : Var());
       }
       Scope scope(Scope::Path{n.scope.substr(std::min(n.scope.size(), module.size() + 1))});
-      at[n.number] = named(n.run(x), n.label);
+      var[n.number] = named(n.run(x), n.label);
     }
-    for (const auto& [node, y] : at) {
+    for (const auto& [node, y] : var) {
       const auto& readers = whole[node].readers;
       if (!inside(node) ||
           std::ranges::all_of(readers, [&](const Reader& r) { return inside(r.node); }))
@@ -78,15 +78,15 @@ struct Written {
 };
 
 // A pass, or one module of it, with its backward.
-Written written(Pass& whole, const std::string& asked, derive::ConstantNames& names) {
+Written written(Pass& whole, const std::string& name, derive::ConstantNames& names) {
   auto take = [](Pass& pass) {
     while (pass.current() >= 0) pass.step();
   };
   take(whole);
   Pass part;
   Pass* pass = &whole;
-  if (!asked.empty()) {
-    const std::string module = derive::module_named(derive::forward_of(whole), asked);
+  if (!name.empty()) {
+    const std::string module = derive::module_named(derive::forward_of(whole), name);
     whole.end();
     part = pass_of_module(whole, module, names);
     take(part);
@@ -126,21 +126,21 @@ void write_program(const Command& command, const DeriveArguments& a, Example& ex
   const std::string code = (folder / (cpp ? "backward.cpp" : "backward.py")).string(),
                     data = (folder / "backward.safetensors").string();
   for (const std::string& path : {code, data}) refuse_existing(path, a.overwrite);
-  Written own = written(pass, a.module, names);
+  Written result = written(pass, a.module, names);
   const auto lettered = lettered_pass(a.example, example, pass);
   derive::Letters& letters = lettered->letters;
   const derive::Listing like(written(lettered->pass, a.module, lettered->names).trace),
-      listing(std::move(own.trace));
+      listing(std::move(result.trace));
   letters.shapes = shapes_like(listing.trace(), like.trace());
-  if (letters.shapes.empty()) letters.of.clear();
+  if (letters.shapes.empty()) letters.names.clear();
   make_folder(folder.string());
   StateDict all;
   for (const auto& [name, leaf] : listing.trace().parameters) {
     all[name] = listing.trace()[leaf].value.contiguous();
     const int g = listing.trace().gradient(leaf);
-    if (cpp && g >= 0) own.gradients[name] = listing.trace()[g].value;
+    if (cpp && g >= 0) result.gradients[name] = listing.trace()[g].value;
   }
-  for (const auto& [name, x] : own.gradients) all["gradient." + name] = x.contiguous();
+  for (const auto& [name, x] : result.gradients) all["gradient." + name] = x.contiguous();
   for (const auto& [name, x] : derive::constants_of(listing.trace()))
     all["batch." + name] = x.contiguous();
   std::string title = example.heading();
@@ -149,7 +149,7 @@ void write_program(const Command& command, const DeriveArguments& a, Example& ex
       code, (cpp ? derive::cpp_program : derive::numpy_program)(
                 listing, letters, {title, command_of(command), "backward.safetensors"}));
   write_safetensors(data, all);
-  say(fmt::format("loss {:.15g}", own.loss));
+  say(fmt::format("loss {:.15g}", result.loss));
   say(code);
   say(data);
 }

@@ -47,13 +47,13 @@ nlohmann::ordered_json bleu_json(const BleuScore& b) {
 // Percent of the references' tokens between two shares of their length that are in the same place
 // of the hypothesis.
 double in_place(const std::vector<std::string>& hypotheses,
-                const std::vector<std::string>& references, double from, double to) {
+                const std::vector<std::string>& references, double first, double last) {
   std::size_t right = 0, all = 0;
   for (std::size_t i = 0; i < references.size(); ++i) {
     auto h = split_spaces(hypotheses[i]), r = split_spaces(references[i]);
     auto length = static_cast<double>(r.size());
-    auto end = static_cast<std::size_t>(length * to);
-    for (auto t = static_cast<std::size_t>(length * from); t < end; ++t) {
+    auto end = static_cast<std::size_t>(length * last);
+    for (auto t = static_cast<std::size_t>(length * first); t < end; ++t) {
       ++all;
       right += t < h.size() && h[t] == r[t];
     }

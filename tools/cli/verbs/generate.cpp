@@ -32,7 +32,7 @@ std::string prompt_text(const std::string& prompt) {
   std::string text = read_file(file ? prompt.substr(kFilePrefix.size()) : prompt, "--prompt");
   // As in every text file: no byte order mark, no "\r" before a line end; the last line end is the editor's.
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
-  for (std::size_t at = 0; (at = text.find("\r\n", at)) != std::string::npos;) text.erase(at, 1);
+  for (std::size_t i = 0; (i = text.find("\r\n", i)) != std::string::npos;) text.erase(i, 1);
   if (text.ends_with('\n')) text.pop_back();
   if (text.ends_with('\r')) text.pop_back();
   return text;

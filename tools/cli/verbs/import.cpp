@@ -44,11 +44,11 @@ Command import_command() {
   auto a = std::make_shared<ImportArguments>();
   c.argument("file", &a->options.file, "safetensors file, or a folder with model.safetensors")
       .required = true;
-  Option& from =
-      c.option("from", &a->options.from,
+  Option& format =
+      c.option("from", &a->options.format,
                "torch (torch.nn.Transformer), nanogpt, gpt2 or marian (of Hugging Face)");
-  from.choices = {"torch", "nanogpt", "gpt2", "marian"};
-  from.required = true;
+  format.choices = {"torch", "nanogpt", "gpt2", "marian"};
+  format.required = true;
   c.option("out", &a->out, "folder of the model");
   c.option("overwrite", &a->overwrite, "replace the model in --out");
   c.option("heads", &a->options.heads, "attention heads, where the file does not say", kPositive)

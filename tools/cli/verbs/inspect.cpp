@@ -38,10 +38,10 @@ struct InspectArguments {
 // A live page's module, which tools/live/build puts beside the program, or an installation into share/glim.
 std::string module_part(const std::string& name) {
   namespace fs = std::filesystem;
-  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
-  for (const fs::path& folder : {here, here.parent_path() / "share/glim"})
+  const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
+  for (const fs::path& folder : {bin, bin.parent_path() / "share/glim"})
     if (fs::exists(folder / name)) return read_file((folder / name).string(), "--live");
-  throw ValueError("--live", "the module " + (here / name).string() +
+  throw ValueError("--live", "the module " + (bin / name).string() +
                                  " is missing: `tools/setup live && tools/build`, in the sources "
                                  "of Glim, makes it");
 }
@@ -53,36 +53,36 @@ LivePart live_part(const Command& command, const InspectArguments& a, const Exam
           "--live", "a page has no SentencePiece: the model needs --tokenizer word, char or mixed");
   LivePart live{module_part("live.js"), module_part("live.wasm"), {}, {},
                 example.images,         {"glim", "inspect"}};
-  ExampleOptions asked = a.example;
+  ExampleOptions request = a.example;
   if (example.images.files.empty())
-    asked.source = example.source.empty() ? example.target_text : example.source_text;
-  if (!example.source.empty() && !example.target_in.empty()) asked.target = example.target_text;
-  if (asked.init) {
+    request.source = example.source.empty() ? example.target_text : example.source_text;
+  if (!example.source.empty() && !example.target_in.empty()) request.target = example.target_text;
+  if (request.init) {
     for (const Option& o : command.options)
-      if (o.given && o.group == "Fresh model") {
+      if (o.is_set && o.group == "Fresh model") {
         std::string value = toml_value(o);
         if (value.starts_with('"')) value = value.substr(1, value.size() - 2);
         live.command.push_back("--" + o.name);
         if (!o.is_flag()) live.command.push_back(value);
       }
   } else {
-    live.command.insert(live.command.end(), {"--model", asked.model});
-    live.model = read_file(model_file(asked.model), "--live");
-    asked.model = "model.safetensors";  // in the page's file system
+    live.command.insert(live.command.end(), {"--model", request.model});
+    live.model = read_file(model_file(request.model), "--live");
+    request.model = "model.safetensors";  // in the page's file system
   }
-  live.request = in_json(request_of(asked));
+  live.request = in_json(request_of(request));
   return live;
 }
 
 // "a cat" -> "一只猫"; of a long text the beginning.
 std::string words_of(const TrainingSample& s) {
   auto quoted = [](std::string text) {
-    for (std::size_t at; (at = text.find('\n')) != text.npos;) text.replace(at, 1, "↵");
+    for (std::size_t end; (end = text.find('\n')) != text.npos;) text.replace(end, 1, "↵");
     return '"' + (display_width(text) > 70 ? fit_columns(text, 70) : text) + '"';
   };
   std::string words = s.image.empty() ? quoted(s.sentence) : s.image;
-  for (const std::string* asked : {&s.translation, &s.label})
-    if (!asked->empty()) words += " -> " + quoted(*asked);
+  for (const std::string* target : {&s.translation, &s.label})
+    if (!target->empty()) words += " -> " + quoted(*target);
   if (!s.hide.empty()) words += ", hidden:";
   for (const std::string& token : s.hide) words += " " + token;
   return words;
@@ -110,7 +110,7 @@ std::optional<double> replay(const Command& command, InspectArguments& a) {
                                    "OPENBLAS_CORETYPE",
                                    *r.recorded);
   say(fmt::format("step {} of {}, made again from step {}: loss {:.6g}{}; gradient norm {}", a.step,
-                  a.run, r.from, r.loss, is, four_digits(r.gradient_norm)));
+                  a.run, r.start, r.loss, is, four_digits(r.gradient_norm)));
   say("the largest parts of its gradient:");
   for (std::size_t i = 0; i < std::min<std::size_t>(r.samples.size(), 3); ++i)
     say(fmt::format("  {}  {}", four_digits(r.samples[i].gradient_norm), words_of(r.samples[i])));
@@ -119,21 +119,21 @@ std::optional<double> replay(const Command& command, InspectArguments& a) {
   say(model + ": the model before the step, for --model");
   a.example.model = model;
   // The first whose sentence or image is the one asked for, or the first of all.
-  ExampleOptions& asked = a.example;
-  auto fits = [](const std::string& given, const std::string& its) {
-    return given.empty() || given == its;
+  ExampleOptions& request = a.example;
+  auto fits = [](const std::string& expected, const std::string& its) {
+    return expected.empty() || expected == its;
   };
   for (const ReplayedSample& s : r.samples) {
-    if (!fits(asked.source, s.sentence) || !fits(asked.image, s.image)) continue;
-    const bool own = !fits(asked.target, s.translation) || !fits(asked.label, s.label) ||
-                     !(asked.hide.empty() || asked.hide == s.hide) || !asked.paint.empty() ||
-                     asked.changes.forward();
-    asked.source = s.sentence;
-    asked.image = s.image;
-    if (asked.target.empty()) asked.target = s.translation;
-    if (asked.label.empty()) asked.label = s.label;
-    if (asked.hide.empty()) asked.hide = s.hide;
-    return own ? std::nullopt : std::optional(s.loss);
+    if (!fits(request.source, s.sentence) || !fits(request.image, s.image)) continue;
+    const bool is_changed = !fits(request.target, s.translation) || !fits(request.label, s.label) ||
+                            !(request.hide.empty() || request.hide == s.hide) ||
+                            !request.paint.empty() || request.changes.forward();
+    request.source = s.sentence;
+    request.image = s.image;
+    if (request.target.empty()) request.target = s.translation;
+    if (request.label.empty()) request.label = s.label;
+    if (request.hide.empty()) request.hide = s.hide;
+    return is_changed ? std::nullopt : std::optional(s.loss);
   }
   return {};
 }
@@ -164,9 +164,9 @@ void run_inspect(const Command& command, InspectArguments& a) {
   Inspection inspection = inspect(example, options);
   const std::vector<Picture> all = pictures(inspection, a.slides ? 20. / 11 : 1);
   if (a.pictures) return list_pictures(all);
-  std::map<std::string, const Picture*> wanted;  // by path
-  for (const auto& [path, p] : pictures_asked_for("inspect", all, a.svg, a.out)) wanted[path] = p;
-  for (const auto& [path, p] : wanted) refuse_existing(path, a.overwrite);
+  std::map<std::string, const Picture*> files;  // by path
+  for (const auto& [path, p] : pictures_asked_for("inspect", all, a.svg, a.out)) files[path] = p;
+  for (const auto& [path, p] : files) refuse_existing(path, a.overwrite);
   make_folder(a.out);
   document.tensors = !a.no_tensors;
   document.most_bytes = static_cast<std::uint64_t>(a.most_mb * 1e6);
@@ -176,13 +176,13 @@ void run_inspect(const Command& command, InspectArguments& a) {
                   inspection.target_text, inspection.own_target ? " (the model's own)" : "",
                   inspection.pass.loss_value(),
                   inspection.target_out.size() > 1 ? " per token" : "", inspection.pass.size()));
-  if (const double seen =
+  if (const double loss =
           inspection.pass.loss_value() * static_cast<double>(inspection.target_out.size());
-      in_step && std::abs(seen - *in_step) > 1e-4 * std::abs(*in_step))
+      in_step && std::abs(loss - *in_step) > 1e-4 * std::abs(*in_step))
     say(fmt::format("its loss in the step was {:.4f}: by itself its text is read as other tokens",
                     *in_step / static_cast<double>(inspection.target_out.size())));
   for (const Remark& r : inspection.remarks) say("  " + r.text);
-  for (const auto& [path, p] : wanted) {
+  for (const auto& [path, p] : files) {
     write_file_atomically(path, std::string_view(p->svg()));
     say(path);
   }

@@ -44,16 +44,16 @@ void run_report(const ReportArguments& a) {
   std::vector<TrainingRun> runs = read_training_runs(a.folders);
   const std::vector<Picture> all = pictures(runs);
   if (a.pictures) return list_pictures(all);
-  const auto wanted =  // beside the page
+  const auto files =  // beside the page
       pictures_asked_for("report", all, a.svg, fs::path(a.out).parent_path().string());
   refuse_existing(a.out, a.overwrite);
-  for (const auto& [path, p] : wanted) refuse_existing(path, a.overwrite);
+  for (const auto& [path, p] : files) refuse_existing(path, a.overwrite);
   std::string page = report_page(runs, static_cast<std::uint64_t>(a.most_mb * 1e6));
   write_file_atomically(a.out, std::string_view(page));
-  for (const auto& [path, p] : wanted) write_file_atomically(path, std::string_view(p->svg()));
+  for (const auto& [path, p] : files) write_file_atomically(path, std::string_view(p->svg()));
   if (quiet()) return;
   for (const TrainingRun& r : runs) describe(r);
-  for (const auto& [path, p] : wanted) print_line(visible(path));
+  for (const auto& [path, p] : files) print_line(visible(path));
   print_line(fmt::format("{} ({:.1f} MB): open it in a browser", visible(a.out),
                          static_cast<double>(page.size()) / 1e6));
 }

@@ -55,27 +55,27 @@ void run_study(StudyArguments a) {
   }
   if (a.names.empty())
     throw ValueError("study", "name one, or 'all'; glim study --list names them");
-  std::vector<const Study*> wanted = chosen(a.names);
-  for (const Study* s : wanted)
+  std::vector<const Study*> selection = chosen(a.names);
+  for (const Study* s : selection)
     if (!a.options.text.empty() && !s->measure_text)
       throw ValueError("--text", "the study " + s->name + " reads no text");
   Study judged;
   if (!a.criteria.empty()) {
-    if (wanted.size() != 1) throw ValueError("--criteria", "judges one study: name it alone");
-    judged = *wanted[0];
+    if (selection.size() != 1) throw ValueError("--criteria", "judges one study: name it alone");
+    judged = *selection[0];
     judged.criteria = criteria_in(a.criteria, judged);
     judged.criteria_file = a.criteria;
-    wanted = {&judged};
+    selection = {&judged};
   }
   const Processes& world = Processes::world();
   if (!world.first()) a.out.clear();
   world.together([&] {
     if (a.out.empty()) return;
-    for (const Study* s : wanted) refuse_existing(path_of(a, s->name + ".json"), a.overwrite);
+    for (const Study* s : selection) refuse_existing(path_of(a, s->name + ".json"), a.overwrite);
     make_folder(a.out);
   });
   std::vector<StudyResult> results;
-  for (const Study* s : wanted) {
+  for (const Study* s : selection) {
     if (is_terminal(2) && !quiet())
       a.options.starting = [&](std::uint64_t seed) {
         std::fputs(fmt::format("{}: seed {}\n", s->name, seed).c_str(), stderr);

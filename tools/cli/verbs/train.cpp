@@ -58,8 +58,8 @@ void adjust_train(Command& command, TrainArguments& a) {
     if (Option* o = command.find(dashed(key))) o->usual = kind.has(key);
   command.choose_kind(a.options.kind);
   if (a.resume) return;
-  auto given = [&](const std::string& name) { return command.given(name); };
-  a.start = starting_model(a.options, given);
+  auto is_set = [&](const std::string& name) { return command.given(name); };
+  a.start = starting_model(a.options, is_set);
   command.choose_kind(a.options.kind);
   std::set<std::string> from_start;
   if (a.start)
@@ -68,7 +68,7 @@ void adjust_train(Command& command, TrainArguments& a) {
   for (const std::string& name : from_start)
     if (!command.given(name)) command.find(name)->origin = "that of --init-from";
   a.notes = apply_preset(
-      a.options, [&](const std::string& name) { return given(name) || from_start.contains(name); },
+      a.options, [&](const std::string& name) { return is_set(name) || from_start.contains(name); },
       [&](const std::string& name, const std::string& origin) {
         command.find(name)->origin = origin;
       });
@@ -159,22 +159,22 @@ class ProgressPrinter final : public TrainObserver {
 
 // Why a finished run ended, and the options with which it goes on.
 std::string why_complete(const TrainOptions& o, const TrainState& s) {
-  std::string more;
-  if (s.epoch >= o.epochs) more += fmt::format(" --epochs {}", 2 * std::max(o.epochs, s.epoch));
+  std::string flags;
+  if (s.epoch >= o.epochs) flags += fmt::format(" --epochs {}", 2 * std::max(o.epochs, s.epoch));
   if (o.max_steps > 0 && s.step >= o.max_steps)
-    more += fmt::format(" --max-steps {}", 2 * std::max(o.max_steps, s.step));
+    flags += fmt::format(" --max-steps {}", 2 * std::max(o.max_steps, s.step));
   std::string why =
       fmt::format("epoch {} of {}, step {}{}", s.epoch + (s.epoch < o.epochs), o.epochs, s.step,
                   o.max_steps > 0 ? fmt::format(" of {}", o.max_steps) : "");
-  if (more.empty() && o.patience > 0 && s.bad_validations >= o.patience) {
+  if (flags.empty() && o.patience > 0 && s.bad_validations >= o.patience) {
     why += fmt::format(", {} validations without improvement", s.bad_validations);
-    more = fmt::format(" --patience {}", 2 * std::max(o.patience, s.bad_validations));
-  } else if (more.empty()) {
+    flags = fmt::format(" --patience {}", 2 * std::max(o.patience, s.bad_validations));
+  } else if (flags.empty()) {
     why += fmt::format(", {} of the validation sentences right", o.enough);
-    more = " --enough 0";
+    flags = " --enough 0";
   }
   return fmt::format("The run in {0} is complete: {1}. To go on: glim train --resume {2}{3}", o.out,
-                     why, typed_option("out", o.out), more);
+                     why, typed_option("out", o.out), flags);
 }
 
 // A warm-up as long as the run leaves nothing to learn at the full rate: it is shorter unless it was given.
@@ -195,9 +195,9 @@ void fit_warmup(const Command& command, TrainOptions& o, Learner& learner,
 }
 
 // A resumed run goes on with the engine that it had, unless --gemm or GLIM_GEMM says another.
-void resume_gemm_engine(const Command& command, const Checkpoint& from,
+void resume_gemm_engine(const Command& command, const Checkpoint& checkpoint,
                         std::vector<std::string>& notes) {
-  const GemmEngine before = gemm_engine_of(from);
+  const GemmEngine before = gemm_engine_of(checkpoint);
   if (!command.given("gemm") && !std::getenv("GLIM_GEMM")) return use_gemm_engine(before);
   if (gemm_engine() != before)
     notes.push_back(fmt::format(
@@ -211,7 +211,7 @@ struct Prepared {
   std::string last;                          // the checkpoint to resume from
   std::optional<FolderLock> lock;            // the first process's, as the next
   std::vector<std::filesystem::path> stale;  // what an earlier run left
-  std::unique_ptr<Checkpoint> from;          // what is there, resumed
+  std::unique_ptr<Checkpoint> origin;        // what is there, resumed
   std::unique_ptr<Learner> learner;
   std::unique_ptr<Trainer> trainer;
 };
@@ -226,8 +226,8 @@ void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
   if (world.first()) run.lock.emplace(o.out);  // before anything in the folder is looked at
   if (a.resume) {
     if (!is_there(last)) throw FileError(last, "there is no checkpoint to resume from");
-    run.from = std::make_unique<Checkpoint>(load_checkpoint(last));
-    TrainOptions saved = run.from->options;
+    run.origin = std::make_unique<Checkpoint>(load_checkpoint(last));
+    TrainOptions saved = run.origin->options;
     saved.out = o.out;
     if (!command.given("kind")) o.kind = saved.kind;
     // An option of the command line must be as the run was started with, or be free to change.
@@ -239,7 +239,7 @@ void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
       saved.set(row.key(), stored(row));
     }
     o = saved;
-    resume_gemm_engine(command, *run.from, a.notes);
+    resume_gemm_engine(command, *run.origin, a.notes);
   } else {
     if (is_there(last) && !a.overwrite)
       throw FileError(o.out,
@@ -255,8 +255,8 @@ void prepare_learner(Command& command, TrainArguments& a, Prepared& run) {
   namespace fs = std::filesystem;
   const Processes& world = Processes::world();
   TrainOptions& o = run.options;
-  const std::unique_ptr<Checkpoint> from = std::move(run.from);
-  run.learner = make_learner(o, a.start ? a.start.get() : from.get());
+  const std::unique_ptr<Checkpoint> origin = std::move(run.origin);
+  run.learner = make_learner(o, a.start ? a.start.get() : origin.get());
   o = run.learner->options();
   if (a.start) load(run.learner->model(), a.start->weights, a.start->file);
   if (!a.resume) fit_warmup(command, o, *run.learner, a.notes);
@@ -267,9 +267,9 @@ void prepare_learner(Command& command, TrainArguments& a, Prepared& run) {
     for (const fs::path& path : entries_of(o.out))
       if (path.extension() == ".safetensors" && !path.stem().string().starts_with("step-"))
         run.stale.push_back(path);
-  if (from) from->config_toml = o.to_toml();
-  run.trainer = from ? std::make_unique<Trainer>(o, *run.learner, std::move(*from), world)
-                     : std::make_unique<Trainer>(o, *run.learner, o.to_toml(), world);
+  if (origin) origin->config_toml = o.to_toml();
+  run.trainer = origin ? std::make_unique<Trainer>(o, *run.learner, std::move(*origin), world)
+                       : std::make_unique<Trainer>(o, *run.learner, o.to_toml(), world);
 }
 
 void run_train(Command& command, TrainArguments& a) {
@@ -277,7 +277,7 @@ void run_train(Command& command, TrainArguments& a) {
   const Processes& world = Processes::world();
   Prepared run;
   world.together([&] { prepare_options(command, a, run); });
-  const auto& [o, last, lock, stale, from, learner, trainer] = run;
+  const auto& [o, last, lock, stale, origin, learner, trainer] = run;
   const bool distils =
       world.any(!o.teacher.empty() && (!a.resume || !fs::exists(distilled_file(o))));
   if (distils) {

@@ -87,11 +87,11 @@ void finish(BleuScore& b) {
 }  // namespace
 
 BleuTokenizer parse_bleu_tokenizer(std::string_view name) {
-  const auto at = std::ranges::find(kBleuTokenizers, name);
-  if (at == kBleuTokenizers.end())
+  const auto entry = std::ranges::find(kBleuTokenizers, name);
+  if (entry == kBleuTokenizers.end())
     throw ValueError("bleu", fmt::format("unknown tokenizer \"{}\": {}", name,
                                          fmt::join(kBleuTokenizers, ", ")));
-  return static_cast<BleuTokenizer>(at - kBleuTokenizers.begin());
+  return static_cast<BleuTokenizer>(entry - kBleuTokenizers.begin());
 }
 
 double BleuScore::ratio() const {
@@ -110,14 +110,14 @@ std::string BleuScore::line() const {
 }
 
 BleuScore corpus_bleu(std::span<const std::string> hypotheses,
-                      std::span<const std::string> references, const BleuOptions& asked) {
+                      std::span<const std::string> references, const BleuOptions& request) {
   if (hypotheses.empty()) throw ValueError("bleu", "no hypotheses");
   if (references.size() != hypotheses.size())
     throw ValueError(
         "bleu", fmt::format("{} hypotheses, {} references", hypotheses.size(), references.size()));
   check_lines(hypotheses, "hypothesis");
   check_lines(references, "reference");
-  BleuOptions options = asked;
+  BleuOptions options = request;
   if (options.tokenizer == BleuTokenizer::automatic)
     options.tokenizer = mostly_chinese(references) ? BleuTokenizer::zh : BleuTokenizer::v13a;
   BleuScore b;

@@ -19,13 +19,13 @@
 namespace glim {
 namespace {
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
+void replace_all(std::string& text, std::string_view pattern, std::string_view replacement) {
   std::string out;
   std::size_t begin = 0;
-  for (std::size_t at; (at = text.find(from, begin)) != std::string::npos;
-       begin = at + from.size()) {
-    out.append(text, begin, at - begin);
-    out += to;
+  for (std::size_t place; (place = text.find(pattern, begin)) != std::string::npos;
+       begin = place + pattern.size()) {
+    out.append(text, begin, place - begin);
+    out += replacement;
   }
   if (begin == 0) return;
   out.append(text, begin);

@@ -32,12 +32,12 @@ const char* remedy(std::string_view line, const char* other) {
   return utf16 ? "; iconv -f UTF-16 -t UTF-8 FILE >NEW converts UTF-16" : other;
 }
 
-std::string zero_byte(std::string_view line, std::size_t at) {
-  return fmt::format("zero byte at byte {}: not a text file in UTF-8{}", at + 1, remedy(line, ""));
+std::string zero_byte(std::string_view line, std::size_t i) {
+  return fmt::format("zero byte at byte {}: not a text file in UTF-8{}", i + 1, remedy(line, ""));
 }
 
-std::string invalid(std::string_view line, std::size_t at) {
-  return describe_invalid_utf8(line, at) +
+std::string invalid(std::string_view line, std::size_t i) {
+  return describe_invalid_utf8(line, i) +
          remedy(line, "; iconv -f CP1252 -t UTF-8 FILE >NEW converts Latin-1");
 }
 
@@ -54,8 +54,8 @@ class LineReader {
       const std::size_t end = piece.find('\n');
       const std::string_view part = piece.substr(0, end);
       open_ += part;
-      if (const std::size_t at = open_.find('\0', open_.size() - part.size()); at != open_.npos)
-        throw error_at(path_, number(), zero_byte(open_, at));
+      if (const std::size_t zero = open_.find('\0', open_.size() - part.size()); zero != open_.npos)
+        throw error_at(path_, number(), zero_byte(open_, zero));
       if (open_.size() > most_) refuse_returns();
       if (open_.size() > most_) throw too_long(fmt::format("{}:{}", path_, number()), most_);
       if (end == std::string_view::npos) return;
@@ -84,7 +84,7 @@ class LineReader {
 
   // A file without "\n" whose lines end at "\r".
   void refuse_returns() const {
-    if (const std::size_t at = open_.find('\r'); lines_.empty() && at < open_.size() - 1)
+    if (const std::size_t end = open_.find('\r'); lines_.empty() && end < open_.size() - 1)
       throw FileError(path_, "its lines end at \\r alone; tr '\\r' '\\n' <FILE >NEW mends them");
   }
 
@@ -109,8 +109,8 @@ bool next_line(std::FILE* in, std::string& line) {
 
 void require_text(const std::string& name, const std::string& line) {
   if (line.size() > kMostLineBytes) throw too_long(name, kMostLineBytes);
-  if (const std::size_t at = line.find('\0'); at != line.npos)
-    throw FileError(name, zero_byte(line, at));
+  if (const std::size_t zero = line.find('\0'); zero != line.npos)
+    throw FileError(name, zero_byte(line, zero));
   if (const auto bad = first_invalid_utf8(line)) throw FileError(name, invalid(line, *bad));
 }
 

@@ -36,17 +36,17 @@ std::vector<std::size_t> places_of(std::string_view words, std::string text, boo
   if (english && words[0] >= 'a')
     text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
   std::vector<std::size_t> found;
-  for (std::size_t at = text.find(words); at != text.npos; at = text.find(words, at + 1)) {
-    const std::size_t end = at + words.size();
-    if (!english || ((at == 0 || text[at - 1] == ' ') && (end == text.size() || text[end] == ' ')))
-      found.push_back(at);
+  for (std::size_t i = text.find(words); i != text.npos; i = text.find(words, i + 1)) {
+    const std::size_t end = i + words.size();
+    if (!english || ((i == 0 || text[i - 1] == ' ') && (end == text.size() || text[end] == ' ')))
+      found.push_back(i);
   }
   return found;
 }
 
 void replace(std::string& text, const std::vector<std::size_t>& places, std::size_t length,
-             std::string_view by) {
-  for (auto at = places.rbegin(); at != places.rend(); ++at) text.replace(*at, length, by);
+             std::string_view new_name) {
+  for (auto i = places.rbegin(); i != places.rend(); ++i) text.replace(*i, length, new_name);
 }
 
 // The sentence with every person's words replaced by name(), or nothing if the two languages do not
@@ -61,9 +61,9 @@ std::optional<SentencePair> renamed(const phrasebook::Sentence& s, F name) {
     if (english.size() != chinese.size()) return std::nullopt;
     if (english.empty()) continue;
     somebody = true;
-    const std::string by = name();
-    replace(pair.source, english, p.english.size(), by);
-    replace(pair.target, chinese, p.chinese.size(), by);
+    const std::string new_name = name();
+    replace(pair.source, english, p.english.size(), new_name);
+    replace(pair.target, chinese, p.chinese.size(), new_name);
   }
   if (!somebody) return std::nullopt;
   return pair;
@@ -72,11 +72,11 @@ std::optional<SentencePair> renamed(const phrasebook::Sentence& s, F name) {
 DrawnPairs make_names() {
   DrawnPairs names{{6000, 500, 1000}};
   SplitMix64 random(kNamesSeed, kStream);
-  std::unordered_set<std::string> seen;
+  std::unordered_set<std::string> frames;
   while (!names.full()) {
     const phrasebook::Sentence s = phrasebook::draw_sentence(random);
     const auto frame = renamed(s, [] { return std::string("somebody"); });
-    if (!frame || !seen.insert(frame->source).second) continue;
+    if (!frame || !frames.insert(frame->source).second) continue;
     const Part part = part_of(frame->source);
     if (names.full(part)) continue;
     names[part].push_back(*renamed(s, [&] {

@@ -14,10 +14,10 @@
 
 namespace glim {
 
-std::vector<std::string> divided(std::string_view line, char by) {
+std::vector<std::string> divided(std::string_view line, char divider) {
   std::vector<std::string> fields;
   for (;;) {
-    std::size_t end = line.find(by);
+    std::size_t end = line.find(divider);
     fields.emplace_back(line.substr(0, end));
     if (end == std::string_view::npos) return fields;
     line.remove_prefix(end + 1);
@@ -77,26 +77,26 @@ class TableReader {
  public:
   TableReader(Table& table, const std::vector<std::string>& lines) : table_(table), lines_(lines) {}
 
-  void read_divided(bool csv, const Fields& wanted, bool given) {
-    std::vector<std::size_t> places = as_numbers(wanted);
+  void read_divided(bool csv, const Fields& keys, bool choice) {
+    std::vector<std::size_t> places = as_numbers(keys);
     std::size_t count = 0;  // of columns
-    for (at_ = 0; at_ < lines_.size();) {
-      const std::size_t begin = at_;
+    for (row_ = 0; row_ < lines_.size();) {
+      const std::size_t begin = row_;
       if (split_spaces(lines_[begin]).empty()) {
-        ++at_;
+        ++row_;
         continue;
       }
       if (count == 0) divider_ = divider_of(lines_[begin]);
       if (!csv && std::ranges::count(lines_[begin], '\t') >= kMostFields) fail_wide(begin);
-      Fields fields = csv ? csv_record() : divided(lines_[at_++], '\t');
-      if (!csv && !given && fields.size() < std::min<std::size_t>(wanted.size(), 2))
-        fail(begin, fmt::format("no tab: the line must be {}", fmt::join(wanted, "<TAB>")));
+      Fields fields = csv ? csv_record() : divided(lines_[row_++], '\t');
+      if (!csv && !choice && fields.size() < std::min<std::size_t>(keys.size(), 2))
+        fail(begin, fmt::format("no tab: the line must be {}", fmt::join(keys, "<TAB>")));
       if (count == 0) {
         count = fields.size();
-        if (places.empty() && find_columns(fields, wanted, !csv && !given, begin, places)) continue;
+        if (places.empty() && find_columns(fields, keys, !csv && !choice, begin, places)) continue;
         for (std::size_t i = 0; i < places.size(); ++i)
           if (places[i] >= count)
-            fail(begin, fmt::format("there is no column {}: the line has {}", wanted[i], count));
+            fail(begin, fmt::format("there is no column {}: the line has {}", keys[i], count));
       }
       if (fields.size() != count)
         fail(begin,
@@ -111,9 +111,9 @@ class TableReader {
     }
   }
 
-  void read_objects(const Fields& wanted) {
-    for (at_ = 0; at_ < lines_.size(); ++at_) {
-      const std::string& line = lines_[at_];
+  void read_objects(const Fields& keys) {
+    for (row_ = 0; row_ < lines_.size(); ++row_) {
+      const std::string& line = lines_[row_];
       if (split_spaces(line).empty()) continue;
       nlohmann::json json;
       std::set<std::string> members;
@@ -127,15 +127,15 @@ class TableReader {
       try {
         json = nlohmann::json::parse(line, look);
       } catch (const nlohmann::json::parse_error& e) {
-        fail(at_, fmt::format("not JSON, at byte {}: a line must be one object", e.byte));
+        fail(row_, fmt::format("not JSON, at byte {}: a line must be one object", e.byte));
       } catch (const nlohmann::json::out_of_range&) {
-        fail(at_, "not JSON: a number is out of range");
+        fail(row_, "not JSON: a number is out of range");
       }
-      if (!json.is_object()) fail(at_, "not a JSON object: a line must be one");
-      if (!twice.empty()) fail(at_, fmt::format("the object has two members '{}'", twice));
+      if (!json.is_object()) fail(row_, "not a JSON object: a line must be one");
+      if (!twice.empty()) fail(row_, fmt::format("the object has two members '{}'", twice));
       Fields row;
-      for (const std::string& name : wanted) row.push_back(member(json, name));
-      add(at_, std::move(row));
+      for (const std::string& name : keys) row.push_back(member(json, name));
+      add(row_, std::move(row));
     }
   }
 
@@ -154,37 +154,37 @@ class TableReader {
   }
 
   // True if the first line names columns; `places` are the places of the wanted columns.
-  bool find_columns(const Fields& head, const Fields& wanted, bool may_lack_names, std::size_t line,
+  bool find_columns(const Fields& head, const Fields& keys, bool may_lack_names, std::size_t line,
                     std::vector<std::size_t>& places) const {
     std::string missing;
-    for (const std::string& name : wanted) {
+    for (const std::string& name : keys) {
       places.push_back(column_named(head, name));
       if (places.back() == head.size() && missing.empty()) missing = name;
     }
-    for (const std::string& name : wanted)
+    for (const std::string& name : keys)
       if (std::ranges::count_if(head, [&](const std::string& h) { return names(h, name); }) > 1)
         fail(line, fmt::format("two columns are named '{}'; --columns takes them by number", name));
     if (missing.empty()) return true;
     bool none = std::ranges::all_of(places, [&](std::size_t p) { return p == head.size(); });
-    if (none && may_lack_names && head.size() == wanted.size()) {
+    if (none && may_lack_names && head.size() == keys.size()) {
       for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
       return false;
     }
     Fields numbers;
-    for (std::size_t i = 1; i <= wanted.size(); ++i) numbers.push_back(std::to_string(i));
+    for (std::size_t i = 1; i <= keys.size(); ++i) numbers.push_back(std::to_string(i));
     fail(line, fmt::format("there is no column '{}' among {}; --columns {} takes those of other "
                            "names, --columns {} the first of a file without names",
-                           missing, fmt::join(head, ", "),
-                           wanted.size() == 2 ? "NAME,NAME" : "NAME", fmt::join(numbers, ",")));
+                           missing, fmt::join(head, ", "), keys.size() == 2 ? "NAME,NAME" : "NAME",
+                           fmt::join(numbers, ",")));
   }
 
-  // The fields of the record that begins in line at_, which moves behind it.
+  // The fields of the record that begins in line row_, which moves behind it.
   Fields csv_record() {
     Fields fields(1);
     std::size_t opened = 0;
     bool quoted = false, closed = false;  // closed: the field has ended with a quotation mark
-    for (;; ++at_) {
-      const std::string& line = lines_[at_];
+    for (;; ++row_) {
+      const std::string& line = lines_[row_];
       for (std::size_t i = 0; i < line.size(); ++i) {
         const char c = line[i];
         if (quoted && c == '"' && i + 1 < line.size() && line[i + 1] == '"') {
@@ -196,18 +196,18 @@ class TableReader {
         } else if (quoted) {
           fields.back() += c;
         } else if (c == divider_) {
-          if (std::ssize(fields) == kMostFields) fail_wide(at_);
+          if (std::ssize(fields) == kMostFields) fail_wide(row_);
           fields.emplace_back();
           closed = false;
         } else if (closed) {
-          fail(at_, fmt::format("text behind the quotation mark that ends a field (begun in line "
-                                "{}); a mark within the field is written twice",
-                                opened + 1));
+          fail(row_, fmt::format("text behind the quotation mark that ends a field (begun in line "
+                                 "{}); a mark within the field is written twice",
+                                 opened + 1));
         } else if (c == '"' && fields.back().empty()) {
           quoted = true;
-          opened = at_;
+          opened = row_;
         } else if (c == '"') {
-          fail(at_,
+          fail(row_,
                "a quotation mark within a field: such a field is put in quotation marks, and "
                "this one is written twice");
         } else {
@@ -215,34 +215,34 @@ class TableReader {
         }
       }
       if (!quoted) {
-        ++at_;
+        ++row_;
         return fields;
       }
-      if (at_ + 1 == lines_.size()) fail(opened, "a quotation mark is never closed");
+      if (row_ + 1 == lines_.size()) fail(opened, "a quotation mark is never closed");
       fields.back() += ' ';
     }
   }
 
   std::string member(const nlohmann::json& object, const std::string& name) const {
     auto found = object.find(name);
-    for (auto it = object.begin(); found == object.end() && it != object.end(); ++it)
-      if (lower_case(it.key()) == lower_case(name)) found = it;
+    for (auto entry = object.begin(); found == object.end() && entry != object.end(); ++entry)
+      if (lower_case(entry.key()) == lower_case(name)) found = entry;
     if (found == object.end())
-      fail(at_, fmt::format("the object has no '{}'; --columns says which members to take", name));
-    if (found->is_structured()) fail(at_, fmt::format("'{}' must be text", name));
+      fail(row_, fmt::format("the object has no '{}'; --columns says which members to take", name));
+    if (found->is_structured()) fail(row_, fmt::format("'{}' must be text", name));
     if (found->is_null()) return {};
     if (!found->is_string()) return found->dump();
     std::string text = *found;
     for (char& c : text)
       if (c == '\n' || c == '\r') c = ' ';
-    if (text.find('\0') != std::string::npos) fail(at_, fmt::format("'{}' has a zero byte", name));
+    if (text.find('\0') != std::string::npos) fail(row_, fmt::format("'{}' has a zero byte", name));
     return text;
   }
 
   Table& table_;
   const std::vector<std::string>& lines_;
   char divider_ = ',';  // of CSV
-  std::size_t at_ = 0;
+  std::size_t row_ = 0;
 };
 
 }  // namespace
@@ -261,11 +261,11 @@ Table table_of(const std::string& name, const std::vector<std::string>& lines, T
                const std::string& columns, const std::vector<std::string>& usual) {
   Table table{name, {}, {}};
   TableReader reader(table, lines);
-  const Fields wanted = wanted_columns(columns, usual);
+  const Fields keys = wanted_columns(columns, usual);
   if (format == TableFormat::JsonLines)
-    reader.read_objects(wanted);
+    reader.read_objects(keys);
   else
-    reader.read_divided(format == TableFormat::Csv, wanted, !columns.empty());
+    reader.read_divided(format == TableFormat::Csv, keys, !columns.empty());
   if (table.rows.empty()) throw FileError(name, "has no record");
   return table;
 }

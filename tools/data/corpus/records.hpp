@@ -24,7 +24,7 @@
 namespace glim {
 
 // The parts of a line between these characters, empty ones too.
-std::vector<std::string> divided(std::string_view line, char by);
+std::vector<std::string> divided(std::string_view line, char divider);
 
 enum class TableFormat { Csv, Tsv, JsonLines };
 TableFormat table_format(std::string_view path, std::string_view first_line);

@@ -6,7 +6,7 @@
 
 namespace glim {
 
-Tensor augment(const Tensor& images, const Augmentation& by, RandomKey key) {
+Tensor augment(const Tensor& images, const Augmentation& o, RandomKey key) {
   Tensor x = images.contiguous(), y = empty(x.shape());
   Index channels = x.size(1), height = x.size(2), width = x.size(3), plane = height * width;
   constexpr double kPi = 3.14159265358979323846;
@@ -15,8 +15,8 @@ Tensor augment(const Tensor& images, const Augmentation& by, RandomKey key) {
       auto draw = [&](std::uint64_t i) {  // in ±1
         return 2 * uniform_at(key, static_cast<std::uint64_t>(b) * 4 + i) - 1;
       };
-      double angle = draw(0) * by.rotation * kPi / 180, c = std::cos(angle), s = std::sin(angle);
-      double down = draw(1) * by.shift, right = draw(2) * by.shift;
+      double angle = draw(0) * o.rotation * kPi / 180, c = std::cos(angle), s = std::sin(angle);
+      double down = draw(1) * o.shift, right = draw(2) * o.shift;
       double middle_h = static_cast<double>(height - 1) / 2,
              middle_w = static_cast<double>(width - 1) / 2;
       for (Index h = 0; h < height; ++h)
@@ -29,14 +29,14 @@ Tensor augment(const Tensor& images, const Augmentation& by, RandomKey key) {
           auto fh = static_cast<float>(row - static_cast<double>(top)),
                fw = static_cast<float>(column - static_cast<double>(left));
           for (Index k = 0; k < channels; ++k) {
-            const float* from = x.data<float>() + (b * channels + k) * plane;
-            auto at = [&](Index i, Index j) {
+            const float* pixels = x.data<float>() + (b * channels + k) * plane;
+            auto pixel = [&](Index i, Index j) {
               bool inside = i >= 0 && i < height && j >= 0 && j < width;
-              return inside ? from[i * width + j] : 0.0f;
+              return inside ? pixels[i * width + j] : 0.0f;
             };
             y.data<float>()[(b * channels + k) * plane + h * width + w] =
-                (1 - fh) * ((1 - fw) * at(top, left) + fw * at(top, left + 1)) +
-                fh * ((1 - fw) * at(top + 1, left) + fw * at(top + 1, left + 1));
+                (1 - fh) * ((1 - fw) * pixel(top, left) + fw * pixel(top, left + 1)) +
+                fh * ((1 - fw) * pixel(top + 1, left) + fw * pixel(top + 1, left + 1));
           }
         }
     }

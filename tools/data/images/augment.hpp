@@ -17,6 +17,6 @@ struct Augmentation {
   bool any() const { return shift > 0 || rotation > 0; }
 };
 
-Tensor augment(const Tensor& images, const Augmentation& by, RandomKey key);
+Tensor augment(const Tensor& images, const Augmentation& options, RandomKey key);
 
 }  // namespace glim

@@ -85,15 +85,15 @@ IdxFile read_idx(const std::string& path) {
     in.fail("is truncated: its header promises " + extents_text(file.extents) + " = " +
             std::to_string(count) + " bytes, more than this file can contain");
   while (file.values.size() < count) {
-    std::size_t at = file.values.size();
-    file.values.resize(std::min<std::uint64_t>(count, at + (std::size_t{1} << 22)));
-    std::size_t got = in.read(file.values.data() + at, file.values.size() - at);
-    if (got < file.values.size() - at)
+    std::size_t begin = file.values.size();
+    file.values.resize(std::min<std::uint64_t>(count, begin + (std::size_t{1} << 22)));
+    std::size_t got = in.read(file.values.data() + begin, file.values.size() - begin);
+    if (got < file.values.size() - begin)
       in.fail("is truncated: its header promises " + extents_text(file.extents) + " = " +
-              std::to_string(count) + " bytes, " + std::to_string(at + got) + " are there");
+              std::to_string(count) + " bytes, " + std::to_string(begin + got) + " are there");
   }
-  std::uint8_t more;
-  if (in.read(&more, 1) > 0)  // at the end zlib compares the checksum, too
+  std::uint8_t rest;
+  if (in.read(&rest, 1) > 0)  // at the end zlib compares the checksum, too
     in.fail("holds more than the " + extents_text(file.extents) +
             " bytes that its header promises");
   return file;

@@ -12,10 +12,10 @@ ImageSet no_images(const ImageSizes& sizes) {
 
 Tensor images_at(const ImageSet& set, const std::vector<Index>& rows) {
   Tensor x = empty({static_cast<Index>(rows.size()), set.channels, set.height, set.width});
-  float* to = x.data<float>();
+  float* values = x.data<float>();
   for (Index r : rows) {
-    const std::uint8_t* from = set.pixels.data() + r * set.image_size();
-    for (Index i = 0; i < set.image_size(); ++i) *to++ = static_cast<float>(from[i]) / 255;
+    const std::uint8_t* bytes = set.pixels.data() + r * set.image_size();
+    for (Index i = 0; i < set.image_size(); ++i) *values++ = static_cast<float>(bytes[i]) / 255;
   }
   return x;
 }

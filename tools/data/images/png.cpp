@@ -145,11 +145,11 @@ void append_png(ImageSet& set, const std::string& path) {
                               size_text(set.height, set.width));
   std::vector<std::uint8_t> bytes = png.read(set.channels);
   Index plane = set.height * set.width;
-  std::size_t at = set.pixels.size();
-  set.pixels.resize(at + static_cast<std::size_t>(set.image_size()));
+  std::size_t begin = set.pixels.size();
+  set.pixels.resize(begin + static_cast<std::size_t>(set.image_size()));
   for (Index i = 0; i < plane; ++i)
     for (Index c = 0; c < set.channels; ++c)
-      set.pixels[at + static_cast<std::size_t>(c * plane + i)] =
+      set.pixels[begin + static_cast<std::size_t>(c * plane + i)] =
           bytes[static_cast<std::size_t>(i * set.channels + c)];
 }
 

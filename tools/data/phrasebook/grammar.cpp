@@ -15,9 +15,9 @@ std::string_view trimmed(std::string_view text) {
 
 // The text up to `mark`, which is removed with it; all of it where there is no mark.
 std::string_view take_until(std::string_view& text, std::string_view mark) {
-  const std::size_t at = text.find(mark);
-  const std::string_view head = text.substr(0, at);
-  text = at == text.npos ? "" : text.substr(at + mark.size());
+  const std::size_t place = text.find(mark);
+  const std::string_view head = text.substr(0, place);
+  text = place == text.npos ? "" : text.substr(place + mark.size());
   return head;
 }
 
@@ -57,8 +57,8 @@ class Reader {
       if (!line.starts_with('#')) lines_.push_back(line);
     }
     std::uint64_t tag = 1;
-    while (at_ < lines_.size()) {
-      std::string_view head = lines_[at_++];
+    while (line_ < lines_.size()) {
+      std::string_view head = lines_[line_++];
       if (take_prefix(head, "tags ")) {
         for (std::string_view name : split(head, " ")) {
           grammar_.tags.emplace(symbol(name), tag);
@@ -88,7 +88,7 @@ class Reader {
   }
 
   bool deeper_than(std::size_t depth) const {
-    return at_ < lines_.size() && lines_[at_].find_first_not_of(' ') > depth;
+    return line_ < lines_.size() && lines_[line_].find_first_not_of(' ') > depth;
   }
 
   std::uint64_t tags(std::string_view names) {
@@ -103,7 +103,7 @@ class Reader {
 
   void table(std::vector<Row>& rows, const std::vector<std::string_view>& columns) {
     while (deeper_than(0)) {
-      const auto cells = split(lines_[at_++], "  ");
+      const auto cells = split(lines_[line_++], "  ");
       Row& row = rows.emplace_back();
       for (std::size_t i = 0; i < columns.size(); ++i) {
         std::string_view column = columns[i], text = i < cells.size() ? trimmed(cells[i]) : "-";
@@ -122,9 +122,9 @@ class Reader {
   // The lines from here that are as deep as this one, each with the deeper lines below it.
   Step block() {
     Step sequence;
-    const std::size_t depth = lines_[at_].find_first_not_of(' ');
+    const std::size_t depth = lines_[line_].find_first_not_of(' ');
     while (deeper_than(depth - 1)) {
-      std::string_view line = trimmed(lines_[at_++]);
+      std::string_view line = trimmed(lines_[line_++]);
       if (starts_choice(line)) sequence.steps.push_back({.kind = Step::Choice});
       if (starts_choice(line) || take_prefix(line, "|")) {
         add_alternative(sequence.steps.back(), line, depth);
@@ -210,7 +210,7 @@ class Reader {
   std::vector<Condition> conditions(std::string_view text) {
     std::vector<Condition> all;
     for (std::string_view one : split(text, ", ")) {
-      Condition c{.wanted = !take_prefix(one, "!")};
+      Condition c{.truth = !take_prefix(one, "!")};
       c.left = reference(take_until(one, " "));
       if (!one.empty()) c.sign = take_until(one, " ")[0];
       if (find(grammar_.tags, symbol(one.substr(0, one.find(' '))))) {
@@ -240,7 +240,7 @@ class Reader {
 
   Grammar grammar_;
   std::vector<std::string_view> lines_;
-  std::size_t at_ = 0;
+  std::size_t line_ = 0;
   std::map<std::string, Symbol, std::less<>> symbols_ = {
       {"", kNone},     {"zh", kChinese},  {"tags", kTags},     {"form", kForm},
       {"base", kBase}, {"third", kThird}, {"plural", kPlural}, {"sentence", kSentence}};

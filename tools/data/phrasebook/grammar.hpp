@@ -15,8 +15,8 @@ enum Symbol : int { kNone, kChinese, kTags, kForm, kBase, kThird, kPlural, kSent
 // Null for an unknown key.
 template <class Key, class T>
 const T* find(const std::map<Key, T>& all, Key key) {
-  const auto at = all.find(key);
-  return at == all.end() ? nullptr : &at->second;
+  const auto entry = all.find(key);
+  return entry == all.end() ? nullptr : &entry->second;
 }
 
 struct Cell {
@@ -41,7 +41,7 @@ struct Piece {
 using Text = std::vector<Piece>;
 
 struct Condition {
-  bool wanted = true;
+  bool truth = true;
   char sign = 0;  // '=', '&', or none: drawn, or not empty
   Reference left = {}, right = {};
   std::uint64_t tags = 0;  // instead of `right`

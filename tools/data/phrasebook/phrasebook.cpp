@@ -25,11 +25,11 @@ Part part_of(const std::vector<std::string>& combinations) {
 DrawnPairs make_phrasebook() {
   DrawnPairs book{{6500, 500, 1000}};
   SplitMix64 random(kSeed);
-  std::unordered_set<std::string> seen;
+  std::unordered_set<std::string> sentences;
   while (!book.full()) {
     phrasebook::Sentence s = phrasebook::draw_sentence(random);
     const auto words = static_cast<std::size_t>(std::ranges::count(s.english, ' ')) + 1;
-    if (words > kLongest || !seen.insert(s.english).second) continue;
+    if (words > kLongest || !sentences.insert(s.english).second) continue;
     const Part part = part_of(s.combinations);
     if (!book.full(part)) book[part].push_back({std::move(s.english), std::move(s.chinese)});
   }

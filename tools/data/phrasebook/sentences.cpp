@@ -94,13 +94,13 @@ class Drawing {
   const Row* phrase(const Step& step) {
     const std::string text = filled(step.english, kNone);
     std::string english;  // with one space between words, and "an"
-    for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
-      end = std::min(text.find(' ', at), text.size());
-      if (at == end) continue;
-      const bool vowel = std::string_view("aeiou").find(text[at]) != std::string_view::npos;
+    for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+      end = std::min(text.find(' ', begin), text.size());
+      if (begin == end) continue;
+      const bool vowel = std::string_view("aeiou").find(text[begin]) != std::string_view::npos;
       if (vowel && (english == "a" || english.ends_with(" a"))) english += 'n';
       if (!english.empty()) english += ' ';
-      english.append(text, at, end - at);
+      english.append(text, begin, end - begin);
     }
     question = step.question;
     Row& row = phrases_.emplace_back();
@@ -121,14 +121,14 @@ class Drawing {
                          : c.sign == '&' ? (left->tags & tags) != 0
                          : c.sign == '=' ? right && left->text == right->text
                                          : c.left.column == kNone || !left->text.empty();
-      return holds == c.wanted;
+      return holds == c.truth;
     });
   }
 
   const Row* named(Symbol name) const {
-    const auto at =
+    const auto entry =
         std::find_if(names_.rbegin(), names_.rend(), [&](const Name& n) { return n.name == name; });
-    if (at != names_.rend()) return at->row;
+    if (entry != names_.rend()) return entry->row;
     const Row* const* row = find(grammar_.rows, name);
     return row ? *row : nullptr;
   }

@@ -59,14 +59,14 @@ constexpr std::size_t kLongWord = 4096;
 class Lines final : public sentencepiece::SentenceIterator {
  public:
   explicit Lines(const std::vector<std::string>& lines) : lines_(lines) {}
-  bool done() const override { return at_ == lines_.size(); }
-  void Next() override { ++at_; }
-  const std::string& value() const override { return lines_[at_]; }
+  bool done() const override { return index_ == lines_.size(); }
+  void Next() override { ++index_; }
+  const std::string& value() const override { return lines_[index_]; }
   sentencepiece::util::Status status() const override { return {}; }
 
  private:
   const std::vector<std::string>& lines_;
-  std::size_t at_ = 0;
+  std::size_t index_ = 0;
 };
 
 void check_options(const TokenizerOptions& o) {
@@ -83,8 +83,8 @@ void check_options(const TokenizerOptions& o) {
 // The largest vocabulary that the text allows, as SentencePiece's complaint says it; 0 if that is not the complaint.
 std::int64_t most_possible(const std::string& complaint) {
   static constexpr std::string_view kHint = "set it to a value <= ";
-  const std::size_t at = complaint.find(kHint);
-  return at == std::string::npos ? 0 : std::atoll(complaint.c_str() + at + kHint.size());
+  const std::size_t place = complaint.find(kHint);
+  return place == std::string::npos ? 0 : std::atoll(complaint.c_str() + place + kHint.size());
 }
 
 // The error of SentencePiece, in terms of the options that the user can change.

@@ -21,9 +21,9 @@ TokenizerPtr of_lines(const TokenizerOptions& o) {
     const std::string where = fmt::format("{}:{}", path, i + 1), &token = lines[i];
     if (token.empty()) throw FileError(where, "an empty line: each line must be a token");
     if (std::ranges::find(kSpecialNames, token) != std::end(kSpecialNames)) continue;
-    auto [at, fresh] = first.emplace(token, i + 1);
+    auto [entry, fresh] = first.emplace(token, i + 1);
     if (!fresh)
-      throw FileError(where, fmt::format("'{}' is in line {} already", token, at->second));
+      throw FileError(where, fmt::format("'{}' is in line {} already", token, entry->second));
     tokens.push_back(token);
     try {
       VocabularyTokenizer(o.kind, Vocabulary({token}));

@@ -9,8 +9,8 @@
 
 namespace glim {
 
-Index longest_chain(const Tape& tape, const Var& from, const Var& to) {
-  int first = tape.node_of(from), last = tape.node_of(to);
+Index longest_chain(const Tape& tape, const Var& source, const Var& target) {
+  int first = tape.node_of(source), last = tape.node_of(target);
   if (first < 0 || last < 0) return -1;
   std::vector<Index> depth(tape.nodes().size(), -1);
   depth[static_cast<std::size_t>(first)] = 0;

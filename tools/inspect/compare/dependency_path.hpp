@@ -12,8 +12,8 @@
 
 namespace glim {
 
-// Ops on the longest chain from `from` to `to`; -1 where there is none.
-Index longest_chain(const Tape& tape, const Var& from, const Var& to);
+// Ops on the longest chain from `source` to `target`; -1 where there is none.
+Index longest_chain(const Tape& tape, const Var& source, const Var& target);
 
 // path(length). The model is put into eval() and back. ValueError where it embeds no source
 // or its maximum is below the length.

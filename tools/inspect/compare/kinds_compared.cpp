@@ -98,13 +98,13 @@ void measure_for_comparison(const std::string& path, const ParallelCorpus& test,
   const Tokenizer& target = *translator.tokenizers().target;
   TranslateOptions t;
   t.beam = options.beam;
-  std::vector<std::string> said;
-  for (auto& list : translator.translate(sources, t)) said.push_back(list[0].text);
-  row.exact =
-      100.0 * static_cast<double>(count_same(said, references)) / static_cast<double>(said.size());
+  std::vector<std::string> texts;
+  for (auto& list : translator.translate(sources, t)) texts.push_back(list[0].text);
+  row.exact = 100.0 * static_cast<double>(count_same(texts, references)) /
+              static_cast<double>(texts.size());
   BleuOptions b;
   b.tokenizer = parse_bleu_tokenizer(options.tokenize);
-  auto hypotheses = for_bleu(said, target, b);
+  auto hypotheses = for_bleu(texts, target, b);
   row.bleu = corpus_bleu(hypotheses, for_bleu(references, target, b), b).score;
 
   t.batch = 1;

@@ -47,10 +47,10 @@ std::function<bool(const Tensor&)> condition_of(const std::string& text) {
     throw ValueError("break", fmt::format("'{}' is no condition: use norm > X, norm < X, max > X, "
                                           "max < X, nan or zero",
                                           text));
-  return [bound, norm = what == "norm", more = text[sign] == '>'](const Tensor& g) {
+  return [bound, norm = what == "norm", is_larger = text[sign] == '>'](const Tensor& g) {
     const Statistics s = statistics(g);
     const double size = norm ? s.norm : std::max(std::abs(s.low), std::abs(s.high));
-    return more ? size > bound : size < bound;
+    return is_larger ? size > bound : size < bound;
   };
 }
 
@@ -110,10 +110,10 @@ void Debugger::back(const Words& words) {
 
 void Debugger::back_to_break(const Words&) {
   const std::vector<int> order = pass_.order();
-  std::size_t at = order.size();
-  if (at == 0) throw StateError("reverse-continue", "the pass is at its beginning");
-  while (at > 0 && !hits(order[at - 1], pass_.gradient(order[at - 1]))) --at;
-  pass_.back(static_cast<int>(at > 0 ? at - 1 : 0));
+  std::size_t place = order.size();
+  if (place == 0) throw StateError("reverse-continue", "the pass is at its beginning");
+  while (place > 0 && !hits(order[place - 1], pass_.gradient(order[place - 1]))) --place;
+  pass_.back(static_cast<int>(place > 0 ? place - 1 : 0));
   select_current();
   show_place();
 }
@@ -235,8 +235,8 @@ void Debugger::list(const Words& words) {
           "Gradients were changed by `set` or `freeze`: the equations are those without.");
     return print_(derive::text_of(sheet));
   }
-  int at = words.size() > 1 ? nodes(words, 1)[0] : std::max(selected_, 0);
-  print_(list_text(pass_, at));
+  int node = words.size() > 1 ? nodes(words, 1)[0] : std::max(selected_, 0);
+  print_(list_text(pass_, node));
 }
 
 void Debugger::info(const Words& words) {
@@ -294,24 +294,24 @@ void Debugger::write_out(const Words& words) {
 // ---- along the graph ----
 
 void Debugger::up(const Words& words) {
-  int from = nodes_of(".")[0];
+  int node = nodes_of(".")[0];
   std::vector<int> readers;
-  for (const Reader& r : pass_[from].readers) readers.push_back(r.node);
+  for (const Reader& r : pass_[node].readers) readers.push_back(r.node);
   step_to(words, readers, "is read by nothing", "readers");
 }
 
 void Debugger::down(const Words& words) {
-  int from = nodes_of(".")[0];
+  int node = nodes_of(".")[0];
   std::vector<int> inputs;
-  for (int i : pass_[from].inputs)
+  for (int i : pass_[node].inputs)
     if (i >= 0) inputs.push_back(i);
   step_to(words, inputs, "is a leaf", "inputs on the tape");
 }
 
 void Debugger::step_to(const Words& words, const std::vector<int>& nodes, const char* none,
                        const char* what) {
-  int from = nodes_of(".")[0];
-  if (nodes.empty()) throw ValueError(words[0], pass_[from].path + " " + none);
+  int node = nodes_of(".")[0];
+  if (nodes.empty()) throw ValueError(words[0], pass_[node].path + " " + none);
   auto k = static_cast<std::size_t>(words.size() > 1 ? count_in(words[0], words[1]) : 1);
   if (k > nodes.size())
     throw ValueError(words[0], fmt::format("it has {} {}, not {}", nodes.size(), what, k));
@@ -327,22 +327,22 @@ void Debugger::step_to(const Words& words, const std::vector<int>& nodes, const 
 // ---- changing, checking ----
 
 void Debugger::set(const Words& words) {
-  std::size_t at = 1;  // of what is done, behind "scores[0, 1]"
-  std::string text = words.size() > 1 ? words[at++] : "";
-  while (text.find('[') != text.npos && !text.ends_with(']') && at < words.size())
-    text += words[at++];
-  if (at >= words.size()) throw ValueError("set", "needs NAME and zero, freeze or scale C");
+  std::size_t position = 1;  // of what is done, behind "scores[0, 1]"
+  std::string text = words.size() > 1 ? words[position++] : "";
+  while (text.find('[') != text.npos && !text.ends_with(']') && position < words.size())
+    text += words[position++];
+  if (position >= words.size()) throw ValueError("set", "needs NAME and zero, freeze or scale C");
   const NodeName target = split_part(text);
   Patch patch{target.part};
-  const std::string& how = words[at];
+  const std::string& how = words[position];
   if (how == "scale") {
-    at_most(words, at + 1);
-    const std::string factor = words.size() > at + 1 ? words[at + 1] : "";
+    at_most(words, position + 1);
+    const std::string factor = words.size() > position + 1 ? words[position + 1] : "";
     patch.factor = number_in<double>(factor).value_or(std::nan(""));
     if (!std::isfinite(*patch.factor))
       throw ValueError("set", fmt::format("scale needs a number, not '{}'", factor));
   } else if (how == "zero" || how == "freeze") {
-    at_most(words, at);
+    at_most(words, position);
     if (how == "freeze") patch.factor.reset();
     if (!patch.factor && !patch.part.empty())
       throw ValueError("set", "'" + text + "': a whole node is frozen; zero takes a part");

@@ -189,12 +189,12 @@ std::vector<int> Debugger::nodes_of(const std::string& name) const {
   return {selected_};
 }
 
-std::vector<int> Debugger::nodes(const Words& words, std::size_t at, std::size_t most) const {
-  auto found = nodes_of(at < words.size() ? words[at] : ".");
+std::vector<int> Debugger::nodes(const Words& words, std::size_t index, std::size_t most) const {
+  auto found = nodes_of(index < words.size() ? words[index] : ".");
   if (found.size() > most)
     throw ValueError(words[0], fmt::format("{} matches {} nodes; at most {} are shown at once; "
                                            "`info nodes {}` lists them",
-                                           words[at], found.size(), most, words[at]));
+                                           words[index], found.size(), most, words[index]));
   return found;
 }
 

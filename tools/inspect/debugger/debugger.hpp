@@ -69,8 +69,8 @@ class Debugger {
   void over_note();
   bool stopped();                                             // interrupted; prints that
   static void at_most(const Words& words, std::size_t most);  // ValueError for more words
-  // The nodes of words[at], "." when there is none; ValueError for more than `most`.
-  std::vector<int> nodes(const Words& words, std::size_t at, std::size_t most = 12) const;
+  // The nodes of words[index], "." when there is none; ValueError for more than `most`.
+  std::vector<int> nodes(const Words& words, std::size_t index, std::size_t most = 12) const;
   // nodes_named(); "." and "" are the node that is looked at.
   std::vector<int> nodes_of(const std::string& name) const;
   struct Breakpoint {

@@ -20,9 +20,9 @@ const Debugger* completing = nullptr;
 std::vector<std::string> candidates;
 
 char* next_candidate(const char*, int state) {
-  static std::size_t at = 0;
-  if (state == 0) at = 0;
-  return at < candidates.size() ? ::strdup(candidates[at++].c_str()) : nullptr;
+  static std::size_t position = 0;
+  if (state == 0) position = 0;
+  return position < candidates.size() ? ::strdup(candidates[position++].c_str()) : nullptr;
 }
 
 char** complete(const char* word, int start, int) {

@@ -39,9 +39,9 @@ struct FunctionLines {
 };
 
 // Around this line. Functions begin at the left edge, or within a struct there.
-FunctionLines function_around(const Lines& lines, std::size_t at) {
-  FunctionLines f{at, at};
-  std::size_t edge = at;
+FunctionLines function_around(const Lines& lines, std::size_t line) {
+  FunctionLines f{line, line};
+  std::size_t edge = line;
   while (edge > 0 && indent(lines[edge]) > 0) {
     const std::size_t inner = indent(lines[edge]);
     while (edge > 0 && indent(lines[edge]) >= inner) --edge;  // an empty line's is npos

@@ -48,12 +48,12 @@ Tensor changed(const Pass& pass, int node, Tensor g) {
   return g;
 }
 
-// The part of ∂L/∂(target) that dy at `from` gives, where `cut` nodes pass nothing on; undefined: none.
-Tensor part_of(Pass& pass, int from, const Tensor& dy, int target, const std::vector<bool>& cut) {
-  BackwardWalk walk(pass.tape(), pass.tape().value(from), dy, {.retain = true});
+// The part of ∂L/∂(target) that dy at `source` gives, where `cut` nodes pass nothing on; undefined: none.
+Tensor part_of(Pass& pass, int source, const Tensor& dy, int target, const std::vector<bool>& cut) {
+  BackwardWalk walk(pass.tape(), pass.tape().value(source), dy, {.retain = true});
   while (walk.next() > target) {
     const int i = walk.next();
-    if (i != from) {
+    if (i != source) {
       Tensor g = cut[static_cast<std::size_t>(i)] ? Tensor() : changed(pass, i, walk.gradient(i));
       const bool none = !g.defined();
       walk.set_gradient(i, std::move(g));
@@ -62,7 +62,7 @@ Tensor part_of(Pass& pass, int from, const Tensor& dy, int target, const std::ve
     walk.step();
   }
   if (walk.next() < target) return {};
-  return from == target ? dy : changed(pass, target, walk.gradient(target));
+  return source == target ? dy : changed(pass, target, walk.gradient(target));
 }
 
 }  // namespace
@@ -84,8 +84,8 @@ Paths ways_to(Pass& pass, int node) {
   for (const Node& n : pass.tape().nodes())
     if (n.leaf) leaves.emplace_back(n.leaf->grad, Tensor());
   Tensor total = zeros(whole.shape(), DType::Float64);
-  auto add_way = [&](Path way, int from, const Tensor& dy) {
-    way.part = part_of(pass, from, dy, node, cut);
+  auto add_way = [&](Path way, int source, const Tensor& dy) {
+    way.part = part_of(pass, source, dy, node, cut);
     if (!way.part.defined()) return;
     way.share = product(way.part, whole) / product(whole, whole);
     total = add(total, way.part.to(DType::Float64));
@@ -143,9 +143,9 @@ std::string why_svg(const Pass& pass, int node, const Paths& ways) {
     return w.head ? fmt::format("{} {}", w.kind, *w.head) : w.kind;
   };
   auto place = [](std::vector<std::string>& names, const std::string& name) {
-    auto at = std::find(names.begin(), names.end(), name);
-    if (at == names.end()) at = names.insert(at, name);
-    return static_cast<std::size_t>(at - names.begin());
+    auto entry = std::find(names.begin(), names.end(), name);
+    if (entry == names.end()) entry = names.insert(entry, name);
+    return static_cast<std::size_t>(entry - names.begin());
   };
   HeatMap map;
   map.title = "shares of the gradient of " + pass[node].path;

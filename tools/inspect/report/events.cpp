@@ -22,17 +22,17 @@ double median(std::vector<double> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
-// The median of the finite values in [from, to); NaN for fewer than `least`.
-double median_of(const std::vector<double>& values, std::size_t from, std::size_t to,
+// The median of the finite values in [begin, end); NaN for fewer than `least`.
+double median_of(const std::vector<double>& values, std::size_t begin, std::size_t end,
                  std::size_t least) {
   std::vector<double> finite;
-  for (std::size_t i = from; i < std::min(to, values.size()); ++i)
+  for (std::size_t i = begin; i < std::min(end, values.size()); ++i)
     if (std::isfinite(values[i])) finite.push_back(values[i]);
   return finite.size() < least ? std::nan("") : median(std::move(finite));
 }
 
-double median_before(const std::vector<double>& values, std::size_t at) {
-  return median_of(values, at > kWindow ? at - kWindow : 0, at, kLeast);
+double median_before(const std::vector<double>& values, std::size_t end) {
+  return median_of(values, end > kWindow ? end - kWindow : 0, end, kLeast);
 }
 
 using Values = std::vector<double>;
@@ -124,13 +124,13 @@ void find_records(const TrainingRun& run, const RunRule& w, std::vector<RunEvent
     auto begin_at = found.begin() + static_cast<std::ptrdiff_t>(i);
     auto end_at = found.begin() + static_cast<std::ptrdiff_t>(end);
     std::size_t last = 0;
-    for (auto it = begin_at; it != end_at; ++it) last = std::max(last, it->last);
+    for (auto span = begin_at; span != end_at; ++span) last = std::max(last, span->last);
     RunEvent e{w.name, w.quantity, r.step[found[i].first], r.step[last], {}, 0, {}};
     std::stable_sort(begin_at, end_at, [&](const Interval& a, const Interval& b) {
       return w.largest ? a.extreme > b.extreme : a.extreme < b.extreme;
     });
-    for (auto it = begin_at; it != end_at; ++it) {
-      const std::string& name = t->rows[it->row];
+    for (auto span = begin_at; span != end_at; ++span) {
+      const std::string& name = t->rows[span->row];
       if (std::find(e.where.begin(), e.where.end(), name) == e.where.end()) e.where.push_back(name);
     }
     e.value = begin_at->extreme;

@@ -66,12 +66,12 @@ bool read_metrics(const std::string& path, TrainingRun& run) {
   return each_line(path, [&](const json& line, int) {
     std::string type = line.at("type").get<std::string>();
     if (type != "train" && type != "valid") return;
-    Losses& to = type == "train" ? run.train : run.valid;
-    to.step.push_back(whole(line, "step"));
-    to.nll.push_back(number_of(line.at("nll")));
+    Losses& losses = type == "train" ? run.train : run.valid;
+    losses.step.push_back(whole(line, "step"));
+    losses.nll.push_back(number_of(line.at("nll")));
     if (type == "valid") return;
-    to.rate.push_back(number_of(line.at("lr")));
-    to.gradient_norm.push_back(number_of(line.at("gradient_norm")));
+    losses.rate.push_back(number_of(line.at("lr")));
+    losses.gradient_norm.push_back(number_of(line.at("gradient_norm")));
   });
 }
 
