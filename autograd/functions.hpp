@@ -5,7 +5,7 @@
 //
 //   rule         dx from dy and from x or y
 //   low, high    samples of x are from this interval
-//   slope        smooth, or kinked at 0, where some derivatives are undecidable
+//   slope        smooth, or kinked at 0, where a derivative of first or second order is undecidable
 //   kernel       one pass where the rule takes one for each operation
 //
 // Readers: the op (ops/functions.cpp), its declaration (ops.hpp), the binding for Python, gradient cases and random

@@ -142,12 +142,13 @@ def test_what_cannot_be_checked(f, backward, inputs, error, words):
 
 
 def test_options_out_of_range():
-    for options in ({"mode": "half"}, {"atol": -1.0}, {"atol": 0}, {"rtol": float("nan")}, {"seed": -1}, {"seed": 2 ** 64}, {"seed": 0.5}):
+    for options in ({"mode": "half"}, {"atol": -1.0}, {"atol": 0}, {"rtol": float("nan")}, {"rtol": 1}, {"seed": -1}, {"seed": 2 ** 64}, {"seed": 0.5}):
         with pytest.raises(glim.ValueError, match="mode|seed|above 0"):
             glim.gradcheck(double, lambda dy, x: 2 * dy, X, **options)
     assert glim.gradcheck(double, lambda dy, x: 2 * dy, X, atol=np.float32(1e-6), seed=np.int64(3))
-    with pytest.raises(TypeError, match="atol"):
-        glim.gradcheck(double, lambda dy, x: 2 * dy, X, atol="1e-3")
+    for options in ({"atol": "1e-3"}, {"precise": 1}, {"second_order": "no"}):
+        with pytest.raises(TypeError, match=next(iter(options))):
+            glim.gradcheck(double, lambda dy, x: 2 * dy, X, **options)
     assert "of 5: passed" in str(glim.gradcheck(double, lambda dy, x: 2 * dy, X, name=5))
 
 

@@ -57,7 +57,8 @@ FUNCTIONS = {
     "pad": [Case(X, 1), Case(X, ((1, 0), (0, 2)), constant_values=0.5), Case(W, (2, 1), "constant"), Case(X, ((1, 0), (0, 2)), mode="constant")],
     "tile": [Case(X, 2), Case(X, (2, 1, 3)), Case(W, (3, 1)), Case(W, 0)], "repeat": [Case(X, 2), Case(X, [1, 0, 2], axis=0), Case(X, 2, 1)],
     "flip": [Case(C), Case(C, 1), Case(C, axis=(0, -1))], "roll": [Case(X, 2), Case(X, -1, axis=1), Case(C, (1, 2), (0, 2)), Case(C, 1, (0, 1)), Case(X, 13)],
-    "take": [Case(X, IDS), Case(X, 1, 0), Case(C, IDS, axis=1), Case(X, [1, 1], -1)], "take_along_axis": [Case(X, IDS[:, [0, 1, 2, 0]], 0), Case(X, IDS[:, :1].T[[0, 0, 0]], 1)],
+    "take": [Case(X, IDS), Case(X, 1, 0), Case(C, IDS, axis=1), Case(X, [1, 1], -1)], "take_along_axis": [Case(X, IDS[:, [0, 1, 2, 0]], 0), Case(X, IDS[:, :1].T[[0, 0, 0]], 1), Case(X, np.array([[1]]), 1),
+                                                                                                        Case(C, np.zeros((2, 1, 1), int), 1), Case(X[:1], IDS[:2, :1], -1)],
     "diff": [Case(X), Case(X, 2, axis=0), Case(X, 0), Case(W, 6)], "diagonal": [Case(X), Case(C, 1, 2, 0), Case(X, offset=-1), Case(C, 0, axis1=1, axis2=2)],
     "diag": [Case(X), Case(SQUARE, -1)], "trace": [Case(X), Case(C, 1, 1, 2)], "tril": [Case(X), Case(C, 1)], "triu": [Case(X), Case(C, k=-1)],
     "clip": [Case(X, -0.5, 0.6), Case(X, None, W), Case(X, a_min=A - 0.5, a_max=None), Case(X, V[:, None] - 1, A), Case(X, -1, A)],
@@ -239,7 +240,8 @@ def test_a_var_for_a_number_is_refused(call):
     (lambda x: np.tensordot(x, x.T, ([0, 1], [0, 1])), ValueError), (lambda x: np.einsum("ij,ij->", x, x.T), ValueError), (lambda x: np.einsum("ij->ii", x), ValueError),
     (lambda x: np.einsum("ij->k", x), ValueError), (lambda x: np.einsum("ijk", x), ValueError), (lambda x: np.einsum("i...->i", x), ValueError), (lambda x: np.einsum("i", x), ValueError),
     (lambda x: np.einsum("ij,jk", x), ValueError), (lambda x: np.average(x, weights=np.ones(3)), (TypeError, ValueError)), (lambda x: np.split(x, 5), ValueError),
-    (lambda x: np.average(x, 0, np.zeros(3)), ZeroDivisionError), (lambda x: np.average(x, 1, np.ones(3)), ValueError), (lambda x: np.linalg.norm(x, "fro", 0), (TypeError, ValueError))])
+    (lambda x: np.average(x, 0, np.zeros(3)), ZeroDivisionError), (lambda x: np.average(x, 1, np.ones(3)), ValueError), (lambda x: np.linalg.norm(x, "fro", 0), (TypeError, ValueError)),
+    (lambda x: np.where(x > 0, x), ValueError), (lambda x: np.take_along_axis(x, np.zeros((2, 2), int), 0), (ValueError, IndexError))])
 def test_errors_of_numpy(call, error):
     for x in (X, glim.Var.leaf(X.copy())):
         with pytest.raises(error):

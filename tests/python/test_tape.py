@@ -56,6 +56,26 @@ def test_second_derivatives():
     assert dx.numpy().tolist() == [3, 12] and ddx.numpy().tolist() == [6, 12] and x.grad is None
 
 
+def test_inputs_are_a_list_of_vars():
+    x = glim.Var.leaf(np.ones((2, 3)))
+    v = [np.ones((2, 3))]
+    for find in (lambda tape, y, xs: tape.grad(y, xs), lambda tape, y, xs: tape.jvp(y, xs, v), lambda tape, y, xs: tape.hvp(y, xs, v),
+                 lambda tape, y, xs: tape.grad_each(y.reshape(1), xs), lambda tape, y, xs: tape.grad_norms(y.reshape(1), xs)):
+        with glim.Tape() as tape:
+            y = (x * x).sum()
+            for wrong, words in ((x, r"a list of Vars: \[x\]"), ([x.numpy()], "no Var"), ([1.0], "no Var")):
+                with pytest.raises(TypeError, match=words):
+                    find(tape, y, wrong)
+            find(tape, y, (x,))
+
+
+def test_the_axes_that_t_exchanges():
+    x = glim.Var.leaf(np.arange(24.0).reshape(2, 3, 4))
+    assert x.mT.shape == (2, 4, 3)
+    with pytest.raises(ValueError, match="v.mT"):
+        x.T
+
+
 def test_watch_hook_and_walk():
     x = glim.Var.leaf(np.array([1.0, 2.0]), "x")
     with glim.Tape() as tape:

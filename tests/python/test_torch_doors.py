@@ -470,6 +470,16 @@ def test_leaves_within_forward():
     same(Of(required), (X,))
 
 
+def test_arguments_that_would_be_taken_otherwise():
+    g = glim.from_torch(Of(lambda w, x: (w * x).softmax(0), 4), X[:1, 0])
+    for inputs in (X[:1, 0], (X[:1, 0],)):
+        assert "(1, 4)" in g.step(inputs, lambda y: (y * y).sum(), "print softmax")
+    with pytest.raises(TypeError, match="needs a gradient, and gets none"):
+        g(X[:1, 0].clone().requires_grad_())
+    with pytest.raises(TypeError, match="one tuple"):
+        glim.from_torch(nn.Bilinear(4, 4, 2).double(), X, X)
+
+
 def test_a_cache_among_further_keywords():
     class Config:
         use_cache = True

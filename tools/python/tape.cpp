@@ -130,6 +130,21 @@ struct Outputs {
   std::vector<Arg> list;
 };
 
+using Inputs = nb::typed<nb::sequence, Var>;
+
+// A Var in place of a list would be read row by row, and an array is a constant: both would give zeros.
+std::vector<Var> inputs_of(const Inputs& xs) {
+  if (nb::isinstance<Var>(xs)) throw nb::type_error("xs is a list of Vars: [x]");
+  std::vector<Var> all;
+  for (nb::handle x : xs) {
+    if (!nb::isinstance<Var>(x))
+      throw nb::type_error(
+          "xs has something that is no Var: give the Vars that y was computed from");
+    all.push_back(nb::cast<const Var&>(x));
+  }
+  return all;
+}
+
 // Directions with the dtypes of what they are directions of.
 std::vector<Var> along(const std::vector<Var>& xs, const std::vector<Arg>& vs) {
   for (std::size_t k = 0; k < std::min(xs.size(), vs.size()); ++k)
@@ -264,11 +279,11 @@ void bind_tape(nb::module_& m) {
           "leaf of this tape.")
       .def(
           "grad",
-          [](PyTape& t, nb::object y, const std::vector<Arg>& xs, nb::object dy, bool retain,
+          [](PyTape& t, nb::object y, const Inputs& xs, nb::object dy, bool retain,
              bool create_graph) {
             const Outputs ys(y), ups(dy);
             std::vector<Var> dys = ups.vars("dy", &ys);
-            const std::vector<Var> inputs = vars_of(xs), outputs = ys.vars("y");
+            const std::vector<Var> inputs = inputs_of(xs), outputs = ys.vars("y");
             t.require_matches();
             return t.run([&](Tape& tape) {
               return tape.grad(outputs, inputs, dys,
@@ -282,10 +297,10 @@ void bind_tape(nb::module_& m) {
           "differentiable in dy too.")
       .def(
           "jvp",
-          [](PyTape& t, nb::object y, const std::vector<Arg>& xs, const std::vector<Arg>& vs,
+          [](PyTape& t, nb::object y, const Inputs& xs, const std::vector<Arg>& vs,
              bool create_graph) {
             const Outputs ys(y);
-            const std::vector<Var> outputs = ys.vars("y"), inputs = vars_of(xs),
+            const std::vector<Var> outputs = ys.vars("y"), inputs = inputs_of(xs),
                                    directions = along(inputs, vs);
             const std::vector<Var> jv = t.run(
                 [&](Tape& tape) { return jvp(tape, outputs, inputs, directions, create_graph); });
@@ -296,10 +311,10 @@ void bind_tape(nb::module_& m) {
           "the tape.")
       .def(
           "hvp",
-          [](PyTape& t, const Arg& loss, const std::vector<Arg>& xs, const std::vector<Arg>& vs,
+          [](PyTape& t, const Arg& loss, const Inputs& xs, const std::vector<Arg>& vs,
              bool create_graph) {
             const Var& loss_var = loss("loss");
-            const std::vector<Var> inputs = vars_of(xs), directions = along(inputs, vs);
+            const std::vector<Var> inputs = inputs_of(xs), directions = along(inputs, vs);
             return t.run(
                 [&](Tape& tape) { return hvp(tape, loss_var, inputs, directions, create_graph); });
           },
@@ -307,9 +322,9 @@ void bind_tape(nb::module_& m) {
           "Σ_k (∂²loss/∂x ∂x_k) v_k for each x of a list, the Hessian times v.")
       .def(
           "grad_each",
-          [](PyTape& t, const Arg& losses, const std::vector<Arg>& xs) {
+          [](PyTape& t, const Arg& losses, const Inputs& xs) {
             const Var& loss_vars = losses("losses");
-            const std::vector<Var> inputs = vars_of(xs);
+            const std::vector<Var> inputs = inputs_of(xs);
             std::vector<std::vector<Var>> rows(inputs.size());
             t.run([&](Tape& tape) {
               each_gradient(tape, loss_vars, inputs, [&](Index, const std::vector<Var>& g) {
@@ -325,9 +340,9 @@ void bind_tape(nb::module_& m) {
           "backward pass an element.")
       .def(
           "grad_norms",
-          [](PyTape& t, const Arg& losses, const std::vector<Arg>& xs) {
+          [](PyTape& t, const Arg& losses, const Inputs& xs) {
             const Var& loss_vars = losses("losses");
-            const std::vector<Var> inputs = vars_of(xs);
+            const std::vector<Var> inputs = inputs_of(xs);
             std::vector<double> norms;
             t.run([&](Tape& tape) {
               each_gradient(tape, loss_vars, inputs, [&](Index, const std::vector<Var>& g) {

@@ -196,6 +196,17 @@ void bind_vars(nb::module_& m) {
       .def_prop_ro(
           "T",
           [](const Var& x) {
+            if (x.rank() > 2)
+              throw ValueError("T", "reverses all " + std::to_string(x.rank()) +
+                                        " axes in NumPy: v.mT exchanges the last two, and "
+                                        "np.transpose(v) reverses all");
+            const Where line = user_line();
+            return transpose(Operand(x, line));
+          },
+          "The two axes exchanged.")
+      .def_prop_ro(
+          "mT",
+          [](const Var& x) {
             const Where line = user_line();
             return transpose(Operand(x, line));
           },

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "tensor/error.hpp"
+#include "tensor/io/atomic_file.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tools/common/counted.hpp"

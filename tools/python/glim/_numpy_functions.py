@@ -290,8 +290,9 @@ def take_along_axis(x: array, indices, axis=-1):
     x, axis = _flat(x, axis)
     indices = np.asarray(indices)
     indices = np.where(indices < 0, indices + x.shape[axis], indices)
-    shape = [n if k == axis else max(n, m) for k, (n, m) in enumerate(zip(x.shape, indices.shape, strict=True))]
-    return _glim.gather(_glim.broadcast_to(x, shape), axis, indices)
+    lengths = [m if n == 1 else n for n, m in zip(x.shape, indices.shape, strict=True)]
+    x_shape, indices_shape = ([*lengths[:axis], a.shape[axis], *lengths[axis + 1:]] for a in (x, indices))
+    return _glim.gather(_glim.broadcast_to(x, x_shape), axis, np.broadcast_to(indices, indices_shape))
 
 
 @implements(np.diff)
@@ -315,7 +316,9 @@ def clip(a: array, a_min: array = None, a_max: array = None, min: array = None, 
 
 @implements(np.where)
 def where(condition: values, x: array = None, y: array = None):
-    if x is None or y is None:
+    if (x is None) != (y is None):
+        raise ValueError("np.where: either both x and y are given, or neither")
+    if x is None:
         return np.where(condition)
     return _glim.where(np.asarray(condition, bool), x, y)
 

@@ -124,8 +124,11 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
     for option, value in (("atol", atol), ("rtol", rtol)):
         if not isinstance(value, (numbers.Real, type(None))):
             raise TypeError(f"gradcheck: {option} is {value!r}; it is a number")
-        if value is not None and not 0 < value < float("inf"):
-            raise _glim.ValueError(f"gradcheck: {option} is {value!r}; it is a number above 0")
+        if value is not None and not 0 < value < (1 if option == "rtol" else float("inf")):
+            raise _glim.ValueError(f"gradcheck: {option} is {value!r}; it is a number above 0" + " and below 1" * (option == "rtol"))
+    for option, value in (("precise", precise), ("second_order", second_order)):
+        if not isinstance(value, bool):
+            raise TypeError(f"gradcheck: {option} is {value!r}; it is True or False")
     if not isinstance(seed, numbers.Integral) or not 0 <= seed < 2 ** 64:
         raise _glim.ValueError(f"gradcheck: seed is {seed!r}; it is a whole number from 0 on, below 2**64")
     if not callable(f):

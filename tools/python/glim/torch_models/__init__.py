@@ -5,6 +5,7 @@ a parameter or on a Var that was handed in is computed by Glim (ops.py, recorded
 (masks, positions, ids) are computed by PyTorch, and are constants. Attention that is written out becomes Glim's, by plan.py.
 The result is compared with PyTorch's own run (verify.py).
 """
+import collections.abc
 import contextlib
 import inspect
 import re
@@ -51,6 +52,9 @@ class TorchModule(glim.Module):
         return self.__dict__[_IMPORT].graph(dict(glim.Module.named_parameters(self)), args, kwargs)
 
     def forward(self, *args, **kwargs):
+        if any(isinstance(x, torch.Tensor) and x.requires_grad for x in pytree.tree_leaves((args, kwargs))):
+            raise TypeError("a tensor of PyTorch needs a gradient, and gets none here: pass glim.Var.leaf(x.detach().numpy()), or "
+                            "x.detach() if it is a constant")
         recorded, leaves = self._recorded_graph(args, kwargs)
         return recorded(leaves, dict(glim.Module.named_parameters(self)))
 
@@ -59,7 +63,7 @@ class TorchModule(glim.Module):
         """The page of `glim inspect` for the pass of these inputs into a folder, and with data=True its tensors, too; returns
         the page's path.
 
-        inputs: a dict or tuple of arguments. loss(result) is a Var of one element; without it the module itself gives one.
+        inputs: a dict or tuple of arguments, or the only one. loss(result) is a Var of one element; without it the module itself gives one.
         tokens: the words of the positions, a list, or (source, target) of two stacks. changes: tape.change.
         """
         tokens = tokens or []
@@ -84,7 +88,7 @@ class TorchModule(glim.Module):
         with glim.Tape(replay=True) as tape, glim.explicit(), ops.scaled(scale):
             if changes:
                 tape.change(**changes)
-            y = self(**inputs) if hasattr(inputs, "keys") else self(*inputs)
+            y = self(**inputs) if hasattr(inputs, "keys") else self(*inputs) if isinstance(inputs, (tuple, list)) else self(inputs)
             y = loss(y) if loss else y
             if not isinstance(y, glim.Var) or y.size != 1:
                 raise glim.ValueError("the pass has no loss: loss=lambda out: ... gives a Var of one element")
@@ -213,10 +217,12 @@ def from_torch(module, args=(), kwargs=None, *, hooks=False, verify=True):
         g.named_parameters()                # with PyTorch's names
         g.inspect(dict(input_ids=ids), loss=lambda out: out.last_hidden_state.sum(), tokens=words)
 
-    args, kwargs: an example of the arguments. hooks=True: the model may have hooks that change gradients, and Glim leaves them
+    args, kwargs: an example of the arguments, (x, mask) or the only one, and a dict. hooks=True: the model may have hooks that change gradients, and Glim leaves them
     out. verify=False: values and gradients are not compared with PyTorch's own run. A ValueError, DTypeError or MemoryError
     says what stands against the model, before Glim hands anything out.
     """
+    if not isinstance(kwargs, (collections.abc.Mapping, type(None))):
+        raise TypeError("from_torch: kwargs is a dict; several positional arguments are one tuple: from_torch(model, (x, mask))")
     kwargs = dict(kwargs or {})
     args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
     if not isinstance(module, torch.nn.Module):
