@@ -476,6 +476,8 @@ def test_arguments_that_would_be_taken_otherwise():
         assert "(1, 4)" in g.step(inputs, lambda y: (y * y).sum(), "print softmax")
     with pytest.raises(TypeError, match="needs a gradient, and gets none"):
         g(X[:1, 0].clone().requires_grad_())
+    with pytest.raises(TypeError, match="verify is 'no'"):
+        glim.from_torch(nn.Softmax(0), X, verify="no")
     with pytest.raises(TypeError, match="one tuple"):
         glim.from_torch(nn.Bilinear(4, 4, 2).double(), X, X)
 
@@ -526,6 +528,8 @@ def test_what_depends_on_values(capfd):
     refused(r"control flow depends on values: \D+ \(", Packed(4, 3).double(), (X,))
     refused("PyTorch does not differentiate the model: .*remainder", lambda x: torch.remainder(5.0, x), X)
     refused(r"forward converts a module, .* \(.*test_torch_doors.py:\d+\)$", Converting(), (X.float(),))
+    refused("without the branch, the loop or float", lambda x: x / float(x.detach().abs().max()), X)
+    refused("forward leaves PyTorch", lambda x: x + torch.from_numpy(x.detach().numpy()), X)
     refused("complex numbers", lambda x: torch.view_as_real(torch.view_as_complex(x.reshape(2, 3, 2, 2)) * torch.polar(x[0, :2, :2], x[0, :2, :2])[0]), X)
     refused(r"refuses its arguments: .*size 24 \(.*test_torch_doors.py:\d+\)$", lambda x: x.view(2, 2), X)
     assert capfd.readouterr().err == ""

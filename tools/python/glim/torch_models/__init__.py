@@ -223,6 +223,9 @@ def from_torch(module, args=(), kwargs=None, *, hooks=False, verify=True):
     """
     if not isinstance(kwargs, (collections.abc.Mapping, type(None))):
         raise TypeError("from_torch: kwargs is a dict; several positional arguments are one tuple: from_torch(model, (x, mask))")
+    for option, value in (("hooks", hooks), ("verify", verify)):
+        if not isinstance(value, bool):
+            raise TypeError(f"from_torch: {option} is {value!r}; it is True or False")
     kwargs = dict(kwargs or {})
     args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
     if not isinstance(module, torch.nn.Module):

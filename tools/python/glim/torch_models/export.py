@@ -79,7 +79,9 @@ def _refuse_writes(region):
 
 def _advice(text):
     if any(words in text for words in ("data-dependent", "Could not guard", "but got FakeTensor")):
-        return "its control flow depends on values: give the part of it without the branch"
+        return "its control flow depends on values: give the part of it without the branch, the loop or float()"
+    if ".numpy() is not supported" in text:
+        return "forward leaves PyTorch, as by .numpy(): give the part of it without that"
     if "fake tensor in the exported" in text:
         return "a value becomes a constant, as with .data: use detach(), and return what forward keeps"
     if "nbacked" in text:
