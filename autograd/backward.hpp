@@ -43,7 +43,7 @@ class BackwardPass {
       if (fill_leaves_ && node.leaf->trainable) add_to(*node.leaf, std::move(dy));
       return;
     }
-    if (i == pending_.first) return;  // its inputs are before it
+    if (i == pending_.first) return;  // no x of grad() is before it
     Grads d = gradients(i, dy);
     dy = {};
     for (std::size_t k = 0; k < node.inputs.size(); ++k)

@@ -9,7 +9,7 @@
 //   kernel       one pass where the rule takes one for each operation
 //
 // Readers: the op (ops/functions.cpp), its declaration (ops.hpp), the binding for Python, gradient cases and random
-// graphs. At the kink of |x| the gradient is 0; relu passes dy through where y is NaN.
+// graphs. At the kink of |x| the gradient is 0, also of an infinite dy; relu passes dy through where y is NaN.
 #pragma once
 
 // clang-format off

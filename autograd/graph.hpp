@@ -21,7 +21,7 @@ struct alignas(64) Node {
   OpInPlace op;  // gone once backward has used it; none for a leaf
   std::shared_ptr<Leaf> leaf;
   std::span<const int> inputs;  // numbers of earlier nodes, -1 for a constant
-  std::uint64_t serial;
+  std::uint64_t serial;         // numbers are used again after nodes are removed, serials never
   const Formula* formula = nullptr;  // the op's
   DType dtype;
   Shape shape;

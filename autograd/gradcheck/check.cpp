@@ -270,8 +270,8 @@ class Check {
   // sort, none of them crosses it alone. A change that is as large at a 64th of the distance is no curvature. After eight
   // wrong elements without one, f is smooth here.
   std::vector<double> jumps(std::size_t input, Index j, Line& center, int level) {
-    constexpr std::uint64_t kFirst = 6,
-                            kAll = 64;  // the first few show whether there is one at all
+    constexpr std::uint64_t kFirst = 6;  // these show whether there is one at all
+    constexpr std::uint64_t kAll = 64;
     const double beyond_rounding = found_.report.in_float64 ? 1e-3 : 0.1;
     const int far = std::max(level, center.ordinary()), near = far + 3;
     const Tensor& x = xs_[input];

@@ -10,7 +10,7 @@ namespace glim::detail {
 namespace {
 
 constexpr Tolerance kOrdinary{1e-7, 1e-5};
-constexpr int kPreciseStart = 6;    // h(6) = 1.3e-3
+constexpr int kPreciseStart = 6;    // h(6) = 1.4e-3
 constexpr double kFar = 10;         // errors of an estimate: a derivative further away is wrong
 constexpr double kOneSlope = 1000;  // tolerances: one-sided differences that near are no kink
 constexpr double kKnown = 0.01;  // an estimate of this relative error may call a derivative wrong

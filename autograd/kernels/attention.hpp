@@ -3,8 +3,8 @@
 // Q (..., T, Dk), K (..., S, Dk), V and C (..., T or S, Dv) are views of any strides, so the heads can lie side by
 // side in the output of one projection. The heads are independent: each (batch, head) is one piece of work, in
 // tiles of query rows whose scores stay in the cache. The mask is read through strides, never expanded. Backward
-// reads P where forward kept it. Where it did not, backward computes P again, tile by tile (Dao et al. 2022, arXiv
-// 2205.14135, section 3.1). The rule draws dropout's mask again; here the signs of P keep it.
+// reads A where forward kept it. Where it did not, backward computes A again, tile by tile (Dao et al. 2022, arXiv
+// 2205.14135, section 3.1). The rule draws dropout's mask again; here the signs of A keep it.
 #pragma once
 
 #include <algorithm>

@@ -107,8 +107,7 @@ class LayerStack : public Module {
  public:
   LayerStack(Index count, const LayerSizes& s, bool recompute = false) : recompute_(recompute) {
     for (Index i = 0; i < count; ++i) layers.append(s);
-    if (!s.final_norm.value_or(s.norm == NormPlacement::Pre)) return;
-    norm = {*this, "norm", s.new_norm()};
+    if (s.final_norm.value_or(s.norm == NormPlacement::Pre)) norm = {*this, "norm", s.new_norm()};
   }
   Child<ModuleList<L>> GLIM_NAMED(layers);
   Child<std::unique_ptr<Layer>> norm;

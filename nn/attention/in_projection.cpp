@@ -27,26 +27,27 @@ Var InProjection::project(const Var& x, Part first, Part last) const {
 
 Heads InProjection::operator()(const Operand& query, const Var& key, const Var& value) const {
   CallSite site(query.where());
-  if (!key.defined()) {
+  if (!key.defined() && !value.defined()) {
     Var packed = project(*query, Query, Value);  // [Q K V] (B, T, 3D), with share_qk (B, T, 2D)
     if (packs_) return Heads(h_, packed, {});
     auto part = [&](Part i) { return split(slice(packed, 2, begin(i), end(i))); };
     Var q = part(Query), k = part(Key), v = part(Value);
     return Heads(h_, q, k, v);
   }
-  if (!value.defined() && packs_) {
-    Var packed = project(key, Key, Value);  // [K V] (B, S, 2D)
-    return Heads(h_, project(*query, Query, Query), packed);
-  }
-  const Var& values = value.defined() ? value : key;
-  const bool fits = query->rank() == 3 && key.rank() == 3 && key.size(2) == d_ &&
-                    query->shape() == Shape{key.size(0), query->size(1), d_} &&
-                    values.shape() == key.shape();
+  const Var& keys = key.defined() ? key : *query;
+  const Var& values = value.defined() ? value : keys;
+  const bool fits = query->rank() == 3 && keys.rank() == 3 && keys.size(2) == d_ &&
+                    query->shape() == Shape{keys.size(0), query->size(1), d_} &&
+                    values.shape() == keys.shape();
   if (!fits)
     throw ShapeError("attention",
                      "query must be (B, T, D), key and value (B, S, D), D = " + std::to_string(d_),
-                     {{"query", *query}, {"key", key}, {"value", values}});
-  Var q = heads(*query, Query), k = heads(key, Key), v = heads(values, Value);
+                     {{"query", *query}, {"key", keys}, {"value", values}});
+  if (!value.defined() && packs_) {
+    Var packed = project(keys, Key, Value);  // [K V] (B, S, 2D)
+    return Heads(h_, project(*query, Query, Query), packed);
+  }
+  Var q = heads(*query, Query), k = heads(keys, Key), v = heads(values, Value);
   return Heads(h_, q, k, v);
 }
 

@@ -51,7 +51,7 @@ StepReport Trainer::update(Index batches) {
   const BatchSize size = joined_size(first, end);
   notify(&TrainObserver::drawn, first * options_.shards, end * options_.shards);
   const Measures sums =
-      shards_.sum([&](Index part) { return backward(part, first, end, size.targets); });
+      shards_.sum([&](Index shard) { return backward(shard, first, end, size.targets); });
   if (!sums.finite()) end_not_finite(first, end, "the loss is not finite");
   notify(&TrainObserver::gradients_ready, state_.step + 1);
   const double norm = clip_gradient(first, end);
@@ -74,15 +74,15 @@ StepReport Trainer::update(Index batches) {
           .batches = batches};
 }
 
-Measures Trainer::backward(Index part, Index first, Index end, Index targets) {
+Measures Trainer::backward(Index shard, Index first, Index end, Index targets) {
   const Interruptible interruptible(stop_);
-  draw_as(state_, part);
+  draw_as(state_, shard);
   Measures sums;
   for (Index batch = first; batch < end && sums.finite(); ++batch) {
-    const Index number = batch * options_.shards + part;
-    if (learner_.size(Split::Train, number).samples == 0) continue;
+    const Index part = batch * options_.shards + shard;
+    if (learner_.size(Split::Train, part).samples == 0) continue;
     ObservedTape tape(observers_);
-    const MeasuredLoss measured = learner_.loss(Split::Train, number, state_.step);
+    const MeasuredLoss measured = learner_.loss(Split::Train, part, state_.step);
     const Var loss = measured.loss / static_cast<double>(targets);
     sums += measured.sums;
     if (sums.finite()) tape.backward(loss);

@@ -67,9 +67,9 @@ class Trainer {
  private:
   // The next update of an epoch with so many batches.
   StepReport update(Index batches);
-  // Adds the gradient of one part of each of the batches first … end - 1 to the parameters'. Adds nothing if the loss
+  // Adds the gradient of one shard of each of the batches first … end - 1 to the parameters'. Adds nothing if the loss
   // is not finite.
-  Measures backward(Index part, Index first, Index end, Index targets);
+  Measures backward(Index shard, Index first, Index end, Index targets);
   double clip_gradient(Index first, Index end);  // returns the norm before
   bool at_limit() const { return options_.max_steps > 0 && state_.step >= options_.max_steps; }
   BatchSize joined_size(Index first, Index end) const;

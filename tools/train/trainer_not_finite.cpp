@@ -36,7 +36,7 @@ std::string Trainer::diagnosis(Index first, Index end, const std::string& what) 
     const TrainObservers others = std::exchange(observers_, {&checks});
     try {
       UseForm use(OpForm::Explicit);
-      for (Index part = 0; part < options_.shards; ++part) backward(part, first, end, targets);
+      for (Index shard = 0; shard < options_.shards; ++shard) backward(shard, first, end, targets);
     } catch (const NonFiniteError& e) {
       found = "first in " + e.one_line();
     }

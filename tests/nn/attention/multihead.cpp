@@ -139,6 +139,16 @@ TEST_CASE("separate heads, then concat, is the same attention", "[attention]") {
   }
 }
 
+TEST_CASE("a key that is not given is the query, whatever the value", "[attention]") {
+  for (auto positions : {Positions::None, Positions::Rotary}) {
+    seed(1);
+    MultiheadAttention mha(8, 2, {.positions = positions});
+    const Var x(normal({2, 3, 8}, 0, 1, {1, 0})), value(normal({2, 3, 8}, 0, 1, {1, 1}));
+    CHECK(same_bits(mha(x, {}, value).y.value(), mha(x, x, value).y.value()));
+    CHECK_FALSE(same_bits(mha(x, {}, value).y.value(), mha(x).y.value()));
+  }
+}
+
 TEST_CASE("a row's length is the number of tokens before its padding", "[attention]") {
   Tensor ids = from_vector<Index>({0, 5, 0, 0, 0, 0, 7, 8, 9}, {3, 3});
   CHECK(row_lengths(ids, 0) == std::vector<Index>{2, 0, 3});
@@ -447,7 +457,7 @@ TEST_CASE("errors name the axes, the shapes and the module", "[attention]") {
   has(text_of([&] { mha(x, other, x); }), "key and value (B, S, D), D = 8");
   TorchMultiheadAttention torch(8, 2, {}, {.kdim = 5, .vdim = 4});
   has(text_of([&] { torch(x, x, x); }), "key (B, S, kdim = 5) and value (B, S, vdim = 4)");
-  has(text_of([&] { mha(x, other); }), "with B and D of x");
+  has(text_of([&] { mha(x, other); }), "key and value (B, S, D), D = 8");
   AttentionRequest r;
   r.keep = ones({3, 4}, DType::Bool);
   has(text_of([&] { mha(x, r); }),
