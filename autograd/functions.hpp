@@ -1,10 +1,10 @@
-// Functions of each element, y = f(x): a record each, and all that is stated of it but its forward, the function of
-// that name on tensors (tensor/simd/element_functions.hpp).
+// Functions of each element, y = f(x). A record states all of a function but its forward, which is the function of that
+// name on tensors (tensor/simd/element_functions.hpp).
 //
 //   F(name, equation, gradient, what the rule reads, rule, low, high, slope, kernel of the rule)
 //
 //   rule         dx from dy and from x or y
-//   low, high    samples of x are from this interval
+//   low, high    the interval of samples of x
 //   slope        smooth, or kinked at 0, where a derivative of first or second order is undecidable
 //   kernel       one pass where the rule takes one for each operation
 //

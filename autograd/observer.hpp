@@ -37,18 +37,15 @@ class Observer {
   void stop();  // unregisters it
 
   // Forward.
-  virtual void op_started(double /*seconds*/) {}           // seconds since the op started
+  virtual void op_started(double /*seconds since then*/) {}
   virtual void computed(const Formula&, const Tensor&) {}  // its value, recorded or not
-  virtual void read(int /*node*/, const Var&) {
-  }  // an op that is recorded reads this node; -1: a constant
+  virtual void read(int /*node*/, const Var&) {}  // by an op that is recorded; -1: a constant
   virtual void recorded(int /*node*/, const Tensor&) {}  // an op, or a leaf, became this node
   // Called before a value is named with this path. Returns the value, or a replacement for it.
   virtual Var on_value(std::string_view /*path*/, Var v) { return v; }
   // Called when the part of the model with this path has computed `out` from `in`. Returns `out`, or a
   // replacement for it.
-  virtual Var on_module_output(std::string_view /*path*/, const Var& /*in*/, Var out) {
-    return out;
-  }
+  virtual Var on_module_output(std::string_view /*path*/, const Var&, Var out) { return out; }
   virtual void named(int /*node*/, const Tensor&) {}  // the node got a name
   // The nodes from `size` on are removed: the tape ends, or a checkpointed region does. With `keep` the observer
   // keeps what it saw of them; without it, the region will run again.

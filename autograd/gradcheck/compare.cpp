@@ -11,12 +11,12 @@ namespace {
 
 constexpr Tolerance kOrdinary{1e-7, 1e-5};
 constexpr int kPreciseStart = 6;    // h(6) = 1.4e-3
-constexpr double kFar = 10;         // errors of an estimate: a derivative further away is wrong
-constexpr double kOneSlope = 1000;  // tolerances: one-sided differences that near are no kink
-constexpr double kKnown = 0.01;  // an estimate of this relative error may call a derivative wrong
-constexpr double kDecisive = 4;  // tolerances: a right derivative that far from 0 is decisive
-constexpr double kTwoDigits = 0.02;  // where f rounds to few digits
-constexpr double kOfASum = 0.002;    // of a sum, of which a wrong derivative may be a small part
+constexpr double kFar = 10;         // a derivative so many errors from an estimate is wrong
+constexpr double kOneSlope = 1000;  // one-sided differences within so many tolerances show no kink
+constexpr double kKnown = 0.01;  // relative error of an estimate that may call a derivative wrong
+constexpr double kDecisive = 4;  // a right derivative so many tolerances from 0 is decisive
+constexpr double kTwoDigits = 0.02;     // relative tolerance where f rounds to few digits
+constexpr double kThreeDigits = 0.002;  // the same of a sum, in which a wrong term may be small
 
 // Is the derivative far beyond the error, and beyond that of the next finer step? Coarse steps may agree by chance.
 bool far(double analytic, Line& line, Index row, const Estimate& e) {
@@ -135,7 +135,8 @@ struct Comparison {
 // two digits are known, or three of a sum of derivatives, of which a wrong one may be a small part.
 Verdict by_error(double analytic, Line& line, Index row, const Verdict& undecidable) {
   const Estimate e = line.coarse(row);
-  const Tolerance two_digits{0, kTwoDigits}, known{0, row == Line::kAlong ? kOfASum : kTwoDigits};
+  const Tolerance two_digits{0, kTwoDigits},
+      known{0, row == Line::kAlong ? kThreeDigits : kTwoDigits};
   Verdict v = decided_by(analytic, e.value, two_digits);
   const bool decided = v.kind == Verdict::Wrong
                            ? far(analytic, line, row, e)

@@ -101,7 +101,7 @@ class Line {
   // Does f leave its value by less than rounding first, and by far more at larger steps?
   bool fades(Index row);
   // Takes rounding to be that of the largest value within f, or that of f's own values alone.
-  void count_inner_rounding(bool on) { inside_ = on ? origin_.largest_inside : 0; }
+  void count_inner_rounding(bool counted) { inside_ = counted ? origin_.largest_inside : 0; }
   const Origin& origin() const { return origin_; }
 
  private:

@@ -158,9 +158,9 @@ Tensor sign(const Tensor& x) {
 GLIM_ELEMENT_FUNCTIONS(GLIM_FUNCTION)
 GLIM_FLOAT64_FUNCTIONS(GLIM_FUNCTION)
 #undef GLIM_FUNCTION
-#define GLIM_SCALAR_FUNCTION(name, value)                           \
-  Tensor name(const Tensor& in) {                                   \
-    return floating(in, #name, []<class T>(T x) { return value; }); \
+#define GLIM_SCALAR_FUNCTION(name, value)                                \
+  Tensor name(const Tensor& operand) {                                   \
+    return floating(operand, #name, []<class T>(T x) { return value; }); \
   }
 GLIM_SCALAR_FUNCTIONS(GLIM_SCALAR_FUNCTION)
 #undef GLIM_SCALAR_FUNCTION

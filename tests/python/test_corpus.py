@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import glim
-from corpus import published
+from corpus import layer as layers, published
 from corpus.judge import PASSED, RIGHTLY, WRONGLY, judge, judge_rounded, right
 from corpus.layer import LAYERS, Wrong
 from corpus.right import right_backwards
@@ -26,6 +26,12 @@ def test_wrong_backwards_fail_and_are_named():
     assert len(some) > 140 and verdicts[PASSED] == 0
     assert verdicts[RIGHTLY] >= 0.85 * len(some)
     assert verdicts[WRONGLY] <= 0.02 * len(some)
+
+
+@pytest.mark.parametrize("name", [value for name, value in vars(layers).items() if name.isupper() and isinstance(value, str)])
+def test_each_name_is_given(name):
+    """A broken rule of names gives its name to no mistake."""
+    assert any(name in judge(wrong)[1] for wrong in WRONGS if name in wrong.looks)
 
 
 def test_backwards_that_are_right_at_ordinary_inputs():

@@ -69,6 +69,19 @@ def test_inputs_are_a_list_of_vars():
             find(tape, y, (x,))
 
 
+def test_operands_of_an_own_op_are_a_list():
+    class Same(glim.Op):
+        def forward(self, *xs):
+            return xs[0]
+
+        def gradient(self, dy, *xs):
+            return (dy, *[None] * (len(xs) - 1))
+    x = glim.Var.leaf(np.ones((1, 3)))
+    assert Same()(x).shape == (1, 3)
+    with pytest.raises(TypeError, match=r"inputs is a list of Vars: \[x\]"):
+        glim.apply(Same(), x)
+
+
 def test_the_axes_that_t_exchanges():
     x = glim.Var.leaf(np.arange(24.0).reshape(2, 3, 4))
     assert x.mT.shape == (2, 4, 3)

@@ -53,20 +53,43 @@ def test_a_value_that_parts_is_refused_with_its_line(wrong_rule):
     refused(r"the result is not PyTorch's: \S+ for \S+ at .*part at aten.erf.default in the model \(.*test_torch_doors.py:\d+\)", Layers(), (X,))
 
 
-class Twice(glim.Op):
-    """x, whose gradient is twice too large."""
+class Times(glim.Op):
+    """x, whose gradient is so many times too large."""
+
+    def __init__(self, factor):
+        self.factor = factor
 
     def forward(self, x):
         return x
 
     def gradient(self, dy, x):
-        return 2 * dy
+        return dy * self.factor
 
 
 def test_a_gradient_that_parts_is_refused_with_its_line(wrong_rule):
-    wrong_rule("erf", lambda x, /: glim.erf(Twice()(x)))
+    wrong_rule("erf", lambda x, /: glim.erf(Times(2)(x)))
     refused(r"the gradient of first.weight is not PyTorch's: .*part at aten.erf.default in the model \(.*test_torch_doors.py:\d+\)", Layers(), (X,))
     glim.from_torch(Layers(), (X,), verify=False)
+
+
+class Unequal(nn.Module):
+    """Two parameters, of which the first has the larger gradient."""
+
+    def __init__(self, large):
+        super().__init__()
+        self.large, self.a, self.b = large, nn.Parameter(normal(4).float()), nn.Parameter(normal(4).float())
+
+    def forward(self):
+        return self.a * self.large, torch.erf(self.b)
+
+
+def test_a_small_gradient_beside_a_large_one(wrong_rule):
+    for large, error, right in ((1e5, 5e-4, True), (1e5, 5e-3, False), (1e5, -1, False), (1.0, 5e-4, False)):
+        wrong_rule("erf", lambda x, /, error=error: Times(1 + error)(glim.erf(x)))
+        if right:
+            glim.from_torch(Unequal(large))
+        else:
+            refused("the gradient of b is not PyTorch's", Unequal(large))
 
 
 def test_zeros_and_ones_hide_nothing(wrong_rule):
@@ -244,7 +267,7 @@ def test_constants_of_a_function():
         same(Of(lambda w: Chosen.apply(torch.tensor([2, 0], dtype=torch.int32), w * 2, scale)))
 
 
-def test_a_difference_is_told_where_pytorch_has_no_derivative_of_its_graph():
+def test_the_report_of_a_difference_where_pytorch_has_no_derivative():
     class Hidden(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x, layer):

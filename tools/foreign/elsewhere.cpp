@@ -84,7 +84,7 @@ Found compare_at(const Probe& p, Calls& c, const Tensors& x, const Tensors& dy, 
     for (const GradcheckEntry& e : report.inputs) {
       if (e.failed == 0) continue;
       const double apart = std::abs(e.analytic - e.numeric);
-      // In float32 terms of backward that cancel leave their rounding, some 64 ε.
+      // In float32, terms of backward that cancel leave a rounding of some 64 ε.
       if (p.step > 0x1p-17 && apart <= 0x1p-18 * p.largest_dx())
         return {Found::Refused, "gradients are as small as their rounding"};
       // Where f rounds, another place may hide a change of f, and a stale gradient is far off.

@@ -227,6 +227,11 @@ std::vector<Var> vars_of(const std::vector<Arg>& list) {
   return all;
 }
 
+void require_list(nb::handle list, const char* name) {
+  if (nb::isinstance<Var>(list))
+    throw nb::type_error((std::string(name) + " is a list of Vars: [x]").c_str());
+}
+
 void refuse_words(const std::string& op, nb::kwargs words) {
   static const std::map<std::string, const char*> kNames = {
       {"dim", "axis"}, {"axes", "axis"}, {"keepdim", "keepdims"}, {"ddof", "correction"}};

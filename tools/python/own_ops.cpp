@@ -72,11 +72,14 @@ struct OwnOp final : Op {
 void bind_own_ops(nb::module_& m) {
   m.def(
       "apply",
-      [](nb::handle op, const std::vector<Arg>& inputs) {
+      [](nb::handle op, const nb::typed<nb::sequence, Arg>& inputs) {
+        require_list(inputs, "inputs");
         OwnOp operation;
         operation.python = kept(nb::borrow(op));
         const std::string label = operation.name();
-        return named(apply(std::move(operation), vars_of(inputs), user_line()), label);
+        return named(
+            apply(std::move(operation), vars_of(nb::cast<std::vector<Arg>>(inputs)), user_line()),
+            label);
       },
       "op"_a, "inputs"_a, "Records an op of Python: see glim.Op.");
 }

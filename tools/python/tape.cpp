@@ -132,9 +132,9 @@ struct Outputs {
 
 using Inputs = nb::typed<nb::sequence, Var>;
 
-// A Var in place of a list would be read row by row, and an array is a constant: both would give zeros.
+// TypeError for an array or a number, which is a constant: its gradient would be zeros.
 std::vector<Var> inputs_of(const Inputs& xs) {
-  if (nb::isinstance<Var>(xs)) throw nb::type_error("xs is a list of Vars: [x]");
+  require_list(xs, "xs");
   std::vector<Var> all;
   for (nb::handle x : xs) {
     if (!nb::isinstance<Var>(x))

@@ -118,7 +118,7 @@ class PyTape {
 };
 
 void bind_tape(nb::module_& m);
-// What shows the tape or the pass: table, dot, derive, program; inspect, change and step (tape_pages.cpp).
+// Methods that show the tape or its pass: table, dot, derive, program; inspect, change and step (tape_pages.cpp).
 void bind_pages(nb::class_<PyTape>& tape);
 
 }  // namespace glim::python

@@ -100,6 +100,8 @@ inline RandomKey key_of(const Key& key) { return {key.first, key.second}; }
 // functions pass such ones.
 void refuse_words(const std::string& op, nb::kwargs words);
 std::vector<Var> vars_of(const std::vector<Arg>& list);
+// TypeError for one Var in place of a list of them, which would be read row by row.
+void require_list(nb::handle list, const char* name);
 DType dtype_of(const DTypeArg& dtype);                    // DTypeError for an unknown name
 std::vector<Var> parts_of(const std::vector<Arg>& list);  // of one dtype, as convert_numbers has it
 // The result of a Python function: a number is one element. With a dtype, values are converted to it.

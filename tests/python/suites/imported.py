@@ -35,6 +35,7 @@ def evenly(samples, most):
 
 
 def close(found, wanted, what):
+    wanted = wanted.astype(np.int64) if wanted.dtype.kind in "iu" else wanted  # Glim has no other integers
     assert tuple(found.shape) == tuple(wanted.shape), f"{what} has shape {tuple(found.shape)}, not {tuple(wanted.shape)}"
     assert found.dtype == wanted.dtype, f"{what} is {found.dtype}, not {wanted.dtype}"
     if wanted.dtype.kind == "f":
@@ -48,11 +49,10 @@ def close(found, wanted, what):
 
 
 def array(x):
-    """The values of a result, integers in int64, as Glim has no other; bfloat16 and quantized tensors have none in NumPy."""
+    """The values of a result; bfloat16 and quantized tensors have none in NumPy."""
     if isinstance(x, (glim.Var, glim.Tensor, torch.Tensor)):
         x = x.detach().resolve_conj().resolve_neg().numpy(force=True) if isinstance(x, torch.Tensor) else x.numpy()
-    x = np.asarray(x)
-    return x.astype(np.int64) if x.dtype.kind in "iu" else x
+    return np.asarray(x)
 
 
 def refusal(error):

@@ -331,7 +331,7 @@ TEST_CASE("a gradient that is wrong where f is constant but for rounding") {
 }
 
 TEST_CASE("a gradient that cancels to float32's rounding at one size is compared at others") {
-  // Of a row of one element: x/√(x² + ε) has the derivative ε/(x² + ε)^1.5, of two terms near 1/x.
+  // In a row of one element x/√(x² + ε) has the derivative ε/(x² + ε)^1.5, the difference of two terms near 1/x.
   const Callbacks norm{[](const Tensors& x) -> Tensors {
                          return {x[0] / sqrt(mean(x[0] * x[0], {1}, true) + 1e-5)};
                        },
