@@ -16,5 +16,6 @@ shows classglim_1_1Linear 'y = x Wᵀ + b      x: (..., in)'
 shows classglim_1_1MultiheadAttention 'head_i = attention(Q W_i^Q, K W_i^K, V W_i^V)'
 shows classglim_1_1Adam 'θ ← θ - η m̂ / (√v̂ + ε)'
 shows namespaceglim 'max(0, x)'
+report "no equation begins with slashes" "$(grep -h '^///' reference/*.html | head -n 3)"
 shows files 'glim.hpp'
 summary

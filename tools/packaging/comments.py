@@ -3,15 +3,17 @@
 
 The headers' comments are plain. A comment before a declaration, or behind it on its line, describes it. The
 comment at the top describes the file and each of its classes. Lines set in by two spaces or more, or with
-columns, are equations, shapes and code: they stay as they are written.
+columns, are equations, shapes and code: they stay as they are written. A list of functions, `LIST(GLIM_DECLARE)`,
+is its declarations, each under the texts of its row.
 """
+import pathlib
 import re
 import sys
 
 HEADING = re.compile(r"\s*// ---- (.*?)(?: ----)?$")
 ALIGNED = re.compile(r"\S {3,}\S")
 SPECIAL = re.compile(r"([\\@&$#<>%\"])")
-CLASS = re.compile(r"(?:template .*)?class (\w+)[^;]*$")
+CLASS = re.compile(r"(?:template <.*> )?class (\w+)[^;]*$")
 
 
 def described(comment):
@@ -44,6 +46,29 @@ def described(comment):
     return out + ["\\endverbatim"] * formulas
 
 
+def declarations(path, lines):
+    """Lines with each list of functions written out: the rows are in this header or in one beside it."""
+    headers, pattern = [], None
+    for line in lines:
+        if match := re.match(r"#define GLIM_DECLARE\(name, \.\.\.\) (.*)", line):
+            pattern = match[1]
+        elif match := re.match(r"(GLIM_\w+)\(GLIM_DECLARE\)", line):
+            root = next(folder for folder in pathlib.Path(path).parents if (folder / "glim.hpp").exists())
+            headers = headers or [header.read_text(encoding="utf-8") for header in root.rglob("*.hpp")]
+            start = re.compile(rf"#define {match[1]}\(F\)((?:.*\\\n)*.*)")
+            rows = next(found[1] for text in headers if (found := start.search(text)))
+            for name, texts in re.findall(r'\bF\((\w+)((?:, "[^"]*")*)', rows):
+                yield from ("//   " + text for text in re.findall(r'"([^"]*)"', texts))
+                yield re.sub(r"\bname\b", name, pattern)
+        else:
+            yield line
+
+
+def block(lines):
+    """A comment of C: Doxygen would print the slashes of /// within an equation."""
+    return ["/**", *(line.replace("*/", "* /") for line in lines), "*/"]
+
+
 def kind_of(line):
     if re.search(r"\bnamespace\b", line):
         return "namespace"
@@ -56,7 +81,7 @@ def main(path):
     top = 0
     while lines[top].startswith("//"):
         top += 1
-    out = ["/// \\file"] + ["/// " + t for t in described(lines[:top])]
+    out = block(["\\file"] + described(lines[:top]))
     scopes, comment, group, previous = [], [], False, ""
 
     def close_group():
@@ -64,7 +89,7 @@ def main(path):
             out.append("/// @}")
         return False
 
-    for line in lines[top:]:
+    for line in declarations(path, lines[top:]):
         code, slashes, behind = line.partition("//")
         stripped = code.strip()
         if "body" in scopes or '"' in code:
@@ -85,7 +110,7 @@ def main(path):
         if declares and scopes == ["namespace"] and CLASS.match(stripped):
             comment += ["//"] + lines[:top]
         if comment and declares:
-            out += ["/// " + t for t in described(comment)]
+            out += block(described(comment))
         comment = []
         if slashes and code.rstrip().endswith("{"):
             out += ["/// " + t for t in described(["// " + behind.strip()])]
