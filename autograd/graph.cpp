@@ -19,7 +19,7 @@ Var Graph::apply(const Call& call) {
 
 Var Graph::record(const Call& call, Tensor y) {
   const std::span inputs(arena_.room<int>(call.inputs.size()), call.inputs.size());
-  for (std::size_t k = 0; k < inputs.size(); ++k) inputs[k] = number_of(*call.inputs[k]);
+  for (std::size_t k = 0; k < inputs.size(); ++k) inputs[k] = node_for(*call.inputs[k]);
   OpInPlace op(call.type.move(call.op, arena_));
   Node& node = add_node(y);
   node.op = std::move(op);
@@ -55,7 +55,7 @@ int Graph::node_of(const Var& v) const {
   return known == leaf_nodes_.end() ? -1 : known->second;
 }
 
-int Graph::number_of(const Var& v) {
+int Graph::node_for(const Var& v) {
   if (v.leaf_ && !v.leaf_->trainable) return -1;
   int number = node_of(v);
   if (!v.leaf_) return number;

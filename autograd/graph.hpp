@@ -54,7 +54,7 @@ class Graph {
     return v.tape_ == id_ && static_cast<std::size_t>(v.node_) < nodes_.size() &&
            nodes_[v.node_].serial == v.serial_;
   }
-  int number_of(const Var& v);  // node_of, after giving a trainable leaf a node on its first use
+  int node_for(const Var& v);  // node_of, after giving a trainable leaf a node on its first use
   Node& add_node(const Tensor& y);
   Var value_of(int node, Tensor y) const;
 

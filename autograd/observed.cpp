@@ -31,7 +31,7 @@ Tensor Tape::forward(const Call& call) {
 Var Tape::record(const Call& call, Tensor y) {
   if (!observers_.empty()) {
     std::vector<int> inputs;
-    for (const Var* x : call.inputs) inputs.push_back(number_of(*x));
+    for (const Var* x : call.inputs) inputs.push_back(node_for(*x));
     notify([&](Observer& o) {
       for (std::size_t k = 0; k < inputs.size(); ++k) o.read(inputs[k], *call.inputs[k]);
     });
@@ -42,9 +42,9 @@ Var Tape::record(const Call& call, Tensor y) {
   return result;
 }
 
-int Tape::number_of(const Var& v) {
+int Tape::node_for(const Var& v) {
   const std::size_t size = nodes_.size();
-  const int number = Graph::number_of(v);
+  const int number = Graph::node_for(v);
   if (nodes_.size() > size) notify([&](Observer& o) { o.recorded(number, v.value()); });
   return number;
 }
@@ -86,7 +86,7 @@ void ObserverList::remove(Observer& observer) {
 }
 
 int Observer::required_node(const char* op, const Var& v) const {
-  const int node = tape_ ? tape_->number_of(v) : -1;
+  const int node = tape_ ? tape_->node_for(v) : -1;
   if (node < 0) throw StateError(op, "the value is not on this tape", {{"x", v.value()}});
   return node;
 }

@@ -93,7 +93,7 @@ class Region final : public Op {
         s.refuse(formula.op, s.value.is_leaf() ? "its leaf" : "a value from outside");
     try {
       Var y = run_again(tape);
-      const int root = tape.number_of(y);
+      const int root = tape.node_for(y);
       pending.make_room(tape.nodes_.size());
       if (root >= 0) {
         pending.at(root) = dy;
@@ -117,7 +117,7 @@ class Region final : public Op {
   // inputs. Its other operands get no gradient, as without a checkpoint. The region's nodes go.
   static std::vector<int> inputs_of(Tape& tape, Var& y, const Tape::Place& before) {
     const std::size_t first = before.size;
-    const int root = tape.number_of(y);
+    const int root = tape.node_for(y);
     std::vector<bool> reached(tape.nodes_.size());
     if (root >= 0) reached[root] = true;
     for (auto i = reached.size(); i-- > first;)
@@ -132,7 +132,7 @@ class Region final : public Op {
     }
     y = {};
     tape.truncate(before);
-    for (const Var& leaf : leaves) inputs.push_back(tape.number_of(leaf));
+    for (const Var& leaf : leaves) inputs.push_back(tape.node_for(leaf));
     return inputs;
   }
 

@@ -101,7 +101,7 @@ class Tape : public Graph {
   Var apply(const Call& call) override;
   Tensor forward(const Call& call) override;
   Var record(const Call& call, Tensor y) override;
-  int number_of(const Var& v);  // tells observers of a leaf's node
+  int node_for(const Var& v);  // tells observers of a leaf's node
   template <class F>
   void notify(const F& f) {
     observers_.notify(f);

@@ -85,7 +85,7 @@ Tensor TapePass::one_for(const char* op, const Var& loss) {
 }
 
 int TapePass::begin(Tape& tape, PendingGradients& pending, const Var& y, const Var& dy) {
-  const int root = tape.number_of(y);
+  const int root = tape.node_for(y);
   if (root < 0)
     throw StateError("backward", "the value was not computed from any trainable leaf on this tape",
                      {{"y", y.value()}});
@@ -132,7 +132,7 @@ std::vector<Var> Tape::grad(const std::vector<Var>& ys, const std::vector<Var>& 
     if (xs[i].tape_ && !holds(xs[i]))
       throw StateError("grad", "a gradient is asked for with regard to a value of another tape",
                        {{"x", xs[i].value()}});
-    if (int node = number_of(xs[i]); node >= 0) reader.reads.emplace_back(node, &result[i]);
+    if (int node = node_for(xs[i]); node >= 0) reader.reads.emplace_back(node, &result[i]);
   }
   int first = static_cast<int>(nodes_.size());
   for (const auto& [node, gradient] : reader.reads) first = std::min(first, node);
@@ -141,7 +141,7 @@ std::vector<Var> Tape::grad(const std::vector<Var>& ys, const std::vector<Var>& 
   for (std::size_t k = 0; k < ys.size(); ++k) {
     const Var dy = dys[k].defined() ? dys[k] : TapePass::one_for("grad", ys[k]);
     check_upstream("grad", ys[k], dy.value());
-    if (number_of(ys[k]) < 0) continue;
+    if (node_for(ys[k]) < 0) continue;
     start = std::max(
         start, TapePass::begin(*this, pending, ys[k], options.create_graph ? dy : dy.detach()));
   }

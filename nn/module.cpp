@@ -58,7 +58,7 @@ void Module::register_parameter(std::string_view name, Param& parameter, Tensor 
   parameter.Var::operator=(Var::leaf(std::move(initial)));
   parameter.leaf().names = this;
   parameters_.emplace_back(name, &parameter);
-  root().unnamed_ = true;
+  root().names_stale_ = true;
 }
 
 void Module::forget(const Param& parameter) {
@@ -83,8 +83,8 @@ void Module::register_child(std::string_view name, Module& child) {
   child.parent_ = this;
   child.name_ = name;
   child.train(training_);
-  child.unnamed_ = false;  // the root names its leaves
-  root().unnamed_ = true;
+  child.names_stale_ = false;  // the root names its leaves
+  root().names_stale_ = true;
 }
 
 void refuse_absent(const std::type_info& module) {
@@ -110,7 +110,7 @@ void Param::tie(const Var& leaf) {
   if (this->leaf().names == &module_) this->leaf().names = nullptr;
   Var::operator=(leaf);
   if (!leaf.leaf().names) leaf.leaf().names = &module_;
-  module_.root().unnamed_ = true;
+  module_.root().names_stale_ = true;
 }
 
 const Var* Module::parameter(std::string_view name) const {
@@ -135,11 +135,11 @@ std::string Module::scope_name() const {
 void Module::refresh() const {
   static std::mutex mutex;  // several threads may ask
   const Module& top = root();
-  if (!top.unnamed_) return;
+  if (!top.names_stale_) return;
   std::lock_guard lock(mutex);
-  if (!top.unnamed_) return;
+  if (!top.names_stale_) return;
   for (auto& [path, var] : top.named_parameters()) var.leaf().name = path;
-  top.unnamed_ = false;
+  top.names_stale_ = false;
 }
 
 NamedParameters Module::named_parameters(bool aliases) const {

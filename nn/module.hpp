@@ -118,8 +118,8 @@ class Module : private LeafNames {
   std::vector<std::pair<std::string, Param*>> parameters_;
   std::vector<std::pair<std::string, Tensor*>> buffers_;
   std::vector<std::pair<std::string, Module*>> children_;
-  mutable std::atomic<bool> unnamed_ =
-      false;          // root only: some leaf's name is missing or out of date
+  // Root only: some leaf's name is missing or out of date.
+  mutable std::atomic<bool> names_stale_ = false;
   std::string name_;  // in parent_
   bool training_ = true, is_list_ = false;
 };

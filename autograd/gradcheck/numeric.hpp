@@ -62,6 +62,7 @@ class Line {
  public:
   using F = std::function<std::vector<double>(double t)>;
   static constexpr Index kAlong = -1;  // the row of Σ u f; other rows are outputs
+  static constexpr double kSure = 16;  // roundings, or grains, that a change beyond doubt exceeds
   // `size`: the largest element that moves. If `many` move, a small step rounds them.
   Line(const Origin& origin, F f, double size, bool many = false);
 

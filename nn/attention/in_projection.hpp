@@ -28,7 +28,10 @@ class InProjection {
   Var split(const Var& x) const { return split_heads(x, x.size(-1) * h_ / d_); }
   Index heads() const { return h_; }
   // A part's rows in weight and bias, and its columns in their product.
-  Index begin(Part p) const { return d_ * (p != Query && !share_qk_) + d_kv_ * (p == Value); }
+  Index begin(Part p) const {
+    const Index key = share_qk_ ? 0 : d_;
+    return p == Query ? 0 : p == Key ? key : key + d_kv_;
+  }
   Index end(Part p) const { return begin(p) + (p == Query ? d_ : d_kv_); }
 
  private:

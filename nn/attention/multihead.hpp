@@ -2,11 +2,20 @@
 //
 //   head_i = attention(Q W_i^Q, K W_i^K, V W_i^V)      y = concat(head_1 ... head_H) W^O
 //
-//   query (B, T, D)   key, value (B, S, D)   y (B, T, D)   D = H Dh
+//   query (B, T, D)   key, value (B, S, D)   y (B, T, D)   D = H Dh, the width of H heads
 //   out_proj.weight = (W^O)ᵀ (D, D)   out_proj.bias (D,)
+//   G ≤ H heads of keys and values, which queries share (kv_heads; H unless given)
 //
-//   in_proj (in_projection.hpp) -> head_options_: rotary angles, cache, masks (head_options.hpp) -> Heads::attend
-//   (heads.hpp) -> out_proj. Options of torch alone are in torch_multihead.hpp.
+// The same head by head (tests/nn/attention/head_by_head.hpp, held equal), i from 0:
+//
+//   Var q = linear(query, w_q), k = linear(key, w_k), v = linear(value, w_v);      // W_i^Q: columns i Dh ... (i + 1) Dh
+//   scores = matmul(q_i, transpose(k_i)) / √Dh;                                    // (B, T, S)
+//   head_i = matmul(softmax(masked(scores)), v_i);                                 // (B, T, Dh)
+//   y = linear(concat(heads, 2), w_o);
+//
+// What forward calls: in_proj, the three projections (in_projection.hpp); head_options_, rotary angles, cache and masks
+// (head_options.hpp); Heads::attend, the attention of all heads by one op (heads.hpp). Options of torch alone are in
+// torch_multihead.hpp.
 //
 // Errors: ValueError when H does not divide D or G does not divide H, for rotary heads of odd width, or dropout
 // outside [0, 1]; ShapeError for what does not fit. Keep-masks are bool, biases of the model's dtype.
