@@ -2,9 +2,10 @@
 //
 //   apply(op, x, ...)     y = op.forward(values of the inputs); a node, if an input needs a gradient
 //
-// Within it: apply_at_place, Graph::apply_or_compute, apply, forward, record. Nodes are in order of creation, so an
-// op's inputs are before it, and backward is one loop from the last node to the first (backward.hpp). Nothing recurses.
-// Tape is the graph that users open (tape.hpp): it adds what is around a step by overriding the virtual functions here.
+// It calls apply_at_place (an error names the line), Graph::apply_or_compute (without a graph: compute alone),
+// Graph::apply (does an input need a gradient?), forward and record. Nodes are in order of creation, an op's inputs
+// before it, so backward is one loop from the last node to the first (backward.hpp). Nothing recurses. Tape is the graph
+// that users open (tape.hpp): it adds what is around a step by overriding the virtual functions here.
 #pragma once
 
 #include <concepts>
@@ -16,7 +17,7 @@
 
 namespace glim {
 
-// Backward reads the first 64 bytes of a node, one cache line, and its shape.
+// y = op(inputs). Backward reads the first 64 bytes, one cache line, and the shape; scope, label and where name it.
 struct alignas(64) Node {
   OpInPlace op;  // gone once backward has used it; none for a leaf
   std::shared_ptr<Leaf> leaf;

@@ -46,8 +46,8 @@ class Module : private LeafNames {
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  // Leaves in order of registration, depth first. A leaf shared by several modules (tied weights)
-  // comes once, under its first name, unless `aliases`.
+  // A module's own leaves in order of registration, then its children's. A leaf shared by several
+  // modules (tied weights) comes once, under its first name, unless `aliases`.
   NamedParameters named_parameters(bool aliases = false) const;
   std::vector<Var> parameters() const;
   std::vector<std::pair<std::string, Tensor>> named_buffers() const;
@@ -82,7 +82,7 @@ class Module : private LeafNames {
   StateDict state_dict() const;
   // Copies values in. Strict: ValueError naming what is missing or unknown. ShapeError naming the
   // parameter where shapes differ; DTypeError if one side has integers and the other floating
-  // values. Values of another floating dtype are converted.
+  // values. Values of another floating dtype are converted. Nothing is written if anything is refused.
   void load_state_dict(const StateDict& state, bool strict = true);
 
   // Registers a child that the caller owns. Module and child may be destroyed in either order.

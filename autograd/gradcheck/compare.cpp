@@ -25,7 +25,8 @@ bool far(double analytic, Line& line, Index row, const Estimate& e) {
          std::abs(analytic - finer.value) > finer.error();
 }
 
-// One comparison, by four questions in turn. The first that has an answer decides.
+// One comparison, by four questions in turn. The first that has an answer decides, but for what compare() and rejudge()
+// take back where f is rounded or tiny.
 struct Comparison {
   double analytic;
   Line& line;

@@ -4,12 +4,15 @@ namespace glim {
 
 void Heads::unpack() {
   if (!packed_.defined()) return;
-  const Index d = packed_.size(2) / 3;
-  auto third = [&](Index i) { return split_heads(slice(packed_, 2, i * d, (i + 1) * d), count_); };
-  query = third(0);
-  key = third(1);
-  value = third(2);
-  packed_ = {};
+  const Var& kv = memory_.defined() ? memory_ : packed_;  // its last 2D columns are [K V]
+  const Index d = packed_.size(2) / (memory_.defined() ? 1 : 3);
+  auto columns = [&](const Var& x, Index start) {
+    return split_heads(slice(x, 2, start, start + d), count_);
+  };
+  query = columns(packed_, 0);
+  key = columns(kv, kv.size(2) - 2 * d);
+  value = columns(kv, kv.size(2) - d);
+  packed_ = memory_ = {};
 }
 
 Shape Heads::scores() const {

@@ -39,7 +39,7 @@ class Heads {
   Heads(Index heads, Var q, Var k, Var v)
       : query(std::move(q)), key(std::move(k)), value(std::move(v)), count_(heads) {}
 
-  void unpack();         // [Q K V]: defines query, key and value
+  void unpack();         // defines query, key and value
   Shape scores() const;  // (B, H, T, S)
   DType dtype() const { return packed_.defined() ? packed_.dtype() : query.dtype(); }
   // The context (B, T, D) of all heads, merged, and the probabilities if they are wanted.

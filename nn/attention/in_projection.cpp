@@ -27,13 +27,6 @@ Var InProjection::project(const Var& x, Part first, Part last) const {
 
 Heads InProjection::operator()(const Operand& query, const Var& key, const Var& value) const {
   CallSite site(query.where());
-  if (!key.defined() && !value.defined()) {
-    Var packed = project(*query, Query, Value);  // [Q K V] (B, T, 3D), with share_qk (B, T, 2D)
-    if (packs_) return Heads(h_, packed, {});
-    auto part = [&](Part i) { return split(slice(packed, 2, begin(i), end(i))); };
-    Var q = part(Query), k = part(Key), v = part(Value);
-    return Heads(h_, q, k, v);
-  }
   const Var& keys = key.defined() ? key : *query;
   const Var& values = value.defined() ? value : keys;
   const bool fits = query->rank() == 3 && keys.rank() == 3 && keys.size(2) == d_ &&
@@ -43,6 +36,13 @@ Heads InProjection::operator()(const Operand& query, const Var& key, const Var& 
     throw ShapeError("attention",
                      "query must be (B, T, D), key and value (B, S, D), D = " + std::to_string(d_),
                      {{"query", *query}, {"key", keys}, {"value", values}});
+  if (!key.defined() && !value.defined()) {
+    Var packed = project(*query, Query, Value);  // [Q K V] (B, T, 3D), with share_qk (B, T, 2D)
+    if (packs_) return Heads(h_, packed, {});
+    auto part = [&](Part i) { return split(slice(packed, 2, begin(i), end(i))); };
+    Var q = part(Query), k = part(Key), v = part(Value);
+    return Heads(h_, q, k, v);
+  }
   if (!value.defined() && packs_) {
     Var packed = project(keys, Key, Value);  // [K V] (B, S, 2D)
     return Heads(h_, project(*query, Query, Query), packed);

@@ -20,7 +20,8 @@ class InProjection {
   InProjection(Module& owner, Index d_model, Index heads, const AttentionOptions& options,
                bool stored);
 
-  // The heads of all three: one product for a query alone, two for a query and a key that is also the value.
+  // The heads of all three. One product for a query alone; two for a query and a key that is also the value, if heads are
+  // columns of them; else three.
   Heads operator()(const Operand& query, const Var& key, const Var& value) const;
   // Heads of one of them: (B, T, D) -> (B, H or G, T, Dh).
   Var heads(const Var& x, Part part) const { return split(project(x, part, part)); }

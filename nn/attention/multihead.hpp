@@ -6,16 +6,16 @@
 //   out_proj.weight = (W^O)ᵀ (D, D)   out_proj.bias (D,)
 //   G ≤ H heads of keys and values, which queries share (kv_heads; H unless given)
 //
-// The same head by head (tests/nn/attention/head_by_head.hpp, held equal), i from 0:
+// tests/nn/attention/head_by_head.hpp has it head by head, and forward equals it:
 //
-//   Var q = linear(query, w_q), k = linear(key, w_k), v = linear(value, w_v);      // W_i^Q: columns i Dh ... (i + 1) Dh
-//   scores = matmul(q_i, transpose(k_i)) / √Dh;                                    // (B, T, S)
-//   head_i = matmul(softmax(masked(scores)), v_i);                                 // (B, T, Dh)
-//   y = linear(concat(heads, 2), w_o);
+//   for (Index i = 0; i < H; ++i) {
+//     Var q = linear(query, rows(i, w_q)), k = linear(key, rows(i, w_k)), v = linear(value, rows(i, w_v));  // (B, ., Dh)
+//     heads.push_back(scaled_dot_product_attention(q, k, v, mask).context);           // softmax(q kᵀ / √Dh) v
+//   }
+//   y = out_proj(concatenate(heads, -1));
 //
-// What forward calls: in_proj, the three projections (in_projection.hpp); head_options_, rotary angles, cache and masks
-// (head_options.hpp); Heads::attend, the attention of all heads by one op (heads.hpp). Options of torch alone are in
-// torch_multihead.hpp.
+// forward computes all heads by one op (autograd/ops/packed_attention.cpp, or ops/attention.cpp). The projections are in
+// in_projection.hpp; rotary angles, caches and masks in head_options.hpp; options of torch alone in torch_multihead.hpp.
 //
 // Errors: ValueError when H does not divide D or G does not divide H, for rotary heads of odd width, or dropout
 // outside [0, 1]; ShapeError for what does not fit. Keep-masks are bool, biases of the model's dtype.

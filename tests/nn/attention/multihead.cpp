@@ -245,6 +245,21 @@ TEST_CASE("rows of a cache of one position are selected, too", "[attention][cach
   CHECK(same_bits(cache.values(), index_select(value, 0, picked)));
 }
 
+TEST_CASE("keys of a memory join a cache as keys and values that are given apart",
+          "[attention][cache]") {
+  MultiheadAttention mha(6, 2);
+  mha.to(DType::Float64);
+  const Var x = random_leaf({2, 3, 6}, 1), memory = random_leaf({2, 4, 6}, 2);
+  KeyValueCache packed, apart;
+  AttentionRequest with_packed, with_apart;
+  with_packed.cache = &packed;
+  with_apart.cache = &apart;
+  const Var same_values = memory * 1.0;  // another Var, so three products
+  CHECK(norm_between(mha(x, memory, {}, with_packed).y.value(),
+                     mha(x, memory, same_values, with_apart).y.value()) < 1e-12);
+  CHECK(packed.keys().shape() == Shape{2, 2, 4, 3});
+}
+
 TEST_CASE("a cache grows by one position at a time, and by many", "[attention][cache]") {
   KeyValueCache cache;
   Tensor key = normal({2, 3, 70, 4}, 0, 1, {1, 3}), value = normal({2, 3, 70, 5}, 0, 1, {1, 4});
@@ -455,6 +470,10 @@ TEST_CASE("errors name the axes, the shapes and the module", "[attention]") {
   Var x(zeros({2, 3, 8})), wide(zeros({2, 3, 9})), other(zeros({1, 3, 8}));
   has(text_of([&] { mha(x, wide, x); }), "query must be (B, T, D), key and value (B, S, D), D = 8");
   has(text_of([&] { mha(x, other, x); }), "key and value (B, S, D), D = 8");
+  for (Index kv_heads : {2, 1})  // packed, and not
+    for (const Shape& shape : {Shape{3, 8}, Shape{2, 3, 9}, Shape{8}})
+      has(text_of([&] { MultiheadAttention(8, 2, {.kv_heads = kv_heads})(Var(zeros(shape))); }),
+          "query must be (B, T, D)");
   TorchMultiheadAttention torch(8, 2, {}, {.kdim = 5, .vdim = 4});
   has(text_of([&] { torch(x, x, x); }), "key (B, S, kdim = 5) and value (B, S, vdim = 4)");
   has(text_of([&] { mha(x, other); }), "key and value (B, S, D), D = 8");
