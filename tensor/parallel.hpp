@@ -1,4 +1,4 @@
-// Parallel loops. The only OpenMP pragma of the project is in tensor/fast/parallel.cpp.
+// Parallel loops, on the threads of tensor/system.
 //
 // Work is cut into pieces that depend on the problem alone, never on the number of threads, and a
 // piece is computed by one thread from beginning to end. So the bits of a result do not depend on

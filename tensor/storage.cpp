@@ -1,9 +1,8 @@
 #include "tensor/storage.hpp"
 
-#include <sys/single_threaded.h>
-
 #include "tensor/block.hpp"
 #include "tensor/interrupt.hpp"
+#include "tensor/system/threads.hpp"
 
 namespace glim {
 namespace {
@@ -71,7 +70,7 @@ void Storage::lend(int change) const {
 // While the process has one thread a count needs no locked instruction, which costs about as much
 // as a copy of the tensor's handle itself.
 void Storage::retain() {
-  if (__libc_single_threaded)
+  if (single_threaded())
     block_->refs.store(block_->refs.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   else
     block_->refs.fetch_add(1, std::memory_order_relaxed);
@@ -79,7 +78,7 @@ void Storage::retain() {
 
 void Storage::release() {
   long before = block_->refs.load(std::memory_order_relaxed);
-  if (__libc_single_threaded)
+  if (single_threaded())
     block_->refs.store(before - 1, std::memory_order_relaxed);
   else
     before = block_->refs.fetch_sub(1, std::memory_order_acq_rel);

@@ -2,16 +2,16 @@
 // the arena.
 #include <array>
 #include <bit>
-#include <cstdlib>
 #include <mutex>
 #include <new>
 #include <string>
-#include <sys/single_threaded.h>
 #include <utility>
 
 #include "tensor/block.hpp"
 #include "tensor/error.hpp"
 #include "tensor/fast/arena.hpp"
+#include "tensor/system/memory.hpp"
+#include "tensor/system/threads.hpp"
 
 namespace glim {
 namespace {
@@ -39,7 +39,7 @@ std::size_t capacity_of(int size_class) {
 // A lock that a process with one thread does without: it takes as long as the rest of an allocation.
 class Lock {
  public:
-  explicit Lock(std::mutex& mutex) : held_(__libc_single_threaded ? nullptr : &mutex) {
+  explicit Lock(std::mutex& mutex) : held_(single_threaded() ? nullptr : &mutex) {
     if (held_) held_->lock();
   }
   ~Lock() {
@@ -117,7 +117,7 @@ class Cache {
  private:
   void trim_locked() {
     for (auto& list : free_)
-      while (!list.empty()) std::free(list.pop());
+      while (!list.empty()) free_aligned(list.pop());
     small_cached_ = 0;
     arena_.trim();
   }
@@ -132,10 +132,8 @@ class Cache {
       return block;
     }
     std::size_t capacity = capacity_of(c);
-    // aligned_alloc takes multiples of the alignment.
-    std::size_t total = (capacity + sizeof(Storage::Block) + 63) / 64 * 64;
     ++small_calls_;
-    void* p = std::aligned_alloc(64, total);
+    void* p = allocate_aligned(capacity + sizeof(Storage::Block));
     if (!p) return nullptr;
     auto* block = new (p) Storage::Block{};
     block->capacity = capacity;

@@ -1,8 +1,9 @@
 #include "tensor/fast/arena.hpp"
 
 #include <algorithm>
-#include <sys/mman.h>
 #include <utility>
+
+#include "tensor/system/memory.hpp"
 
 namespace glim {
 
@@ -34,7 +35,7 @@ Arena::Arena() = default;
 Arena::~Arena() {
   for (auto& s : segments_) {
     for (Piece* p = s->first; p;) delete std::exchange(p, p->after);
-    munmap(s->begin, s->size);
+    unmap_pages(s->begin, s->size);
   }
 }
 
@@ -109,18 +110,10 @@ Arena::Piece* Arena::from_top(Segment& s, std::size_t bytes) {
 bool Arena::add_segment(bool large, std::size_t bytes) {
   auto segment = std::make_unique<Segment>();
   for (std::size_t size : {std::max(kSegment, rounded(bytes, kHuge)), rounded(bytes, kHuge)}) {
-    // Aligned by asking for more and giving the ends back.
-    std::size_t length = size + kHuge;
-    if (length < bytes) return false;
-    void* p = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) continue;
+    std::byte* begin = map_pages(size, kHuge);
+    if (!begin) continue;
     ++system_calls_;
-    auto* begin = static_cast<std::byte*>(p);
-    std::size_t head = (kHuge - reinterpret_cast<std::uintptr_t>(p) % kHuge) % kHuge;
-    if (head > 0) munmap(begin, head);
-    if (kHuge > head) munmap(begin + head + size, kHuge - head);
-    madvise(begin + head, size, MADV_HUGEPAGE);
-    *segment = {large, begin + head, size, 0, nullptr, nullptr};
+    *segment = {large, begin, size, 0, nullptr, nullptr};
     segments_.push_back(std::move(segment));
     return true;
   }
@@ -168,12 +161,12 @@ void Arena::trim() {
     if (!all_free) return false;
     if (s->first) set_used(s->first);
     delete s->first;
-    munmap(s->begin, s->size);
+    unmap_pages(s->begin, s->size);
     return true;
   });
   for (auto& list : free_)
     for (auto& [size, p] : list) {
-      madvise(p->data, p->capacity, MADV_DONTNEED);
+      release_pages(p->data, p->capacity);
       free_bytes_ -= static_cast<std::int64_t>(std::exchange(p->resident, 0));
     }
 }

@@ -5,25 +5,14 @@
 #include <string>
 
 #include "tensor/error.hpp"
+#include "tensor/system/cpu.hpp"
 
 namespace glim {
 namespace {
 
 bool runs(Isa isa) {
-#if defined(__x86_64__)
-  switch (isa) {
-    case Isa::Baseline:
-      return true;
-    case Isa::Avx2:
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    case Isa::Avx512:
-      return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-             __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-  }
-  return false;
-#else
-  return isa == Isa::Baseline;
-#endif
+  return isa == Isa::Baseline || (isa == Isa::Avx2 && cpu().avx2) ||
+         (isa == Isa::Avx512 && cpu().avx512);
 }
 
 Isa choose() {

@@ -5,20 +5,18 @@
 #include <cstdlib>
 #include <exception>
 #include <mutex>
-#include <omp.h>
 #include <string>
 #include <strings.h>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "tensor/error.hpp"
+#include "tensor/system/threads.hpp"
 
 namespace glim {
 namespace {
 // Read once, at the first question: BLAS being told to use one thread lowers it later on.
 int& threads() {
-  static int n = std::min(omp_get_max_threads(), kMostThreads);
+  static int n = std::min(available_threads(), kMostThreads);
   return n;
 }
 }  // namespace
@@ -36,7 +34,7 @@ void set_num_threads(int n) {
 
 void confine_libraries() {
   (void)num_threads();  // read before it is lowered
-  omp_set_num_threads(1);
+  limit_other_libraries();
 }
 
 namespace {
@@ -68,18 +66,9 @@ class Helpers {
   }
 
  private:
-  // One more team of OpenMP's, which serves to the end of the program: the end of a parallel region waits for each of its
-  // threads.
   void start(int count) {
-    const int missing = count - std::exchange(started_, count);
-    try {
-      std::thread([this, missing, first = count - missing] {
-#pragma omp parallel num_threads(missing)
-        serve(first + omp_get_thread_num());
-      }).detach();
-    } catch (const std::system_error&) {
-      // The process may have no more threads: those that it has do the work.
-    }
+    const int first = std::exchange(started_, count);
+    start_threads(count - first, [this, first](int i) { serve(first + i); });
   }
   void help() {
     for (std::int64_t n = left_; n > 0;) {

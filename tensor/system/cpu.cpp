@@ -1,0 +1,34 @@
+#include "tensor/system/cpu.hpp"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace glim {
+namespace {
+
+// By the instructions themselves: __builtin_cpu_supports() of zig's compiler denies everything.
+Cpu inspect() {
+  Cpu cpu;
+#if defined(__x86_64__)
+  unsigned a, b, c, d, saved, unused;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE)) return cpu;
+  const bool fma = c & bit_FMA;
+  asm volatile("xgetbv" : "=a"(saved), "=d"(unused) : "c"(0));
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return cpu;
+  constexpr unsigned kYmm = 0x6, kZmm = 0xE6;  // bits of the registers that the system saves
+  constexpr unsigned kAvx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
+  cpu.avx2 = fma && (saved & kYmm) == kYmm && (b & bit_AVX2);
+  cpu.avx512 = cpu.avx2 && (saved & kZmm) == kZmm && (b & kAvx512) == kAvx512;
+#endif
+  return cpu;
+}
+
+}  // namespace
+
+const Cpu& cpu() {
+  static const Cpu found = inspect();
+  return found;
+}
+
+}  // namespace glim

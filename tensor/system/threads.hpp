@@ -1,0 +1,30 @@
+// Threads of this process: OpenMP's where the compiler has it (openmp.cpp), or the standard library's (standard.cpp).
+// tensor/parallel.hpp runs loops on them.
+#pragma once
+
+#include <functional>
+
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#endif
+
+namespace glim {
+
+// True only if the process has one thread, which may do without locks; false where the system does not say.
+inline bool single_threaded() {
+#if __has_include(<sys/single_threaded.h>)
+  return __libc_single_threaded;
+#else
+  return false;
+#endif
+}
+
+// OMP_NUM_THREADS, or the number of processors.
+int available_threads();
+// Parallel regions of other libraries in this process get one thread.
+void limit_other_libraries();
+// f(0) ... f(count - 1), each on a thread that runs to the end of the program. Fewer, where the process may have no
+// more threads.
+void start_threads(int count, std::function<void(int)> f);
+
+}  // namespace glim
