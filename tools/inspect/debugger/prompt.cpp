@@ -3,35 +3,15 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <editline/readline.h>
-#include <memory>
 
 #include "tensor/error.hpp"
 #include "tools/common/output.hpp"
 #include "tools/data/corpus/corpus.hpp"
+#include "tools/inspect/debugger/line_editor.hpp"
 
 namespace glim::step {
 namespace {
-
-// libedit calls functions without a context of their own.
-const Debugger* completing = nullptr;
-std::vector<std::string> candidates;
-
-char* next_candidate(const char*, int state) {
-  static std::size_t position = 0;
-  if (state == 0) position = 0;
-  return position < candidates.size() ? ::strdup(candidates[position++].c_str()) : nullptr;
-}
-
-char** complete(const char* word, int start, int) {
-  ::rl_attempted_completion_over = 1;  // no names of files
-  if (!completing) return nullptr;
-  candidates = completing->completions(
-      std::string(::rl_line_buffer).substr(0, static_cast<std::size_t>(start)), word);
-  return ::rl_completion_matches(word, next_candidate);
-}
 
 volatile std::sig_atomic_t interrupts = 0;
 
@@ -80,18 +60,15 @@ int converse(Debugger& debugger, bool terminal) {
     }
     return failed ? 1 : 0;
   }
-  completing = &debugger;
-  ::rl_readline_name = const_cast<char*>("glim");
-  ::rl_initialize();
-  ::rl_attempted_completion_function = complete;
-  ::rl_completer_word_break_characters = const_cast<char*>(" \t");
+  start_editing([&](const std::string& before, const std::string& word) {
+    return debugger.completions(before, word);
+  });
   Interruptible interruptible;
   std::string last;
   for (;;) {
     interrupts = 0;
-    errno = 0;
-    std::unique_ptr<char, void (*)(void*)> read(::readline("(glim) "), std::free);
-    if (!read) {
+    const std::optional<std::string> edited = edited_line("(glim) ");
+    if (!edited) {
       const int reason = errno;
       if (reason == EIO)  // the terminal has gone
         throw FileError("standard input", std::string("cannot be read: ") + std::strerror(reason));
@@ -99,16 +76,15 @@ int converse(Debugger& debugger, bool terminal) {
       if (reason == EINTR) continue;
       break;
     }
-    std::string line = read.get();
+    std::string line = *edited;
     if (blank(line)) {
       line = last;
     } else if (line != last) {
-      ::add_history(line.c_str());
+      add_to_history(line);
     }
     last = line;
     if (!run(debugger, line, "", failed)) break;
   }
-  completing = nullptr;
   return 0;
 }
 

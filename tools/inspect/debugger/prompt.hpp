@@ -1,5 +1,4 @@
-// Lines for the debugger: from a terminal, with editing, history and completion (libedit), or from a file or
-// a pipe.
+// Lines for the debugger: from a terminal (line_editor.hpp), or from a file or a pipe.
 #pragma once
 
 #include "tools/inspect/debugger/debugger.hpp"
