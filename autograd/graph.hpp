@@ -2,10 +2,9 @@
 //
 //   apply(op, x, ...)     y = op.forward(values of the inputs); a node, if an input needs a gradient
 //
-// It calls apply_at_place (an error names the line), Graph::apply_or_compute (without a graph: compute alone),
-// Graph::apply (does an input need a gradient?), forward and record. Nodes are in order of creation, an op's inputs
-// before it, so backward is one loop from the last node to the first (backward.hpp). Nothing recurses. Tape is the graph
-// that users open (tape.hpp): it adds what is around a step by overriding the virtual functions here.
+// It calls apply_at_place (errors name the line), Graph::apply_or_compute (without a graph: compute alone), Graph::apply
+// (does an input need a gradient?), forward and record. An op's inputs are earlier nodes, so backward is one loop from the
+// last node to the first (backward.hpp). Tape is the graph that users open (tape.hpp): it overrides the virtual functions.
 #pragma once
 
 #include <concepts>
