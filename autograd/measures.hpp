@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tensor/portable.hpp"
 #include "tensor/shape.hpp"
 
 namespace glim {
@@ -31,8 +32,8 @@ struct Measures {
     return {kl / n, smoothed_ce / n, nll / n, tokens, correct, auxiliary / n};
   }
   bool finite() const { return std::isfinite(kl + auxiliary); }
-  double perplexity() const { return std::exp(nll); }  // needs means
-  double accuracy() const {                            // from sums or means
+  double perplexity() const { return portable::exp(nll); }  // needs means
+  double accuracy() const {                                 // from sums or means
     return static_cast<double>(correct) / static_cast<double>(std::max<Index>(tokens, 1));
   }
 };

@@ -16,7 +16,7 @@ Line::Line(const Origin& origin, F f, double size, bool many)
     : origin_(origin),
       f_(std::move(f)),
       size_(size),
-      unit_(size > 1 ? std::exp2(std::floor(std::log2(size))) : 1),
+      unit_(size > 1 ? std::ldexp(1, std::ilogb(size)) : 1),
       moved_rounding_(many ? origin.epsilon * size : 0) {
   const double first = std::log2(1.4375) + 2;  // log2 of h(0) / unit
   ordinary_ = static_cast<int>(std::lround((first - std::log2(std::cbrt(origin.epsilon))) / 2));

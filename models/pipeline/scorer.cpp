@@ -1,7 +1,6 @@
 #include "models/pipeline/scorer.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "autograd/ops.hpp"
 #include "models/pipeline/copying.hpp"
@@ -10,6 +9,7 @@
 #include "models/pipeline/text_generator.hpp"
 #include "models/pipeline/translator.hpp"
 #include "tensor/error.hpp"
+#include "tensor/portable.hpp"
 
 namespace glim {
 namespace {
@@ -35,7 +35,7 @@ Score score_of(const Var& logits, const Tensor& target, Index pad) {
 
 }  // namespace
 
-double Score::perplexity() const { return std::exp(-log_prob / static_cast<double>(tokens)); }
+double Score::perplexity() const { return portable::exp(-log_prob / static_cast<double>(tokens)); }
 
 Scorer::Scorer(const ModelFile& m) : file_(m.file), kind_(m.kind) {
   require_gives(m, {Gives::Text, Gives::Translations}, "give a text a probability");

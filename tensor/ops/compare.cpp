@@ -18,16 +18,26 @@ Tensor compare(const Tensor& a, const Tensor& b, std::string_view op, const F& f
   return y;
 }
 
-// Floats are compared in their own dtype; an int64 exactly: long double holds both sides.
+// The sign of v - c, exactly, although no double has each int64; NaN for a NaN.
+double sign_of_difference(Index v, double c) {
+  if (!(c >= -0x1p63)) return c < 0 ? 1 : c;
+  if (c >= 0x1p63) return -1;
+  const auto whole = static_cast<Index>(c);
+  return v < whole ? -1 : v > whole ? 1 : static_cast<double>(whole) - c;
+}
+
+// Floats are compared in their own dtype, an int64 exactly.
 template <class F>
 Tensor compare_scalar(const Tensor& x, double c, const F& f) {
   Tensor y = empty(x.shape(), DType::Bool);
   visit_dtype(x.dtype(), [&]<class T>() {
-    using Common = std::conditional_t<std::is_same_v<T, Index>, long double,
-                                      std::conditional_t<std::is_same_v<T, bool>, double, T>>;
-    static_assert(std::numeric_limits<long double>::digits >= 63);
-    auto value = static_cast<Common>(c);
-    map_into<bool, T>(y, {&x}, [&](T v) { return f(static_cast<Common>(v), value); });
+    if constexpr (std::is_same_v<T, Index>) {
+      map_into<bool, T>(y, {&x}, [&](T v) { return f(sign_of_difference(v, c), 0.0); });
+    } else {
+      using Common = std::conditional_t<std::is_same_v<T, bool>, double, T>;
+      const auto value = static_cast<Common>(c);
+      map_into<bool, T>(y, {&x}, [&](T v) { return f(static_cast<Common>(v), value); });
+    }
   });
   return y;
 }

@@ -13,14 +13,14 @@ namespace glim::foreign {
 // A random direction of at most length 4.
 static Tensors direction_of(const Probe& p, const Calls& c, const Tensors& x) {
   Tensors v;
-  double length = 0;
+  double squares = 0;
   for (std::size_t k = 0; k < x.size(); ++k) {
     v.push_back(c.selection[k] ? detail::random_like(x[k], {p.options.seed, (7ull << 32) + k})
                                : Tensor());
-    if (c.selection[k]) length = std::hypot(length, norm(v[k]));
+    if (c.selection[k]) squares += dot(v[k], v[k]);
   }
   for (Tensor& one : v)
-    if (one.defined()) one = std::min(1.0, 4 / length) * one;
+    if (one.defined()) one = std::min(1.0, 4 / std::sqrt(squares)) * one;
   return v;
 }
 

@@ -56,7 +56,8 @@ std::vector<Block> blocks_of(const Pass& pass) {
     if (added) list.push_back(b);
     Block& block = list[entry->second];
     if (n.op == "leaf") {
-      block.parameter_gradient_norm = std::hypot(block.parameter_gradient_norm, gradient_norm(n));
+      const double g = gradient_norm(n), sum = block.parameter_gradient_norm;
+      block.parameter_gradient_norm = std::sqrt(sum * sum + g * g);
     } else {
       block.node = n.number;
     }

@@ -9,6 +9,7 @@
 #include "tensor/matmul/matmul.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
+#include "tensor/portable.hpp"
 
 namespace glim {
 namespace {
@@ -29,7 +30,7 @@ void add(const Module& module, const std::string& path, std::vector<PositionsVie
     v.kind = fmt::format("sinusoidal, base {}", positions->base());
     const auto d = static_cast<double>(table.size(1));
     for (double c = 0; c < d; c += 2)
-      v.wavelengths.push_back(2 * std::numbers::pi * std::pow(positions->base(), c / d));
+      v.wavelengths.push_back(2 * std::numbers::pi * portable::pow(positions->base(), c / d));
   }
   views.push_back(std::move(v));
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "tensor/portable.hpp"
 #include "tools/inspect/inspection.hpp"
 #include "tools/measure/statistics.hpp"
 
@@ -41,7 +42,7 @@ double largest_entropy(const AttentionView& v) {
     Index kept = 0;
     for (Index s = 0; s < v.keep.size(1); ++s) kept += v.keep.at<bool>({t, s});
     if (kept == 0) continue;
-    most += std::log(static_cast<double>(kept));
+    most += portable::log(static_cast<double>(kept));
     ++rows;
   }
   return most / std::max(rows, 1.0);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <fmt/format.h>
 #include <map>
 #include <tuple>
@@ -12,6 +11,7 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
+#include "tensor/portable.hpp"
 #include "tools/common/counted.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/split.hpp"
@@ -217,7 +217,7 @@ class MaskedLearner final : public SentenceLearner {
         guesses +=
             fmt::format("{}{} {:.2f}", k > 0 ? ", " : "",
                         ranked[k] < tokenizer_->size() ? tokenizer_->piece(ranked[k]) : "[MASK]",
-                        std::exp(log_probs[k]));
+                        portable::exp(log_probs[k]));
       text += fmt::format("  {}\n    {}   (it was: {})\n", words, guesses, tokenizer_->piece(was));
     }
     return text;

@@ -5,6 +5,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
+#include "tensor/portable.hpp"
 
 namespace glim {
 
@@ -30,7 +31,7 @@ HeadStatistics head_statistics(const Tensor& probs, const Tensor& keep) {
       auto index = static_cast<std::size_t>(i * columns + j);
       if (!may[index]) continue;
       ++n;
-      if (p[index] > 0) h -= p[index] * std::log(p[index]);
+      if (p[index] > 0) h -= p[index] * portable::log(p[index]);
       trace += p[index] * (1 - p[index]);
       distances += p[index] * static_cast<double>(std::abs(i - j));
     }

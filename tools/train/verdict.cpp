@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <set>
 
+#include "tensor/portable.hpp"
 #include "tools/kinds/kind.hpp"
 
 namespace glim {
@@ -33,7 +34,7 @@ Frequencies frequencies(const std::map<Index, Index>& counts) {
   for (const auto& [target, n] : counts) total += static_cast<double>(n);
   for (const auto& [target, n] : counts) {
     const double p = static_cast<double>(n) / total;
-    f.entropy -= p * std::log(p);
+    f.entropy -= p * portable::log(p);
     f.largest = std::max(f.largest, p);
   }
   return f;

@@ -53,6 +53,28 @@ TEST_CASE("comparisons with a scalar", "[compare]") {
   CHECK(elements(equal(i, 0x1p63)) == std::vector<double>(5, 0));
   CHECK(elements(greater(i, kInf)) == std::vector<double>(5, 0));
   CHECK(elements(not_equal(i, kNaN)) == std::vector<double>(5, 1));
+  if (std::numeric_limits<long double>::digits >= 64) {  // which has every int64 and double
+    const std::vector<Index> whole{0,
+                                   1,
+                                   -1,
+                                   INT64_MAX,
+                                   INT64_MAX - 1,
+                                   INT64_MIN,
+                                   INT64_MIN + 1,
+                                   1LL << 53,
+                                   (1LL << 53) + 1,
+                                   -(1LL << 53) - 1};
+    const Tensor n = from_vector<Index>(whole, {10});
+    for (const double c : {0.0, -0.0, 0.5, -0.5, 0x1p53, -0x1p53, 0x1p53 + 2, 0x1p62, 0x1p63,
+                           -0x1p63, -0x1p63 - 2048, 0x1p64, kInf, -kInf, kNaN})
+      for (Index k = 0; k < 10; ++k) {
+        const long double v = whole[static_cast<std::size_t>(k)], l = c;
+        const Tensor results[] = {equal(n, c),      not_equal(n, c), less(n, c),
+                                  less_equal(n, c), greater(n, c),   greater_equal(n, c)};
+        const bool expected[] = {v == l, v != l, v<l, v <= l, v> l, v >= l};
+        for (int r = 0; r < 6; ++r) REQUIRE(element(results[r], k) == (expected[r] ? 1 : 0));
+      }
+  }
   CHECK(elements(equal(tensor({0, 1}, DType::Bool), 1)) == std::vector<double>{0, 1});
 }
 

@@ -1,12 +1,12 @@
 #include "tools/data/bleu/bleu.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <unordered_map>
 
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
+#include "tensor/portable.hpp"
 #include "tools/data/tokenizers/casing.hpp"
 
 namespace glim {
@@ -64,7 +64,7 @@ void check_lines(std::span<const std::string> lines, const char* name) {
 void finish(BleuScore& b) {
   const auto c = static_cast<double>(b.hypothesis_length);
   const auto r = static_cast<double>(b.reference_length);
-  if (c < r) b.brevity_penalty = c > 0 ? std::exp(1 - r / c) : 0.0;
+  if (c < r) b.brevity_penalty = c > 0 ? portable::exp(1 - r / c) : 0.0;
   if (std::ranges::all_of(b.matches, [](std::int64_t m) { return m == 0; })) return;
   double smooth = 1, log_sum = 0;
   bool defined = true;
@@ -78,10 +78,10 @@ void finish(BleuScore& b) {
     } else {
       b.precisions[n] = 100. * static_cast<double>(b.matches[n]) / total;
     }
-    log_sum += std::log(b.precisions[n]);
+    log_sum += portable::log(b.precisions[n]);
   }
   // exp(log 100) is 100.00000000000004.
-  b.score = defined ? b.brevity_penalty * std::min(100.0, std::exp(log_sum / kOrders)) : 0.0;
+  b.score = defined ? b.brevity_penalty * std::min(100.0, portable::exp(log_sum / kOrders)) : 0.0;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tensor/parallel.hpp"
+#include "tensor/portable.hpp"
 
 namespace glim {
 
@@ -15,7 +16,8 @@ Tensor augment(const Tensor& images, const Augmentation& o, RandomKey key) {
       auto draw = [&](std::uint64_t i) {  // in ±1
         return 2 * uniform_at(key, static_cast<std::uint64_t>(b) * 4 + i) - 1;
       };
-      double angle = draw(0) * o.rotation * kPi / 180, c = std::cos(angle), s = std::sin(angle);
+      double angle = draw(0) * o.rotation * kPi / 180, c = portable::cos(angle),
+             s = portable::sin(angle);
       double down = draw(1) * o.shift, right = draw(2) * o.shift;
       double middle_h = static_cast<double>(height - 1) / 2,
              middle_w = static_cast<double>(width - 1) / 2;
