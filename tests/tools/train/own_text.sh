@@ -74,6 +74,21 @@ silent translator 'learned by heart'
 printf '%s\n' 'the cat '{sleeps,eats} 'I see the '{cat,dog} 'good '{morning,night} 'thank you' 'the house is '{big,small} 'you are hungry' yes >short
 run falls --kind gpt --text short --max-steps 5
 says falls '^not learned: the loss of [0-9.]+ on held-out data is not below [0-9.]+, .*, but it falls; try more updates than 5 '
+# --- words without blanks between them ---
+for who in 猫 犬 先生 学生 母 父 友達 医者; do
+  for what in 魚 肉 本 手紙 水 花; do
+    for does in が好きです を買います を見ました をもらいます を忘れました; do printf '%sは毎日%s%s。\n' $who $what $does; done
+  done
+done >mine.ja
+head -240 mine.en >english
+run unsplit --source mine.ja --target english "${small[@]}" --max-steps 2 --rate 1e-6
+says unsplit '^note: most tokens of the text occur once, .*: --tokenizer char learns characters$'
+says unsplit '^not learned: .*; try --tokenizer char$'
+run split --source mine.ja --target english --tokenizer char "${small[@]}" --max-steps 2
+silent split 'occur once'
+silent translator 'occur once'
+report "the short help has --tokenizer" "$("$glim" train --help | grep -q -e '--tokenizer ' || echo no)"
+
 printf '%s\n' the a sees >words
 run others --source mine.en --target mine.de "${small[@]}" --max-steps 1 --vocabulary-file words
 says others '^  [1-9][0-9]* source and [1-9][0-9]* target tokens are not in the vocabularies$'
