@@ -59,6 +59,8 @@ run unjust --kind classifier --labelled labels.tsv --max-steps 1 --rate 1e-6
 says unjust '^not learned: the training loss of [0-9.]+ is not clearly below 0\.6'
 run prose --kind gpt --text mine.en --max-steps 150
 silent prose 'not learned'
+run quiet --kind gpt --text mine.en "${small[@]}" --max-steps 1 --rate 1e-6 --quiet
+report "a verdict is said in spite of --quiet" "$(grep -q '^not learned: ' quiet.log && [ "$(wc -l <quiet.log)" = 1 ] || show quiet.log)"
 run mute --kind gpt --text mine.en "${small[@]}" --max-steps 1 --rate 1e-6
 says mute '^not learned: '
 awk 'BEGIN { srand(2); for (i = 0; i < 400; ++i) { for (k = 0; k < 6; ++k) printf "w%d ", 300 * rand(); print "" } }' >noise

@@ -343,21 +343,23 @@ void run_train(Command& command, TrainArguments& a) {
         fmt::format("note: --profile {} wrote nothing: it leaves out the first 3 updates, and the "
                     "run ended before that many more",
                     a.profile));
-  if (quiet()) return;
+  if (!world.first()) return;
   const TrainState& state = trainer->state();
-  if (o.patience > 0 && state.bad_validations >= o.patience)
+  if (!quiet() && o.patience > 0 && state.bad_validations >= o.patience)
     print_line(fmt::format(
         "stopped: none of the last {} validations was better than that after {} updates "
         "(--patience {})",
         state.bad_validations, state.best_step, o.patience));
   const std::string hash = weights_hash(learner->model().named_parameters());
-  print(learner->demonstrate(o.out));
+  if (!quiet()) print(learner->demonstrate(o.out));
   learner->model().load_state_dict(read_model(o.out).weights);
   const Measures held_out = measure_validation(*learner);
-  if (held_out.tokens > 0) print_line("on held-out data: " + learner->describe(held_out));
+  if (!quiet() && held_out.tokens > 0)
+    print_line("on held-out data: " + learner->describe(held_out));
   if (std::string line = not_learned(*learner, o, state, trainer->schedule().peak(), held_out);
       !line.empty())
     print_line(line);
+  if (quiet()) return;
   print_line("Model saved to " + visible(model_file(o.out)));
   // The weights after the last step, not the best ones: a run on another machine is held against these.
   print_line(fmt::format("weights after {} updates: {}", state.step, hash));
