@@ -61,8 +61,11 @@ run prose --kind gpt --text mine.en --max-steps 150
 silent prose 'not learned'
 run quiet --kind gpt --text mine.en "${small[@]}" --max-steps 1 --rate 1e-6 --quiet
 report "a verdict is said in spite of --quiet" "$(grep -q '^not learned: ' quiet.log && [ "$(wc -l <quiet.log)" = 1 ] || show quiet.log)"
+run textless --kind gpt "${small[@]}" --max-steps 1
+says textless '^note: without --text FILE the text is that of --task phrasebook$'
 run mute --kind gpt --text mine.en "${small[@]}" --max-steps 1 --rate 1e-6
 says mute '^not learned: '
+silent mute 'without --text'
 awk 'BEGIN { srand(2); for (i = 0; i < 400; ++i) { for (k = 0; k < 6; ++k) printf "w%d ", 300 * rand(); print "" } }' >noise
 run guess --kind gpt --tokenizer word --text noise
 says guess '^stopped: none of the last 20 validations was better than that after [0-9]+ updates \(--patience 20\)$'
