@@ -38,6 +38,9 @@ if [ -x "$build/tools/glim" ]; then
   report "the program" "$("$prefix/bin/glim" --version 2>&1 >log)"
 fi
 
+report "the headers are made with the program" "$([ ! -e "$build/tools/glim" ] ||
+  ninja -C "$build" -t query tools/glim | grep headers_made.hpp >/dev/null || echo "tools/build build tools/glim leaves older ones")"
+
 pipeline=
 [ ! -s "$prefix/include/glim/pipeline.hpp" ] || pipeline=pipeline
 for header in glim nn optim autograd/gradcheck/gradcheck $pipeline; do
