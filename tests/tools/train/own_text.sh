@@ -53,6 +53,10 @@ says burnt '^not learned: .* a lower --rate than 10 \(1e-03\)$'
 sed 's/.*/&\t&/; s/\t.* \(sees\|hears\|likes\) .*/\tA/; s/\t.* .*/\tB/' mine.en >labels.tsv
 run judge --kind classifier --labelled labels.tsv --epochs 40
 silent judge 'not learned'
+if "$glim" inspect --help >/dev/null 2>&1; then
+  "$glim" inspect --model judge --sentence "the cat sees" --out look >out 2>err
+  report "a class has no source and target" "$(grep -q 'contributes most to this label: ' out || show out err)"
+fi
 echo "good xyzzy" | "$glim" classify --model judge >out 2>err
 report "classify says which word is unknown" "$(grep -q 'standard input:1: unknown to the model: .*xyzzy' err || show err)"
 run unjust --kind classifier --labelled labels.tsv --max-steps 1 --rate 1e-6
