@@ -1,11 +1,15 @@
 """Models that glim train wrote, from Python: the bytes of the program, arrays of an inspection, errors."""
 import io
+import json
 import os
+import pathlib
 import signal
 import struct
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 import zlib
 
 import numpy as np
@@ -42,6 +46,25 @@ def test_translations_are_the_programs(translator):
         if "nbest" in options:
             found = [f"{k} ||| {t.text} ||| {t.score:.6f}" for k, best in enumerate(found) for t in best]
         assert printed.splitlines() == found
+
+
+def test_a_service_over_http(translator):
+    script = pathlib.Path(__file__).resolve().parents[2] / "tools/examples/serve_http.py"
+    with subprocess.Popen([sys.executable, script, "translate", translator.path, "0"], stdout=subprocess.PIPE, text=True) as service:
+        try:
+            address = service.stdout.readline().strip()
+
+            def post(body):
+                with urllib.request.urlopen(address, body, timeout=60) as reply:
+                    return json.load(reply)
+
+            assert post("I have a cat\n".encode()) == {"result": translator.translate("I have a cat")}
+            for body in (b"", b"\xff", b"x" * 65537):
+                with pytest.raises(urllib.error.HTTPError) as refused:
+                    post(body)
+                assert refused.value.code == 400 and "error" in json.load(refused.value)
+        finally:
+            service.kill()
 
 
 def test_one_sentence_is_a_string(translator):
