@@ -161,7 +161,8 @@ void about_tokens(const Inspection& inspection, std::vector<Remark>& all) {
                    "embeddings.",
                    inspection.source[position],
                    inspection.target_in.empty() ? "contributes most to this label"
-                                                : "in the source contributes most to this target", *most, a.log_prob - a.baseline),
+                                                : "in the source contributes most to this target",
+                   *most, a.log_prob - a.baseline),
        "always said (integrated gradients)", "tokens"});
   double whole = a.log_prob - a.baseline;
   if (std::abs(a.gap) > kGap * std::abs(whole))
