@@ -91,6 +91,19 @@ void Optimizer::prepare(Slot& slot) const {
   slot.gradient = leaf.grad.contiguous();
 }
 
+void Optimizer::update(const Slot& slot, Index, Index) const {
+  throw StateError("optimizer", slot.name + " is not updated: override update or update_whole",
+                   {{"parameter", slot.parameter.value()}});
+}
+
+bool Optimizer::update_whole(const Slot&) const { return false; }
+
+Optimizer::Adjoint Optimizer::transposed(const Slot& slot, const Adjoint&) const {
+  throw StateError("adjoint",
+                   "this optimizer does not state the transpose of its step: override transposed",
+                   {{"parameter", slot.parameter.value()}});
+}
+
 void Optimizer::step(const Where& where) {
   // All checks come before the first change.
   for (Slot& slot : slots_) slot.gradient = {};
@@ -103,6 +116,8 @@ void Optimizer::step(const Where& where) {
     slot.parameter.value().storage().written(where);
   }
   ++steps_;
+  for (Slot& slot : slots_)
+    if (slot.gradient.defined() && update_whole(slot)) slot.gradient = {};
   parallel_each(static_cast<std::int64_t>(shares_.size()), [&](std::int64_t share) {
     for (std::size_t i = share ? shares_[share - 1] : 0; i < shares_[share]; ++i) {
       const Piece& piece = pieces_[i];

@@ -15,7 +15,11 @@
 // run continued from it takes the same steps bit by bit.
 //
 // adjoint() is the transpose of a step, for gradients through training (optim/trace.hpp): from ∂q/∂θ and ∂q/∂state after
-// the step to those before it, and to ∂q/∂g. Each optimizer states it beside its step.
+// the step to those before it, and to ∂q/∂g. Each optimizer states it beside its step; one that does not trains all the
+// same, and cannot be traced.
+//
+// An optimizer of one's own derives from Optimizer, names its state, and overrides update() or update_whole():
+// nn/library.md, "An optimizer of your own".
 //
 // Errors: ValueError for options outside their domain, no parameters, or one named or listed twice;
 // StateError for a parameter that is no leaf, or changed shape or dtype after construction.
@@ -78,10 +82,14 @@ class Optimizer {
     std::vector<Tensor> state;
     Tensor gradient{};
   };
-  // Updates elements [begin, end) of a parameter and of its state.
-  virtual void update(const Slot& slot, Index begin, Index end) const = 0;
-  // The transpose of the update; slot.state is as before it, or undefined for zeros.
-  virtual Adjoint transposed(const Slot& slot, const Adjoint& after) const = 0;
+  // Updates elements [begin, end) of a parameter and of its state, all contiguous. Pieces run on all threads.
+  // StateError unless overridden.
+  virtual void update(const Slot& slot, Index begin, Index end) const;
+  // Updates a whole parameter and returns true, for a step that is no function of each element, such as Muon's. Called
+  // for one parameter after the other, before any update(); products use all threads. False leaves it to update().
+  virtual bool update_whole(const Slot& slot) const;
+  // The transpose of the update; slot.state is as before it, or undefined for zeros. StateError unless overridden.
+  virtual Adjoint transposed(const Slot& slot, const Adjoint& after) const;
 
  private:
   struct Piece {

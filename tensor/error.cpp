@@ -1,5 +1,8 @@
 #include "tensor/error.hpp"
 
+#include <cstdio>
+#include <cstdlib>
+
 #include "tensor/tensor.hpp"
 #include "tensor/where.hpp"
 
@@ -12,6 +15,12 @@ std::string to_string(const Where& where) {
 }
 namespace {
 std::string (*find_scope)() = nullptr;
+
+// An uncaught error ends a program by abort(), which does not write what the program has printed so far.
+const std::terminate_handler previous = std::set_terminate([] {
+  std::fflush(stdout);
+  (previous ? previous : std::abort)();
+});
 }  // namespace
 
 Error::Error(std::string_view op, std::string_view problem,

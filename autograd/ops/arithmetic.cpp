@@ -177,6 +177,7 @@ Var binary(const Operand& a, const Var& b) {
 }  // namespace ops
 
 Var add(const Operand& a, const Var& b) { return ops::binary<ops::Add>(a, b); }
+Var operator+(const Operand& a, const Var& b) { return add(a, b); }
 Var sub(const Operand& a, const Var& b) { return ops::binary<ops::Sub>(a, b); }
 Var mul(const Operand& a, const Var& b) { return ops::binary<ops::Mul>(a, b); }
 Var div(const Operand& a, const Var& b) { return ops::binary<ops::Div>(a, b); }

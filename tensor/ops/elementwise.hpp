@@ -24,12 +24,35 @@ inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
 inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
 inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
 inline Tensor operator+(const Tensor& a, double c) { return add(a, c); }
+inline Tensor operator+(double c, const Tensor& a) { return add(a, c); }
+inline Tensor operator-(const Tensor& a, double c) { return add(a, -c); }
+inline Tensor operator*(const Tensor& a, double c) { return mul(a, c); }
 inline Tensor operator*(double c, const Tensor& a) { return mul(a, c); }
+inline Tensor operator/(const Tensor& a, double c) { return div(a, c); }
+inline Tensor operator/(double c, const Tensor& a) { return div(scalar(c, a.dtype()), a); }
 
 // a += b, a += c·b, a *= c in place; b broadcasts to a. ValueError when a was expanded.
 void add_(const Tensor& a, const Tensor& b, const Where& where = Where::current());
 void add_scaled_(const Tensor& a, const Tensor& b, double c, const Where& where = Where::current());
 void mul_(const Tensor& a, double c, const Where& where = Where::current());
+
+// a += b writes into the elements of a, which its views share, as in NumPy. So do -=, *= and /=. b is a Tensor that
+// broadcasts to a, or a number. The errors are those of a + b and of copy_, and name the caller's line.
+struct Target {
+  const Tensor& tensor;
+  Where where;
+  Target(const Tensor& a, Where line = Where::current()) : tensor(a), where(line) {}
+};
+#define GLIM_IN_PLACE(op)                                        \
+  inline void operator op##=(const Target& a, const Tensor& b) { \
+    a.tensor.copy_(a.tensor op b, a.where);                      \
+  }                                                              \
+  inline void operator op##=(const Target& a, double c) { a.tensor.copy_(a.tensor op c, a.where); }
+GLIM_IN_PLACE(+)
+GLIM_IN_PLACE(-)
+GLIM_IN_PLACE(*)
+GLIM_IN_PLACE(/)
+#undef GLIM_IN_PLACE
 
 // Functions of one floating tensor: exp, tanh ..., a row of tensor/simd/element_functions.hpp each.
 #define GLIM_DECLARE(name, ...) Tensor name(const Tensor& x);
@@ -38,6 +61,8 @@ GLIM_FLOAT64_FUNCTIONS(GLIM_DECLARE)
 GLIM_SCALAR_FUNCTIONS(GLIM_DECLARE)
 #undef GLIM_DECLARE
 Tensor neg(const Tensor& x);  // int64 too
+inline Tensor operator-(const Tensor& x) { return neg(x); }
+inline Tensor operator-(double c, const Tensor& x) { return add(neg(x), c); }
 Tensor abs(const Tensor& x);  // int64 too
 Tensor sign(const Tensor& x);
 enum class GeluForm { Erf, Tanh };

@@ -38,12 +38,19 @@ if [ -x "$build/tools/glim" ]; then
   report "the program" "$("$prefix/bin/glim" --version 2>&1 >log)"
 fi
 
+report "the headers are made with the program" "$([ ! -e "$build/tools/glim" ] ||
+  ninja -C "$build" -t query tools/glim | grep headers_made.hpp >/dev/null || echo "tools/build build tools/glim leaves older ones")"
+
 pipeline=
 [ ! -s "$prefix/include/glim/pipeline.hpp" ] || pipeline=pipeline
 for header in glim nn optim autograd/gradcheck/gradcheck $pipeline; do
   echo "#include <glim/$header.hpp>" >header.cpp
   report "<glim/$header.hpp> alone" "$("$cxx" "${strict[@]}" -fsyntax-only -I"$prefix/include" header.cpp 2>&1 | head -n 5)"
 done
+
+"$cxx" -std=c++17 -I"$prefix/include" -I"$here/own" -fsyntax-only "$here/consumer.cpp" 2>log
+report "C++17 is refused in a line" "$(grep -q 'error.*Glim needs C++20: compile with -std=c++20' log &&
+  [ "$(grep -c 'error:' log)" = 2 ] || show log)"
 
 read -ra flags < <(pkg-config --define-variable=prefix="$prefix" --cflags --libs glim)
 "$cxx" "${strict[@]}" -I"$here/own" "$here/consumer.cpp" "${flags[@]}" -o by_hand >log 2>&1
@@ -52,11 +59,17 @@ learns "pkg-config" ./by_hand
 # The programs of the pages.
 block() { sed -n "/^\`\`\`cpp $1\$/,/^\`\`\`\$/{/^\`\`\`/d;p}" "$root/$2" >"$1.cpp"; }
 block first_layer nn/library.md
+block own_optimizer nn/library.md
 block watched_attention models/ten_minutes.md
-for program in first_layer watched_attention; do
+for program in first_layer own_optimizer watched_attention; do
   report "$program, as its page has it" "$([ -s "$program.cpp" ] || echo "no such block"
     { "$cxx" "${strict[@]}" "$program.cpp" "${flags[@]}" -o "$program" && "./$program"; } >log 2>&1 || show log)"
 done
+
+printf '%s\n' '#include <glim/glim.hpp>' '#include <cstdio>' \
+  'int main() { std::printf("printed before "); glim::matmul(glim::zeros({2, 3}), glim::zeros({2, 3})); }' >uncaught.cpp
+"$cxx" -std=c++20 uncaught.cpp "${flags[@]}" -o uncaught >log 2>&1
+prints "what was printed before an uncaught error" "*printed before *" sh -c './uncaught 2>/dev/null | cat'
 
 examples=$root/tools/examples
 # Trained models: the programs that use them, one of them in C, with pkg-config.

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
@@ -107,3 +108,24 @@ def test_a_folder_that_cannot_be_written(tmp_path):
     done = subprocess.run([sys.executable, "-m", "glim.course", "nbgrader", "softmax", "--folder", tmp_path / "file"],
                           capture_output=True, text=True)
     assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and "file" in done.stderr, done
+
+
+def test_an_autograder_for_gradescope(tmp_path):
+    wheel = tmp_path / "glim_autograd-0.1.0-py3-none-any.whl"
+    wheel.write_text("a wheel")
+    make = [sys.executable, "-m", "glim.course", "gradescope", wheel]
+    subprocess.run([*make, "--out", tmp_path / "autograder.zip"], check=True)
+    refused = subprocess.run([*make, "--out", tmp_path / "autograder.zip"], capture_output=True, text=True)
+    assert refused.returncode == 1 and "exists" in refused.stderr
+    with zipfile.ZipFile(tmp_path / "autograder.zip") as archive:
+        assert all(archive.getinfo(name).external_attr >> 16 & 0o111 for name in ("setup.sh", "run_autograder"))
+        archive.extractall(tmp_path / "source")
+    assert (tmp_path / "source" / wheel.name).read_text() == "a wheel"
+    assert subprocess.run(["bash", "-n", tmp_path / "source/setup.sh"]).returncode == 0
+    for folder in ("python/bin", "submission", "results"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "python/bin/python").symlink_to(sys.executable)
+    script = (tmp_path / "source/run_autograder").read_text().replace("/autograder", str(tmp_path))
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
+    subprocess.run(["bash", "-c", script], check=True, env=environment, capture_output=True)
+    assert len(json.loads((tmp_path / "results/results.json").read_text())["tests"]) == 12

@@ -1,11 +1,16 @@
 """Models that glim train wrote, from Python: the bytes of the program, arrays of an inspection, errors."""
 import io
+import json
 import os
+import pathlib
 import signal
 import struct
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
+import zlib
 
 import numpy as np
 import pytest
@@ -41,6 +46,25 @@ def test_translations_are_the_programs(translator):
         if "nbest" in options:
             found = [f"{k} ||| {t.text} ||| {t.score:.6f}" for k, best in enumerate(found) for t in best]
         assert printed.splitlines() == found
+
+
+def test_a_service_over_http(translator):
+    script = pathlib.Path(__file__).resolve().parents[2] / "tools/examples/serve_http.py"
+    with subprocess.Popen([sys.executable, script, "translate", translator.path, "0"], stdout=subprocess.PIPE, text=True) as service:
+        try:
+            address = service.stdout.readline().strip()
+
+            def post(body):
+                with urllib.request.urlopen(address, body, timeout=60) as reply:
+                    return json.load(reply)
+
+            assert post("I have a cat\n".encode()) == {"result": translator.translate("I have a cat")}
+            for body in (b"", b"\xff", b"x" * 65537):
+                with pytest.raises(urllib.error.HTTPError) as refused:
+                    post(body)
+                assert refused.value.code == 400 and "error" in json.load(refused.value)
+        finally:
+            service.kill()
 
 
 def test_one_sentence_is_a_string(translator):
@@ -91,6 +115,15 @@ def test_other_kinds(folder):
         gpt.translate("to be")
 
 
+def write_png(path, gray):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">2I5B", *gray.shape[::-1], 8, 0, 0, 0, 0)
+    rows = b"".join(b"\0" + row.tobytes() for row in gray)
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
 def test_images_are_classified(folder):
     pixels = np.random.default_rng(1).integers(0, 256, (40, 12, 12), dtype=np.uint8)
     (folder / "images.idx").write_bytes(struct.pack(">4i", 0x803, *pixels.shape) + pixels.tobytes())
@@ -100,6 +133,13 @@ def test_images_are_classified(folder):
     images = pixels[:, None] / 255
     label, probs = cnn.classify(images)[3]
     assert cnn.classify(images[3]) == (label, pytest.approx(probs, abs=1e-6))
+    paths = [folder / f"{i}.png" for i in (3, 4)]
+    for path, image in zip(paths, pixels[3:5]):
+        write_png(path, image)
+    assert cnn.classify(paths[0]) == (label, pytest.approx(probs, abs=1e-4))
+    assert [one for one, _ in cnn.classify(map(str, paths))] == [one for one, _ in cnn.classify(images[3:5])]
+    with pytest.raises(glim.Error, match="none.png: .*No such file"):
+        cnn.classify([paths[0], "none.png"])
     with pytest.raises(glim.ShapeError, match=r"\(C, H, W\).*has \(12, 12\)"):
         cnn.classify(images[0, 0])
 

@@ -61,6 +61,10 @@ def test_arrays_beside_a_var_get_its_dtype(dtype):
         tape.backward(y, np.ones((2, 3)))
 
 
+def test_help_is_a_functions_own_text():
+    assert "inputs: a dict or tuple of arguments" in glim.diagnose.__doc__
+
+
 def test_two_vars_of_different_dtypes_name_the_remedy():
     for call in (lambda: glim.Linear(3, 4)(leaf(2, 3)), lambda: leaf(3) + leaf(3, dtype=np.float32)):
         with pytest.raises(glim.DTypeError, match=r'array.astype\("float32"\), or call layer.to\("float64"\)'):

@@ -91,8 +91,9 @@ if [ -x /usr/bin/dpkg-query ]; then
   mkdir -p small/tools modules
   cp "$root"/tools/{build,install,*.sh} small/tools
   cp "$root/meson_options.txt" small
-  printf "project('small', 'cpp')\nexecutable('small', 'small.cpp', install: true)\n" >small/meson.build
-  echo 'int main() {}' >small/small.cpp
+  printf "project('small', 'cpp')\nexecutable('small', 'small.cpp', install: true)\nexecutable('large', 'large.cpp')\n" \
+    >small/meson.build
+  echo 'int main() {}' | tee small/small.cpp >small/large.cpp
   for name in c++ g++ meson ninja pkg-config python3; do fake "$name" "touch $PWD/used-$name; exit 1"; done
   echo 'raise SystemExit("not the module of Debian")' >modules/mesonbuild.py
   fake my-c++ "touch $PWD/used-my-c++; exec /usr/bin/c++ \"\$@\""
@@ -101,7 +102,8 @@ if [ -x /usr/bin/dpkg-query ]; then
   report "and a compiler that CXX names" "$(CXX='my-c++ -pipe' built again
     [ "$(ls used-*)" = used-my-c++ ] || ls used-*)"
   rm used-*
-  report "and to install" "$(CXX= PATH="$PWD/fake:$PATH" PYTHONPATH=$PWD/modules timeout 600 small/tools/install below >out 2>err || cat err
+  report "and to install" "$(CXX= BUILD=third PATH="$PWD/fake:$PATH" PYTHONPATH=$PWD/modules timeout 600 small/tools/install below >out 2>err || cat err
     grep -qx "installed below $PWD/below" out && [ -x below/bin/small ] || show out err; ls used-* 2>/dev/null)"
+  report "only what is installed is compiled" "$([ -x small/third/small ] && [ ! -e small/third/large ] || ls small/third)"
 fi
 summary

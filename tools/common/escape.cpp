@@ -138,6 +138,17 @@ std::string in_xml(std::string_view text) {
   });
 }
 
+std::string in_csv(std::string_view text) {
+  return '"' +
+         each(text,
+              [](const Character& c, auto) {
+                return c.code == kInvalid  ? "\uFFFD"
+                       : c.is_one_of("\"") ? "\"\""
+                                           : std::string(c.bytes);
+              }) +
+         '"';
+}
+
 std::string in_script(std::string_view json) { return with(json, '<', "\\u003c"); }
 std::string in_toml(std::string_view json) { return with(json, '\x7F', "\\u007f"); }
 

@@ -31,6 +31,8 @@ std::string in_json(const Json& value, int indent = -1) {
 std::string in_script(std::string_view json);
 // A JSON value as one of TOML, whose texts may not have the character DEL.
 std::string in_toml(std::string_view json);
+// A field of CSV (RFC 4180), in quotation marks.
+std::string in_csv(std::string_view text);
 // In a paragraph, a heading or a cell of a table of Markdown, as one line.
 std::string in_markdown(std::string_view text);
 // In a paragraph of LaTeX, as one line. Letters beyond ASCII stay as they are.

@@ -158,9 +158,12 @@ void about_tokens(const Inspection& inspection, std::vector<Remark>& all) {
   auto most = std::max_element(a.integrated_source.begin(), a.integrated_source.end());
   auto position = static_cast<std::size_t>(most - a.integrated_source.begin());
   all.push_back(
-      {fmt::format("“{}” in the source contributes most to this target: {:.3g} of the {:.3g} "
-                   "nats by which it is likelier than with empty embeddings.",
-                   inspection.source[position], *most, a.log_prob - a.baseline),
+      {fmt::format("“{}” {}: {:.3g} of the {:.3g} nats by which it is likelier than with empty "
+                   "embeddings.",
+                   inspection.source[position],
+                   inspection.target_in.empty() ? "contributes most to this label"
+                                                : "in the source contributes most to this target",
+                   *most, a.log_prob - a.baseline),
        "always said (integrated gradients)", "tokens"});
   double whole = a.log_prob - a.baseline;
   if (std::abs(a.gap) > kGap * std::abs(whole))

@@ -139,6 +139,7 @@ class LanguageLearner final : public Learner {
     return fmt::format("NLL {:.4f}  perplexity {:.3f}", m.nll, m.perplexity());
   }
 
+  bool is_unsplit() const override { return glim::is_unsplit(*tokenizer_, {&train_}); }
   std::map<Index, Index> target_counts() const override {
     std::map<Index, Index> counts;
     for (Index id : train_) ++counts[id];

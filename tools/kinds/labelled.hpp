@@ -132,8 +132,9 @@ Kind label_kind(std::string name, ModelSizes sizes, const std::string& settings)
           .sizes = std::move(sizes),
           .options = words("labelled valid_labelled tokenizer vocabulary vocabulary_file "
                            "min_frequency max_length word_dropout embeddings freeze_embeddings"),
-          .usual = words(
-              "kind labelled valid_labelled init_from layers d_model epochs batch_tokens rate out"),
+          .usual = words("kind labelled valid_labelled tokenizer init_from layers d_model epochs "
+                         "batch_tokens rate "
+                         "out"),
           .tasks = words("files"),
           .settings = R"(
 d-model = 128

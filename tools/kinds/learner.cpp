@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tools/kinds/presets.hpp"
@@ -23,6 +24,28 @@ void Learner::add_choices(std::vector<std::string>& lines) const {
   for (const std::string* line : {&held_out_, &chosen_})
     if (!line->empty()) lines.push_back(*line);
   lines.insert(lines.end(), notes_.begin(), notes_.end());
+  if (is_unsplit())
+    lines.push_back(
+        "note: most tokens of the text occur once, as where no blanks divide words (Chinese, "
+        "Japanese, "
+        "Thai): --tokenizer char learns characters");
+}
+
+bool is_unsplit(const Tokenizer& tokenizer, const std::vector<const std::vector<Index>*>& lines) {
+  constexpr std::size_t kLong = 12;  // columns: words of European languages that occur once have 8
+  std::map<Index, Index> counts;
+  for (const std::vector<Index>* line : lines)
+    for (Index id : *line) ++counts[id];
+  Index all = 0, once = 0;
+  std::size_t columns = 0;
+  for (const auto& [id, n] : counts) {
+    if (id < kSpecialTokens) continue;
+    all += n;
+    if (n > 1) continue;
+    ++once;
+    columns += display_width(tokenizer.piece(id));
+  }
+  return 2 * once > all && columns >= kLong * static_cast<std::size_t>(once);
 }
 
 MeasuredLoss classes_loss(const Var& logits, const Tensor& target, double label_smoothing,

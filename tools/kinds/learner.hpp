@@ -89,6 +89,9 @@ class Learner {
   // validation data.
   virtual std::optional<Trial> trial() { return {}; }
 
+  // True if most tokens of a training text are long and occur once, as where words have no blanks between them.
+  virtual bool is_unsplit() const { return false; }
+
   // How often each target occurs in the training data.
   virtual std::map<Index, Index> target_counts() const = 0;
   // The model's outputs for a few different inputs, in eval() meanwhile. Empty for kinds that write no text.
@@ -134,6 +137,9 @@ MeasuredLoss classes_loss(const Var& logits, const Tensor& target, double label_
 
 // The criterion of classes: fewer errors, and of as many the lower NLL. Of means.
 double class_criterion(const Measures& m);
+
+// Learner::is_unsplit for a text's tokens, of a number each.
+bool is_unsplit(const Tokenizer& tokenizer, const std::vector<const std::vector<Index>*>& lines);
 
 // Learner::draw for pairs of tokens.
 std::vector<std::vector<Index>> draw_pairs(Split split, const std::vector<TokenPair>& pairs,

@@ -13,21 +13,23 @@
 namespace glim {
 
 Kind pair_kind(std::string name, ModelSizes sizes, std::string settings) {
-  return {.name = std::move(name),
-          .sizes = std::move(sizes),
-          .options =
-              words("source target valid_source valid_target pairs valid_pairs columns tokenizer "
-                    "target_tokenizer shared_vocabulary vocabulary vocabulary_file "
-                    "target_vocabulary_file min_frequency max_length examples teacher teacher_beam "
-                    "embeddings freeze_embeddings guided_attention guided_width try_every enough "
-                    "scheduled_sampling sampling_schedule sampling_steps"),
-          .usual = words("kind task source target layers d_model epochs batch_tokens rate out"),
-          .tasks = words("phrasebook names copy reverse noisy random files"),
-          .settings = std::move(settings),
-          .example = words("sentence translation"),
-          .least = [](const TrainOptions& o) {
-            return least_of_layers(o, least_decoders(o), static_cast<double>(o.max_length));
-          }};
+  return {
+      .name = std::move(name),
+      .sizes = std::move(sizes),
+      .options =
+          words("source target valid_source valid_target pairs valid_pairs columns tokenizer "
+                "target_tokenizer shared_vocabulary vocabulary vocabulary_file "
+                "target_vocabulary_file min_frequency max_length examples teacher teacher_beam "
+                "embeddings freeze_embeddings guided_attention guided_width try_every enough "
+                "scheduled_sampling sampling_schedule sampling_steps"),
+      .usual = words("kind task source target tokenizer layers d_model epochs batch_tokens rate "
+                     "out"),
+      .tasks = words("phrasebook names copy reverse noisy random files"),
+      .settings = std::move(settings),
+      .example = words("sentence translation"),
+      .least = [](const TrainOptions& o) {
+        return least_of_layers(o, least_decoders(o), static_cast<double>(o.max_length));
+      }};
 }
 
 TranslationLearner::TranslationLearner(const TrainOptions& options, const ModelFile* init,
@@ -117,6 +119,14 @@ std::vector<std::string> TranslationLearner::summary() const {
   left_out("training", data_.train, data_.train_tokens);
   left_out("validation", data_.valid, data_.valid_tokens);
   return lines;
+}
+
+bool TranslationLearner::is_unsplit() const {
+  std::vector<const std::vector<Index>*> sources, targets;
+  for (const TokenPair& p : data_.train_tokens.pairs)
+    sources.push_back(&p.source), targets.push_back(&p.target);
+  return glim::is_unsplit(*data_.tokenizers.source, sources) ||
+         glim::is_unsplit(*data_.tokenizers.target, targets);
 }
 
 const std::vector<TokenPair>& TranslationLearner::pairs(Split split) const {

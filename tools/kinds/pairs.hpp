@@ -63,6 +63,7 @@ class TranslationLearner final : public Learner {
   std::string fingerprint() const override { return fingerprint_of(data_.train_tokens.pairs); }
   std::vector<std::string> summary() const override;
   std::optional<Trial> trial() override;
+  bool is_unsplit() const override;
   std::map<Index, Index> target_counts() const override;
   std::vector<std::string> outputs() override;
   std::string demonstrate(const std::string& folder) override;

@@ -29,6 +29,12 @@ Tensor with_words_dropped(const Tensor& ids, double share) {
   return where(hidden, scalar(static_cast<double>(kUnk), DType::Int64), ids);
 }
 
+bool SentenceLearner::is_unsplit() const {
+  std::vector<const std::vector<Index>*> lines;
+  for (const TokenPair& p : train_.pairs) lines.push_back(&p.source);
+  return glim::is_unsplit(*tokenizer_, lines);
+}
+
 std::vector<std::string> SentenceLearner::summary() const {
   std::vector<std::string> lines{
       fmt::format("data: {} training sentences, {} validation; {} tokens in the vocabulary",

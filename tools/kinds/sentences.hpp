@@ -37,6 +37,7 @@ class SentenceLearner : public Learner {
   using Learner::Learner;
   std::string fingerprint() const override { return fingerprint_of(train_.pairs); }
   std::vector<std::string> summary() const override;
+  bool is_unsplit() const override;
 
  protected:
   const std::vector<TokenPair>& pairs(Split split) const {

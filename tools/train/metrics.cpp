@@ -17,12 +17,14 @@ void add_loss(nlohmann::ordered_json& line, const Measures& loss) {
 
 }  // namespace
 
-std::string metrics_line(const StepReport& r, const Measures& loss, double tokens_per_second) {
+std::string metrics_line(const StepReport& r, const Measures& loss, double tokens_per_second,
+                         double seconds) {
   nlohmann::ordered_json line = {{"type", "train"}, {"step", r.step}, {"epoch", r.epoch}};
   add_loss(line, loss);
   line["lr"] = r.rate;
   line["gradient_norm"] = r.gradient_norm;
   line["tokens_per_second"] = tokens_per_second;
+  line["seconds"] = seconds;
   return line.dump();
 }
 

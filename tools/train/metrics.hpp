@@ -1,6 +1,6 @@
 // Measurements as the JSON lines of OUT/metrics.jsonl.
 //
-//   {"type":"train","step":100,"epoch":1,"kl":…,"smoothed_ce":…,"nll":…,"perplexity":…,"lr":…, …}
+//   {"type":"train","step":100,"epoch":1,"kl":…,"smoothed_ce":…,"nll":…,"perplexity":…,"lr":…, "seconds":…, …}
 //   {"type":"valid","step":250,"epoch":1, …}
 //
 // kl, smoothed_ce and nll are nats per target token: KL(q ‖ p) to the smoothed target q, the
@@ -14,7 +14,9 @@
 
 namespace glim {
 
-std::string metrics_line(const StepReport& report, const Measures& loss, double tokens_per_second);
+// `seconds`: of updates since this process began.
+std::string metrics_line(const StepReport& report, const Measures& loss, double tokens_per_second,
+                         double seconds);
 std::string metrics_line(const ValidationReport& report);
 
 }  // namespace glim

@@ -40,20 +40,23 @@ Frequencies frequencies(const std::map<Index, Index>& counts) {
   return f;
 }
 
-std::string more_data(const TrainOptions& o) {
-  return kind_named(o.kind).gives() == Gives::Text && o.tokenizer != "char"
-             ? "more data, or --tokenizer char"
-             : "more data";
+std::string more_data(const Learner& learner, const TrainOptions& o) {
+  const bool text = kind_named(o.kind).gives() == Gives::Text && o.tokenizer != "char";
+  return learner.is_unsplit() ? "--tokenizer char"
+         : text               ? "more data, or --tokenizer char"
+                              : "more data";
 }
 
-std::string remedy(const TrainOptions& o, const TrainState& state, double peak) {
+std::string remedy(const Learner& learner, const TrainOptions& o, const TrainState& state,
+                   double peak) {
   constexpr Index kFew = 1000;
   constexpr double kLow = 2e-4, kUsual = 1e-3, kHigh = 2e-3;
   const Index updates = state.step;
   std::string advice;
+  if (learner.is_unsplit()) return more_data(learner, o);
   if (o.patience > 0 && state.bad_validations >= o.patience)
     advice = fmt::format("{} (the loss on held-out data was least after {} of {} updates)",
-                         more_data(o), state.best_step, updates);
+                         more_data(learner, o), state.best_step, updates);
   else if (updates < kFew && o.max_steps > 0 && updates >= o.max_steps)
     advice = fmt::format("more updates than {} (--max-steps {})", updates, 2 * kFew);
   else if (updates < kFew)
@@ -90,14 +93,15 @@ std::string not_learned(Learner& learner, const TrainOptions& o, const TrainStat
   if (outputs.size() > 1 && different.size() == 1)
     found = outputs[0].empty() ? "every translation is empty"
                                : "every translation is the same: " + outputs[0];
-  if (!found.empty()) return "not learned: " + found + "; try " + remedy(o, state, peak);
+  if (!found.empty()) return "not learned: " + found + "; try " + remedy(learner, o, state, peak);
   if (!(held_out.tokens > 0 && guesses(held_out, 1))) return "";
   const bool falls = state.best_step == state.step;  // to the end
   return fmt::format(
       "{}: the loss of {:.3f} on held-out data is not below {:.3f}, that of a guess by the "
       "targets' frequencies{}; try {}",
       falls ? "not learned" : "learned by heart", held_out.nll, guess.entropy,
-      falls ? ", but it falls" : "", falls ? remedy(o, state, peak) : more_data(o));
+      falls ? ", but it falls" : "",
+      falls ? remedy(learner, o, state, peak) : more_data(learner, o));
 }
 
 }  // namespace glim

@@ -244,4 +244,32 @@ TEST_CASE("the layout of an operand does not change a bit", "[elementwise]") {
   }
 }
 
+TEST_CASE("operators of tensors and numbers give tensors", "[elementwise]") {
+  for (DType t : {DType::Float32, DType::Float64}) {
+    const Tensor x = tensor({1, -2, 4}, t);
+    const std::vector<std::pair<Tensor, Tensor>> results{
+        {x + 1, tensor({2, -1, 5}, t)},     {1 + x, tensor({2, -1, 5}, t)},
+        {x - 1.0, tensor({0, -3, 3}, t)},   {1 - x, tensor({0, 3, -3}, t)},
+        {x * 2, tensor({2, -4, 8}, t)},     {2.0 * x, tensor({2, -4, 8}, t)},
+        {x / 2.0, tensor({0.5, -1, 2}, t)}, {2 / x, tensor({2, -1, 0.5}, t)},
+        {-x, tensor({-1, 2, -4}, t)}};
+    for (const auto& [result, expected] : results) CHECK(same_bits(result, expected));
+  }
+  CHECK_THROWS_AS(arange(0, 3) / 2.0, DTypeError);
+}
+
+TEST_CASE("operators that assign write into the elements", "[elementwise]") {
+  const Tensor x = zeros({2, 3}), row = select(x, 0, 1);
+  row += tensor({1, 2, 3});
+  row -= 4;
+  row *= 2.0;
+  row /= tensor({2, 4, 8});
+  CHECK(same_bits(x, tensor({0, 0, 0, -3, -1, -0.25}, {2, 3})));
+  x += row;  // reads the row before it is written
+  CHECK(same_bits(x, tensor({-3, -1, -0.25, -6, -2, -0.5}, {2, 3})));
+  CHECK_THROWS_AS(row += x, ShapeError);
+  CHECK_THROWS_AS(row += arange(0, 3), DTypeError);
+  CHECK_THROWS_AS(x.read_only() *= 2, ValueError);
+}
+
 }  // namespace test_elementwise

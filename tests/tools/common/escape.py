@@ -8,8 +8,10 @@ that language reads them: Python, a C++ compiler, parsers of XML, HTML, JSON and
 a text as a sentence and as a model's folder.
 """
 import ast
+import csv
 import html.parser
 import importlib.util
+import io
 import json
 import os
 import pathlib
@@ -136,6 +138,7 @@ def functions(escaped):
     check("Markdown", [of_markdown(t) for t in escaped["markdown"]], VISIBLE)
     check("LaTeX", [of_latex(t) for t in escaped["latex"]], VISIBLE)
     # A word of a shell has no NUL.
+    check("csv", [row[0] for row in csv.reader(io.StringIO("\n".join(escaped["csv"]), newline=""))], [re.sub("[\udc80-\udcff]", "\ufffd", t) for t in EXACT])
     words = [t.encode("latin-1") for t in escaped["shell"] if "\0" not in t]
     done = run("sh", "-c", b"printf '%s\\0' " + b" ".join(words))
     check("shell", done.stdout.split(b"\0")[:-1], [t for t in TEXTS if b"\0" not in t])

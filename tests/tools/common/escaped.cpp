@@ -78,6 +78,7 @@ int main() {
                                        {"toml", in_toml(json)},
                                        {"markdown", in_markdown(text)},
                                        {"latex", in_latex(text)},
+                                       {"csv", in_csv(text)},
                                        {"shell", shell},
                                        {"typed", typed_word(text)}})
       all[language].push_back(is);

@@ -127,7 +127,8 @@ head -c 8 images.idx >header.idx
 head -c 200 labels.idx >few.idx
 bad "missing file" 'nowhere\.idx' nowhere.idx
 bad "a folder as IDX" 'folders' folders
-bad "no IDX file" 'color\.png: is not an IDX file' color.png
+bad "a PNG in place of an IDX file" 'color\.png: is a PNG image, not an IDX file: `glim classify FILE.png` ' color.png
+bad "no IDX file" 'broken\.png: is not an IDX file' broken.png
 bad "truncated IDX" 'short\.idx: is truncated.*240 x 8 x 8' short.idx
 bad "truncated header" 'header\.idx: is truncated' header.idx
 bad "truncated gzip" 'short\.idx\.gz: .*truncated' short.idx.gz
@@ -192,6 +193,11 @@ report "no folder is left by what was refused" "$([ -e fresh ] && ls fresh)"
 # --- classify ---
 refuse "an image of another size to classify" 'wide\.png: is an image of 8 x 12' "$glim" classify --model by-idx wide.png
 refuse "an IDX file of another size" 'wide\.idx: holds images of 8 x 12' "$glim" classify --model by-idx --images wide.idx
+refuse "PNGs without classes" 'folders/0: holds no folders .*; .glim classify FILE.png \.\.\.. classifies images without labels' \
+  "$glim" classify --model by-folder --image-folder folders/0
+printf '\xff\xd8\xff\xe0' >photo.jpg
+refuse "a JPEG" 'photo\.jpg: is a JPEG image; .convert FILE.jpg FILE.png. .ImageMagick. makes a PNG' \
+  "$glim" classify --model by-idx photo.jpg
 refuse "a missing image" 'nowhere\.png' "$glim" classify --model by-idx nowhere.png
 refuse "labels outside the model's classes" "label '7'" "$glim" classify --model by-idx --images images.idx --labels seven.idx
 refuse "labels alone" '--labels' "$glim" classify --model by-idx --labels labels.idx

@@ -72,6 +72,14 @@ report "the table is what is printed" "$(grep -q '^| rnn |.*| n |' log || show l
 report "the phrasebook unless another task is named" "$(grep -q '^phrasebook, ' log || show err)"
 "$glim" compare --models side/rnn,side/non-autoregressive --timed 5 >log 2>err
 report "trained models side by side" "$(grep -q '^| non-autoregressive |.*| 1 |' log || show err)"
+for i in {1..40}; do printf '%d %d\tA%d B%d\n' $((i % 5)) $((i % 7)) $((i % 5)) $((i % 7)); done >own.tsv
+tables=("$glim" compare --pairs own.tsv --kinds transformer,rnn --max-steps 2 --d-model 8 --d-embed 8 --beam 1 --timed 1)
+"${tables[@]}" --out held >log 2>err
+report "tables: what is held out is the test" "$(grep -q '^own.tsv, .* 4 test pairs;' log || show log err)"
+"${tables[@]}" --test-pairs own.tsv --out tested >log 2>err
+report "or a table" "$(grep -q '^own.tsv, .* 40 test pairs;' log || show log err)"
+refuse "or nothing" '--test-source: is needed, with --test-target, or --test-pairs: ' "${tables[@]}" --valid-share 0 --out none
+refuse "not both" '--test-pairs: has both sides' "${tables[@]}" --test-pairs own.tsv --test-source own.tsv --out none
 "$glim" compare --task copy --kinds rnn --out side >log 2>err
 report "a comparison is not overwritten" "$(grep -q 'side/rnn.*holds a model' err || show err)"
 

@@ -53,14 +53,23 @@ says burnt '^not learned: .* a lower --rate than 10 \(1e-03\)$'
 sed 's/.*/&\t&/; s/\t.* \(sees\|hears\|likes\) .*/\tA/; s/\t.* .*/\tB/' mine.en >labels.tsv
 run judge --kind classifier --labelled labels.tsv --epochs 40
 silent judge 'not learned'
+if "$glim" inspect --help >/dev/null 2>&1; then
+  "$glim" inspect --model judge --sentence "the cat sees" --out look >out 2>err
+  report "a class has no source and target" "$(grep -q 'contributes most to this label: ' out || show out err)"
+fi
 echo "good xyzzy" | "$glim" classify --model judge >out 2>err
 report "classify says which word is unknown" "$(grep -q 'standard input:1: unknown to the model: .*xyzzy' err || show err)"
 run unjust --kind classifier --labelled labels.tsv --max-steps 1 --rate 1e-6
 says unjust '^not learned: the training loss of [0-9.]+ is not clearly below 0\.6'
 run prose --kind gpt --text mine.en --max-steps 150
 silent prose 'not learned'
+run quiet --kind gpt --text mine.en "${small[@]}" --max-steps 1 --rate 1e-6 --quiet
+report "a verdict is said in spite of --quiet" "$(grep -q '^not learned: ' quiet.log && [ "$(wc -l <quiet.log)" = 1 ] || show quiet.log)"
+run textless --kind gpt "${small[@]}" --max-steps 1
+says textless '^note: without --text FILE the text is that of --task phrasebook$'
 run mute --kind gpt --text mine.en "${small[@]}" --max-steps 1 --rate 1e-6
 says mute '^not learned: '
+silent mute 'without --text'
 awk 'BEGIN { srand(2); for (i = 0; i < 400; ++i) { for (k = 0; k < 6; ++k) printf "w%d ", 300 * rand(); print "" } }' >noise
 run guess --kind gpt --tokenizer word --text noise
 says guess '^stopped: none of the last 20 validations was better than that after [0-9]+ updates \(--patience 20\)$'
@@ -74,6 +83,21 @@ silent translator 'learned by heart'
 printf '%s\n' 'the cat '{sleeps,eats} 'I see the '{cat,dog} 'good '{morning,night} 'thank you' 'the house is '{big,small} 'you are hungry' yes >short
 run falls --kind gpt --text short --max-steps 5
 says falls '^not learned: the loss of [0-9.]+ on held-out data is not below [0-9.]+, .*, but it falls; try more updates than 5 '
+# --- words without blanks between them ---
+for who in 猫 犬 先生 学生 母 父 友達 医者; do
+  for what in 魚 肉 本 手紙 水 花; do
+    for does in が好きです を買います を見ました をもらいます を忘れました; do printf '%sは毎日%s%s。\n' $who $what $does; done
+  done
+done >mine.ja
+head -240 mine.en >english
+run unsplit --source mine.ja --target english "${small[@]}" --max-steps 2 --rate 1e-6
+says unsplit '^note: most tokens of the text occur once, .*: --tokenizer char learns characters$'
+says unsplit '^not learned: .*; try --tokenizer char$'
+run split --source mine.ja --target english --tokenizer char "${small[@]}" --max-steps 2
+silent split 'occur once'
+silent translator 'occur once'
+report "the short help has --tokenizer" "$("$glim" train --help | grep -q -e '--tokenizer ' || echo no)"
+
 printf '%s\n' the a sees >words
 run others --source mine.en --target mine.de "${small[@]}" --max-steps 1 --vocabulary-file words
 says others '^  [1-9][0-9]* source and [1-9][0-9]* target tokens are not in the vocabularies$'

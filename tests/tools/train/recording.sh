@@ -95,6 +95,16 @@ report "glim compare records, too" "$(wc -l both/{rnn,conv}/recording.jsonl 2>&1
 report "a run that cannot go on says why" "$(tail -1 hot/recording.jsonl | grep -q '"stopped":".*not finite' || show hot/recording.jsonl)"
 "$glim" report hot one alone --svg '*/entropy' loss >log 2>&1 || report "a report" "$(cat log)"
 report "its events" "$(grep -q '^  not-finite: step [0-9]*: the run stopped' log || show log)"
+"$glim" report one alone --out pages --csv losses.csv --svg loss >log 2>&1
+report "a folder of the page" "$(ls pages/report.html pages/loss.svg 2>&1 >/dev/null)"
+report "the losses as a table" "$(python3 -c '
+import csv, json
+rows = list(csv.DictReader(open("losses.csv")))
+lines = [json.loads(line) for run in ("one", "alone") for line in open(run + "/metrics.jsonl")]
+assert len(rows) == len(lines) and {row["run"] for row in rows} == {"one", "alone"}
+assert sorted(float(row["nll"]) for row in rows) == sorted(line["nll"] for line in lines)
+assert all(line["seconds"] > 0 for line in lines if line["type"] == "train")' 2>&1)"
+refuse "a table that exists" 'losses\.csv: exists already' "$glim" report one --out other --csv losses.csv
 report "its files" "$(ls report.html hot-entropy.svg one-entropy.svg alone-entropy.svg loss.svg 2>&1 >/dev/null)"
 cp -r one vision
 "$glim" train --kind rnn --d-embed 12 "${sizes[@]}" "${copy[@]}" --max-steps 11 --record --record-every 2 --out rnn >log 2>&1

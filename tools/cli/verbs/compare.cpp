@@ -36,19 +36,30 @@ namespace {
 struct CompareArguments {
   TrainOptions options;
   CompareOptions compare;
-  std::string config, test_source, test_reference, table;
+  std::string config, test_source, test_reference, test_pairs, table;
   std::vector<std::string> kinds, models;
   bool overwrite = false, json = false;
 };
 
-ParallelCorpus test_corpus(const CompareArguments& a, const TrainOptions& o) {
+// `run` has the data of training.
+ParallelCorpus test_corpus(const CompareArguments& a, const TrainOptions& run) {
+  if (!a.test_pairs.empty() && !(a.test_source + a.test_reference).empty())
+    throw ValueError("--test-pairs", "has both sides: leave out --test-source and --test-target");
+  if (!a.test_pairs.empty())
+    return read_pairs(a.test_pairs, a.options.columns.empty() ? run.columns : a.options.columns,
+                      true);
   if (a.test_source.empty() != a.test_reference.empty())
     throw ValueError(a.test_source.empty() ? "--test-source" : "--test-target",
                      "is needed: the test set has two files, line by line");
   if (!a.test_source.empty()) return read_parallel(a.test_source, a.test_reference, true);
-  auto pairs = task_test_pairs(o);
-  if (pairs.empty()) throw ValueError("--test-source", "is needed: the data are files");
-  return generated_corpus(o.task + " (test)", pairs);
+  const auto pairs = task_test_pairs(run);
+  if (!pairs.empty()) return generated_corpus(run.task + " (test)", pairs);
+  ParallelCorpus held_out = load_pairs(run).valid;
+  if (held_out.pairs.empty())
+    throw ValueError("--test-source",
+                     "is needed, with --test-target, or --test-pairs: the training data are "
+                     "files of which nothing is held out");
+  return held_out;
 }
 
 bool of_images(const std::string& kind) { return kind_named(kind).gives() == Gives::ImageClass; }
@@ -179,7 +190,7 @@ void run_compare(Command& command, CompareArguments& a) {
   auto kinds = kinds_of(a);
   const bool images = of_images(kinds[0]);
   ParallelCorpus test;
-  if (!images) test = test_corpus(a, o);
+  if (!images) test = test_corpus(a, options_of(command, a, kinds[0]));
   const Processes& world = Processes::world();
   std::forward_list<FolderLock>
       locks;  // of all folders, by the first process; made in turn, the last is undone first
@@ -232,8 +243,10 @@ Command compare_command() {
   for (const Kind* kind : compared) kinds.choices.push_back(kind->name);
   c.option("models", &a->models, "folders of trained models to compare instead").delimiter = ',';
   c.option("test-source", &a->test_source,
-           "file of source sentences to test on (built-in tasks have their own)");
+           "file of source sentences to test on (built-in tasks have their own; without: what is "
+           "held out)");
   c.option("test-target", &a->test_reference, "file of their translations");
+  c.option("test-pairs", &a->test_pairs, "both in one file, as in --pairs");
   c.option("table", &a->table, "also write the table to this file (Markdown)");
   c.option("beam", &a->compare.beam, "prefixes kept at each step; 1 is greedy", kBeam);
   c.option("tokenize", &a->compare.tokenize,
@@ -258,7 +271,7 @@ Command compare_command() {
     if (!is_common(o.name) && o.name != "task" && o.name != "out") o.default_text = "";
   }
   for (const char* name : {"kinds", "models", "test-source", "test-target", "task", "source",
-                           "target", "epochs", "batch-tokens", "out"})
+                           "target", "pairs", "epochs", "batch-tokens", "out"})
     c.find(name)->usual = true;
   c.footer =
       "Sizes and schedules that are not given are each kind's own: glim train --kind rnn --help";

@@ -91,6 +91,22 @@ void run_check(const CourseArguments& a, const std::vector<const Exercise*>& exe
   if (a.words[0] == "check" && !std::ranges::all_of(verdicts, &Verdict::right)) throw Exit(1);
 }
 
+// Names in the order of this key have "anna9" before "anna10".
+std::string natural_key(const fs::path& folder) {
+  std::string key, digits;
+  for (const char c : folder.filename().string() + '\0') {
+    if (c >= '0' && c <= '9') {
+      digits += c;
+      continue;
+    }
+    if (!digits.empty())
+      key += std::string(20 - std::min<std::size_t>(digits.size(), 20), '0') + digits;
+    digits.clear();
+    key += c;
+  }
+  return key;
+}
+
 void run_class(const CourseArguments& a, const std::vector<const Exercise*>& all) {
   if (a.format != "text" && a.format != "json")
     throw UsageError("course class: --format text or json");
@@ -103,7 +119,7 @@ void run_class(const CourseArguments& a, const std::vector<const Exercise*>& all
       folders.push_back(entry.path());
   if (folders.empty())
     throw ValueError("course", a.words[1] + ": has no folder; a class has one for each student");
-  std::ranges::sort(folders);
+  std::ranges::sort(folders, {}, natural_key);
   std::vector<Submission> submissions;
   for (const fs::path& folder : folders)
     submissions.push_back({folder.filename().string(), check_all(all, folder.string(), a.seed)});

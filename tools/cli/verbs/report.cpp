@@ -1,4 +1,5 @@
 // glim report: training runs as one HTML page, and as single pictures.
+#include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
@@ -21,10 +22,27 @@ constexpr std::size_t kPrintedEvents = 10;  // of a run
 
 struct ReportArguments {
   std::vector<std::string> folders, svg;
-  std::string out = "report.html";
+  std::string out = "report.html", csv;  // out: a folder, unless it ends in .html
   bool overwrite = false, pictures = false;
   double most_mb = 50;
 };
+
+// The losses as a table, a row for each line of a run's metrics.jsonl. A field is empty where there is no number.
+std::string losses_csv(const std::vector<TrainingRun>& runs) {
+  std::string csv = "run,split,step,nll,kl,rate,gradient_norm\n";
+  auto add = [&](const TrainingRun& run, const char* split, const Losses& l) {
+    for (std::size_t i = 0; i < l.step.size(); ++i) {
+      csv += fmt::format("{},{},{}", in_csv(run.name), split, l.step[i]);
+      for (const std::vector<double>* values : {&l.nll, &l.kl, &l.rate, &l.gradient_norm})
+        csv += i < values->size() && std::isfinite((*values)[i]) ? fmt::format(",{}", (*values)[i])
+                                                                 : ",";
+      csv += '\n';
+    }
+  };
+  for (const TrainingRun& run : runs)
+    add(run, "training", run.train), add(run, "validation", run.valid);
+  return csv;
+}
 
 void describe(const TrainingRun& run) {
   std::vector<RunEvent> events = find_events(run);
@@ -44,17 +62,24 @@ void run_report(const ReportArguments& a) {
   std::vector<TrainingRun> runs = read_training_runs(a.folders);
   const std::vector<Picture> all = pictures(runs);
   if (a.pictures) return list_pictures(all);
-  const auto files =  // beside the page
-      pictures_asked_for("report", all, a.svg, fs::path(a.out).parent_path().string());
-  refuse_existing(a.out, a.overwrite);
+  fs::path page_file = a.out;
+  std::error_code error;
+  if (page_file.extension() != ".html" && !fs::is_other(page_file, error))
+    page_file /= "report.html";
+  const std::string folder = page_file.parent_path().string(), out = page_file.string();
+  const auto files = pictures_asked_for("report", all, a.svg, folder);  // beside the page
+  refuse_existing(out, a.overwrite);
   for (const auto& [path, p] : files) refuse_existing(path, a.overwrite);
+  if (!a.csv.empty()) refuse_existing(a.csv, a.overwrite);
   std::string page = report_page(runs, static_cast<std::uint64_t>(a.most_mb * 1e6));
-  write_file_atomically(a.out, std::string_view(page));
+  if (out != a.out) make_folder(folder);
+  write_file_atomically(out, std::string_view(page));
   for (const auto& [path, p] : files) write_file_atomically(path, std::string_view(p->svg()));
+  if (!a.csv.empty()) write_file_atomically(a.csv, losses_csv(runs));
   if (quiet()) return;
   for (const TrainingRun& r : runs) describe(r);
   for (const auto& [path, p] : files) print_line(visible(path));
-  print_line(fmt::format("{} ({:.1f} MB): open it in a browser", visible(a.out),
+  print_line(fmt::format("{} ({:.1f} MB): open it in a browser", visible(out),
                          static_cast<double>(page.size()) / 1e6));
 }
 
@@ -68,8 +93,10 @@ Command report_command() {
   auto a = std::make_shared<ReportArguments>();
   c.argument("runs", &a->folders, "folders of glim train --out FOLDER; several are compared")
       .required = true;
-  c.option("out", &a->out, "file of the page");
+  c.option("out", &a->out, "folder of the page report.html, or a file that ends in .html");
   c.option("overwrite", &a->overwrite, "replace the page and pictures");
+  c.option("csv", &a->csv,
+           "also write the losses to this file, a row for each line of metrics.jsonl");
   c.option("svg", &a->svg, "single pictures beside the page, by name or pattern (--list-pictures)");
   c.option("list-pictures", &a->pictures, "print the names of all pictures and stop");
   c.option("max-mb", &a->most_mb, "largest size of the page",

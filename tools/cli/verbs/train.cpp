@@ -96,6 +96,7 @@ class ProgressPrinter final : public TrainObserver {
   void stepped(const StepReport& r) override {
     window_ += r.sums;
     seconds_ += r.seconds;
+    all_seconds_ += r.seconds;
     ++steps_;
     auto n = static_cast<double>(std::max<Index>(window_.tokens, 1));
     Measures mean = window_.per_target();
@@ -114,7 +115,7 @@ class ProgressPrinter final : public TrainObserver {
     bool due = r.step % every_ == 0;
     bool last = o_.log_every == 0 && (r.batch == r.batches || r.step == total_);
     if (!due && !last) return;
-    metrics_.write(metrics_line(r, mean, speed));
+    metrics_.write(metrics_line(r, mean, speed, all_seconds_));
     if (due) progress_.log(p);  // the end of an epoch has a line of its own
     window_ = {};
     seconds_ = steps_ = 0;
@@ -154,7 +155,7 @@ class ProgressPrinter final : public TrainObserver {
   Progress& progress_;
   std::vector<std::filesystem::path> stale_;
   Measures window_;  // sums since the last line
-  double seconds_ = 0, steps_ = 0;
+  double seconds_ = 0, steps_ = 0, all_seconds_ = 0;
 };
 
 // Why a finished run ended, and the options with which it goes on.
@@ -294,6 +295,8 @@ void run_train(Command& command, TrainArguments& a) {
   if (world.first()) write_file_atomically((fs::path(o.out) / "config.toml").string(), o.to_toml());
 
   for (const std::string& line : learner->summary()) say(line);
+  if (o.task != "files" && kind_named(o.kind).has("text") && !command.given("task") && !a.resume)
+    say("note: without --text FILE the text is that of --task " + o.task);
   if (a.start) say("weights, vocabulary and sizes are those of " + a.start->file);
   for (const std::string& note : a.notes) say("note: " + note);
   say(fmt::format("model: {} parameters; {} updates at most", learner->model().parameter_count(),
@@ -343,21 +346,23 @@ void run_train(Command& command, TrainArguments& a) {
         fmt::format("note: --profile {} wrote nothing: it leaves out the first 3 updates, and the "
                     "run ended before that many more",
                     a.profile));
-  if (quiet()) return;
+  if (!world.first()) return;
   const TrainState& state = trainer->state();
-  if (o.patience > 0 && state.bad_validations >= o.patience)
+  if (!quiet() && o.patience > 0 && state.bad_validations >= o.patience)
     print_line(fmt::format(
         "stopped: none of the last {} validations was better than that after {} updates "
         "(--patience {})",
         state.bad_validations, state.best_step, o.patience));
   const std::string hash = weights_hash(learner->model().named_parameters());
-  print(learner->demonstrate(o.out));
+  if (!quiet()) print(learner->demonstrate(o.out));
   learner->model().load_state_dict(read_model(o.out).weights);
   const Measures held_out = measure_validation(*learner);
-  if (held_out.tokens > 0) print_line("on held-out data: " + learner->describe(held_out));
+  if (!quiet() && held_out.tokens > 0)
+    print_line("on held-out data: " + learner->describe(held_out));
   if (std::string line = not_learned(*learner, o, state, trainer->schedule().peak(), held_out);
       !line.empty())
     print_line(line);
+  if (quiet()) return;
   print_line("Model saved to " + visible(model_file(o.out)));
   // The weights after the last step, not the best ones: a run on another machine is held against these.
   print_line(fmt::format("weights after {} updates: {}", state.step, hash));

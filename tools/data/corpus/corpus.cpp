@@ -38,7 +38,12 @@ std::string zero_byte(std::string_view line, std::size_t i) {
 
 std::string invalid(std::string_view line, std::size_t i) {
   return describe_invalid_utf8(line, i) +
-         remedy(line, "; iconv -f CP1252 -t UTF-8 FILE >NEW converts Latin-1");
+         remedy(line,
+                "; iconv -f ENCODING -t UTF-8 FILE >NEW converts it, where ENCODING is CP1252 for "
+                "a text of Western "
+                "Europe (Latin-1), CP1250 of Central Europe, CP1251 or KOI8-R for Cyrillic, "
+                "SHIFT_JIS, EUC-KR or "
+                "GB18030 for East Asia. Read NEW before you train on it");
 }
 
 bool is_blank(std::string_view line) { return split_spaces(line).empty(); }

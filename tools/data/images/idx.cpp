@@ -1,6 +1,7 @@
 #include "tools/data/images/idx.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <zlib.h>
 
 #include "tensor/error.hpp"
@@ -58,7 +59,13 @@ std::string extents_text(const std::vector<Index>& extents) {
 IdxFile read_idx(const std::string& path) {
   Bytes in(path);
   std::uint8_t head[4];
-  if (in.read(head, 4) < 4 || head[0] != 0 || head[1] != 0)
+  const std::size_t read = in.read(head, 4);
+  if (read == 4 && std::memcmp(head, "\x89PNG", 4) == 0)
+    in.fail(
+        "is a PNG image, not an IDX file: `glim classify FILE.png` classifies images, and "
+        "--image-folder names a "
+        "folder with a folder of PNGs for each class");
+  if (read < 4 || head[0] != 0 || head[1] != 0)
     in.fail("is not an IDX file: it does not begin with two bytes of 0");
   if (head[2] != 8)
     in.fail("holds elements of IDX type " + std::to_string(head[2]) +

@@ -33,6 +33,9 @@ class Png {
     InputFile file(path);  // FileError for a missing file or a folder
     file_.reset(std::fopen(path.c_str(), "rb"));
     if (!file_) file.fail("cannot be opened");
+    if (file.size() > 1 && std::getc(file_.get()) == 0xFF && std::getc(file_.get()) == 0xD8)
+      file.fail("is a JPEG image; `convert FILE.jpg FILE.png` (ImageMagick) makes a PNG");
+    std::rewind(file_.get());
     png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, &Png::on_error, &Png::on_warning);
     info_ = png_ ? png_create_info_struct(png_) : nullptr;
     if (!info_) {
@@ -186,8 +189,10 @@ ImageSet read_png_folders(const std::string& path, const ImageSet* like) {
   std::size_t longest = 0;
   for (auto& list : images) longest = std::max(longest, list.size());
   if (longest == 0)
-    throw FileError(path,
-                    "holds no folders of images; it must have one for each class, with PNG files");
+    throw FileError(
+        path,
+        std::string("holds no folders of images; it must have one for each class, with PNG files") +
+            (like ? "; `glim classify FILE.png ...` classifies images without labels" : ""));
   for (std::size_t i = 0; i < longest; ++i)
     for (std::size_t c = 0; c < images.size(); ++c)
       if (i < images[c].size()) {

@@ -204,14 +204,15 @@ void find_loss_spikes(const TrainingRun& run, const RunRule& rule, std::vector<R
 
 // A loss has risen that is `factor` times its least value and `nats` above it, of medians of `window` values, and for
 // `least` values until the end.
-void find_above(const Losses& losses, const char* which, double factor, double nats,
+void find_above(const std::vector<Index>& steps, const std::vector<double>& values,
+                const char* quantity, const char* which, double factor, double nats,
                 std::size_t window, std::size_t least, const RunRule& rule,
                 std::vector<RunEvent>& events) {
-  const std::size_t count = losses.nll.size();
+  const std::size_t count = values.size();
   double best = HUGE_VAL, now = HUGE_VAL;
   std::size_t best_at = 0, since = count;
   for (std::size_t i = window - 1; i < count; ++i) {
-    now = median_of(losses.nll, i + 1 - window, i + 1, window);
+    now = median_of(values, i + 1 - window, i + 1, window);
     if (now < best) {
       best = now;
       best_at = i;
@@ -223,16 +224,18 @@ void find_above(const Losses& losses, const char* which, double factor, double n
   }
   if (count - since < least) return;
   events.push_back(loss_event(
-      rule, losses.step[since], losses.step.back(), now,
-      fmt::format("steps {} to {}: the {} loss no longer falls and stays above its best, {:.3g} "
+      rule, steps[since], steps.back(), now,
+      fmt::format("steps {} to {}: the {} no longer falls and stays above its best, {:.3g} "
                   "nats at step {} (in the end {:.3g}, threshold {} times)",
-                  losses.step[since], losses.step.back(), which, best, losses.step[best_at], now,
-                  factor)));
+                  steps[since], steps.back(), which, best, steps[best_at], now, factor)));
+  events.back().quantity = quantity;
 }
 
 void find_above_best(const TrainingRun& run, const RunRule& rule, std::vector<RunEvent>& events) {
-  find_above(run.train, "training", 1.1, 0.05, kLeast, kLeast, rule, events);
-  find_above(run.valid, "validation", 1.02, 0.02, 1, 3, rule, events);
+  find_above(run.train.step, run.train.nll, "nll", "training NLL", 1.1, 0.05, kLeast, kLeast, rule,
+             events);
+  find_above(run.valid.step, run.valid.kl, "kl", "validation KL, which the best model has least,",
+             1.02, 0.02, 1, 3, rule, events);
 }
 
 using Record = std::size_t;
@@ -294,9 +297,9 @@ const RunRule kRules[] = {
              "above it",
      .find = find_loss_spikes},
     {.name = "above-best",
-     .says = "training loss, median of 5 log lines, above 1.1 times its best and 0.05 nats above "
+     .says = "training NLL, median of 5 log lines, above 1.1 times its best and 0.05 nats above "
              "it in the "
-             "last 5 lines or more; validation loss above 1.02 times and 0.02 nats in the last 3 "
+             "last 5 lines or more; validation KL above 1.02 times and 0.02 nats in the last 3 "
              "or more",
      .find = find_above_best},
     {.name = "not-finite",

@@ -26,7 +26,8 @@ const quantities = {
 };
 const track_of = (run, quantity) => run.tracks.find(t => t.quantity === quantity);
 const label = (run, words) => several ? `${run.name}, ${words}` : words;
-const flags_of = rules => runs.flatMap(run => run.events.filter(e => rules.includes(e.rule))
+const flags_of = (rules, quantity) => runs.flatMap(run => run.events
+  .filter(e => rules.includes(e.rule) && e.quantity === quantity)
   .map(e => ({step: e.step, color: run.color, text: label(run, e.text)})));
 
 // ---- 1. losses ----
@@ -41,7 +42,10 @@ function draw_losses(panel) {
       Charts.lines([
         ...runs.map(r => one(label(r, "training"), r.color, r.train.step, r.train.nll)),
         ...runs.map(r => one(label(r, "validation"), r.color, r.valid.step, r.valid.nll, {dash: true, marks: true})),
-      ], {id: "chart-loss", title: "Loss: NLL, in nats per token", log, flags: flags_of(["loss-spike", "above-best", "not-finite"])}),
+      ], {id: "chart-loss", title: "Loss: NLL, in nats per token", log, flags: flags_of(["loss-spike", "above-best", "not-finite"], "nll")}),
+      Charts.lines(runs.map(r => one(r.name, r.color, r.valid.step, r.valid.kl, {marks: true})),
+        {id: "chart-kl", title: "Validation: KL, in nats per token; the best model has the least", log,
+          flags: flags_of(["above-best"], "kl")}),
       Charts.lines(of_batches.map(r => one(label(r, "recorded batches"), r.color, r.steps, r.loss)),
         {id: "chart-batches", title: "Loss of the recorded batches: KL, nats per target", log}),
       Charts.lines(runs.map(r => r.train.step.length ? one(r.name, r.color, r.train.step, r.train.rate) :

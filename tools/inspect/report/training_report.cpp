@@ -25,21 +25,22 @@ nlohmann::ordered_json to_json(const NamedOptions& options) {
 
 nlohmann::ordered_json to_json(const TrainingRun& run) {
   const Recording& r = run.recording;
-  nlohmann::ordered_json j = {{"name", run.name},
-                              {"folder", run.folder},
-                              {"notes", run.notes},
-                              {"kind", r.kind},
-                              {"every", r.every},
-                              {"options", to_json(run.options)},
-                              {"train",
-                               {{"step", run.train.step},
-                                {"nll", run.train.nll},
-                                {"rate", run.train.rate},
-                                {"gradient_norm", run.train.gradient_norm}}},
-                              {"valid", {{"step", run.valid.step}, {"nll", run.valid.nll}}},
-                              {"steps", r.step},
-                              {"rate", r.rate},
-                              {"loss", r.loss}};
+  nlohmann::ordered_json j = {
+      {"name", run.name},
+      {"folder", run.folder},
+      {"notes", run.notes},
+      {"kind", r.kind},
+      {"every", r.every},
+      {"options", to_json(run.options)},
+      {"train",
+       {{"step", run.train.step},
+        {"nll", run.train.nll},
+        {"rate", run.train.rate},
+        {"gradient_norm", run.train.gradient_norm}}},
+      {"valid", {{"step", run.valid.step}, {"nll", run.valid.nll}, {"kl", run.valid.kl}}},
+      {"steps", r.step},
+      {"rate", r.rate},
+      {"loss", r.loss}};
   nlohmann::ordered_json& tracks = j["tracks"] = nlohmann::ordered_json::array();
   for (const Track& t : r.tracks)
     if (r.track(t.quantity))

@@ -69,7 +69,7 @@ bool read_metrics(const std::string& path, TrainingRun& run) {
     Losses& losses = type == "train" ? run.train : run.valid;
     losses.step.push_back(whole(line, "step"));
     losses.nll.push_back(number_of(line.at("nll")));
-    if (type == "valid") return;
+    if (type == "valid") return losses.kl.push_back(number_of(line.value("kl", json())));
     losses.rate.push_back(number_of(line.at("lr")));
     losses.gradient_norm.push_back(number_of(line.at("gradient_norm")));
   });

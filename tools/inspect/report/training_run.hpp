@@ -19,6 +19,7 @@ struct Losses {
   std::vector<Index> step;
   std::vector<double> nll;                  // NaN: not finite
   std::vector<double> rate, gradient_norm;  // of training alone
+  std::vector<double> kl;                   // of validation alone: the best model has the least
 };
 
 // Numbers of rows at the recorded steps; NaN is what was not defined.

@@ -28,7 +28,15 @@ def from_torch(module, args=(), kwargs=None, *, hooks=False, verify=True):
 
 
 def diagnose(model, inputs, loss=None):
-    """What is wrong with the gradients of a PyTorch model: see glim.torch_models.diagnose."""
+    """What is wrong with the gradients of a PyTorch model in one pass: a wrong backward of a custom Function, the first value
+    or gradient that is not finite, parameters without a gradient or with zeros and where it was lost, queries that may
+    attend to nothing, saturated attention, and parameters in shared memory. Each finding names module and line.
+
+        print(glim.diagnose(model, dict(input_ids=ids), loss=lambda out: out.logits.sum()))
+
+    inputs: a dict or tuple of arguments. loss(result) is a tensor of one element, made of PyTorch's ops; without it the
+    model itself gives one. The model keeps its gradients and weights.
+    """
     from .torch_models.diagnose import diagnose
     return diagnose(model, inputs, loss)
 

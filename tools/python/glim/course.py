@@ -1,7 +1,8 @@
-"""The course in Python: `python3 -m glim.course` is `glim course`, and makes what nbgrader and otter-grader read.
+"""The course in Python: `python3 -m glim.course` is `glim course`, and makes what nbgrader, otter-grader and Gradescope read.
 
     python3 -m glim.course nbgrader NAME... [--folder DIR]   source/NAME/NAME.ipynb, an assignment with its solution
     python3 -m glim.course otter NAME... [--folder DIR]      NAME.ipynb for students, and tests/NAME.py
+    python3 -m glim.course gradescope WHEEL [--out FILE]     autograder.zip: installs the wheel, and checks all exercises
 
 Their tests call check, which asks `glim course check`, in a process of its own.
 """
@@ -15,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 from ._glim import Error
 from .program import _glim_program, main, run
@@ -127,7 +129,45 @@ def test_{name}({", ".join(functions)}):
 """}
 
 
+SETUP = """#!/usr/bin/env bash
+set -e
+apt-get update
+apt-get install -y python3-venv
+apt-get install -y libsentencepiece0 libutf8proc2 libfmt9 libpng16-16 libedit2 || true  # of Debian 12
+python3 -m venv /autograder/python
+/autograder/python/bin/pip install /autograder/source/*.whl
+/autograder/python/bin/python -m glim course list --folder /tmp  # fails here if the wheel is of another system
+"""
+RUN = """#!/usr/bin/env bash
+/autograder/python/bin/python -m glim course check --folder /autograder/submission \\
+  --format gradescope --out /autograder/results/results.json || [ $? = 1 ]
+"""
+
+
+def gradescope(wheel, out="autograder.zip"):
+    """Writes the zip that Gradescope takes as an autograder. `wheel` is one of this package, made on the image's system."""
+    wheel = pathlib.Path(wheel)
+    if wheel.suffix != ".whl" or not wheel.is_file():
+        raise RuntimeError(f"{wheel} is no wheel: pip wheel --no-deps --wheel-dir dist . in Glim's folder makes one")
+    with zipfile.ZipFile(out, "x", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in (("setup.sh", SETUP), ("run_autograder", RUN)):
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = 0o755 << 16
+            archive.writestr(entry, text)
+        archive.write(wheel, wheel.name)
+    print(out)
+
+
 def _command(words):
+    if words and words[0] == "gradescope":
+        try:
+            if len(words) not in (2, 4) or words[2:3] not in ([], ["--out"]):
+                raise RuntimeError("gradescope WHEEL [--out FILE]")
+            gradescope(words[1], *words[3:])
+        except (OSError, RuntimeError) as error:
+            print(f"glim.course: {error}", file=sys.stderr)
+            return 1
+        return 0
     if not words or words[0] not in ("nbgrader", "otter"):
         sys.argv[1:] = ["course", *words]
         return main()

@@ -135,8 +135,8 @@ class Model:
             sample=sample, slide=slide)
 
     def classify(self, what, *, truncate=False):
-        """(label, {label: probability}) of a sentence, or of an image (C, H, W) with values from 0 to 1; of a list of
-        sentences or images (N, C, H, W), a list. Of kind tagger: [(token, label), ...] of a sentence."""
+        """(label, {label: probability}) of a sentence, or of an image: the path of a PNG, or (C, H, W) with values from 0
+        to 1. Of a list of sentences, paths or images (N, C, H, W), a list. Of kind tagger: [(token, label), ...]."""
         if self._gives == "token classes":
             tag = self._part(_glim.Tagger).tag
             sentences = [s.split() for s in ([what] if isinstance(what, str) else what)]
@@ -145,6 +145,13 @@ class Model:
         if self._gives == "image class":
             import numpy as np
 
+            one = isinstance(what, (str, os.PathLike))
+            what = [what] if one else what if hasattr(what, "shape") else list(what)
+            if not hasattr(what, "shape") and what and isinstance(what[0], (str, os.PathLike)):
+                words = ["classify", "--model", self.path, "--json", "--", *map(os.fspath, what)]
+                printed = run(words, show=False).splitlines()
+                found = [(image["label"], image["probabilities"]) for image in map(json.loads, printed)]
+                return found[0] if one else found
             images = np.asarray(what, dtype=np.float32)
             if images.ndim not in (3, 4):
                 raise _glim.ShapeError(f"classify: an image has shape (C, H, W), several have (N, C, H, W); this array "

@@ -88,7 +88,12 @@ TEST_CASE("files that are no text", "[corpus]") {
   const TemporaryFile empty;
   CHECK(refusal(empty.path()) == "corpus: " + empty.path() + " is empty");
   const TemporaryFile latin1("gut\nsch\xF6n\n");
-  const std::string latin1_mended = "; iconv -f CP1252 -t UTF-8 FILE >NEW converts Latin-1";
+  const std::string latin1_mended =
+      "; iconv -f ENCODING -t UTF-8 FILE >NEW converts it, where ENCODING is CP1252 for a text of "
+      "Western Europe (Latin-1), "
+      "CP1250 of Central Europe, CP1251 or KOI8-R for Cyrillic, SHIFT_JIS, EUC-KR or GB18030 for "
+      "East Asia. Read NEW before "
+      "you train on it";
   CHECK(refusal(latin1.path()) ==
         "corpus: " + latin1.path() + ":2: invalid UTF-8 at byte 4 (0xf6)" + latin1_mended);
   CHECK(message_of<FileError>([] { require_text("x:1", "\xff"); }) ==

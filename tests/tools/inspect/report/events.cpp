@@ -104,19 +104,25 @@ TEST_CASE("a loss that stays above its best until the end, but not one that come
   CHECK(e.last == 600);
   CHECK(e.value == 1.25);
   CHECK(e.text.find(
-            "the training loss no longer falls and stays above its best, 1.1 nats at step 400") !=
+            "the training NLL no longer falls and stays above its best, 1.1 nats at step 400") !=
         std::string::npos);
   for (std::size_t i = 55; i < 60; ++i) run.train.nll[i] = 1.01;
   CHECK(find_events(run).empty());
 
   run = quiet_run();
   run.valid.step = {100, 200, 300, 400, 500};
-  run.valid.nll = {2, 1.5, 1.6, 1.6, 1.6};
+  run.valid.nll = run.valid.kl = {2, 1.5, 1.6, 1.6, 1.6};
   e = only_event(run);
   CHECK(e.rule == "above-best");
   CHECK(e.step == 300);
-  CHECK(e.text.find("the validation loss") != std::string::npos);
-  run.valid.nll = {2, 1.5, 1.49, 1.6, 1.6};
+  CHECK(e.quantity == "kl");
+  CHECK(e.text.find("the validation KL, which the best model has least, no longer falls") !=
+        std::string::npos);
+  // The NLL rises with label smoothing while the KL, by which the best model is chosen, falls.
+  run.valid.nll = {2, 1.5, 1.6, 1.6, 1.6};
+  run.valid.kl = {2, 1.5, 1.49, 1.4, 1.3};
+  CHECK(find_events(run).empty());
+  run.valid.kl = {2, 1.5, 1.49, 1.6, 1.6};
   CHECK(find_events(run).empty());
 }
 
