@@ -9,6 +9,7 @@
 
 #include "tensor/io/checksum.hpp"
 #include "tensor/io/safetensors.hpp"
+#include "tensor/system/threads.hpp"
 
 namespace glim {
 namespace {
@@ -133,7 +134,7 @@ std::string Module::scope_name() const {
 // A name is the path from the root; a leaf that several modules share has the first of its paths. Names are computed on
 // first use, not while the tree is built.
 void Module::refresh() const {
-  static std::mutex mutex;  // several threads may ask
+  static std::mutex& mutex = new_mutex();  // several threads may ask
   const Module& top = root();
   if (!top.names_stale_) return;
   std::lock_guard lock(mutex);

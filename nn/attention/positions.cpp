@@ -7,6 +7,7 @@
 #include "nn/init.hpp"
 #include "tensor/parallel.hpp"
 #include "tensor/portable.hpp"
+#include "tensor/system/threads.hpp"
 
 namespace glim {
 
@@ -34,7 +35,7 @@ Tensor sinusoidal_positions(Index first, Index length, Index d_model, double bas
 }
 
 Tensor SinusoidalTable::rows(Index first, Index length, DType dtype) {
-  static std::mutex growing;  // guards every table: threads may use one model
+  static std::mutex& growing = new_mutex();  // guards every table: threads may use one model
   const std::lock_guard alone(growing);
   Index have = table_.size(0), end = first + length;
   if (end > have || table_.dtype() != dtype) {

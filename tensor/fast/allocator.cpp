@@ -66,7 +66,11 @@ class BlockList {
 class Cache {
  public:
   static Cache& get() {
-    static Cache* cache = new Cache;  // never destroyed: tensors may outlive static destructors
+    static Cache* cache = [] {
+      auto* made = new Cache;  // never destroyed: tensors may outlive static destructors
+      hold_across_fork(made->mutex_);
+      return made;
+    }();
     return *cache;
   }
 

@@ -18,7 +18,7 @@ bool runs(Isa isa) {
 Isa choose() {
   Isa best = supported_isas().back();
   const char* name = std::getenv("GLIM_ISA");
-  if (!name) return best;
+  if (!name || !*name) return best;
   std::string known;
   for (Isa isa : supported_isas()) {
     if (name_of(isa) == name) return isa;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <mutex>
 
 #if __has_include(<sys/single_threaded.h>)
 #include <sys/single_threaded.h>
@@ -26,5 +27,14 @@ void limit_other_libraries();
 // f(0) ... f(count - 1), each on a thread that runs to the end of the program. Fewer, where the process may have no
 // more threads.
 void start_threads(int count, std::function<void(int)> f);
+
+// A process that fork() makes has the thread that forked, and the locks of all. Such a mutex is free in it: fork waits
+// until no other thread holds it. A mutex that is held while another is locked comes after that one.
+void hold_across_fork(std::mutex& mutex);
+inline std::mutex& new_mutex() {
+  auto* mutex = new std::mutex;
+  hold_across_fork(*mutex);
+  return *mutex;
+}
 
 }  // namespace glim

@@ -237,6 +237,38 @@ def test_a_fork_computes():
     assert os.waitpid(child, 0)[1] == 0
 
 
+def test_a_fork_beside_a_thread_that_computes():
+    """No lock of the library is held in the child by a thread that the child does not have."""
+    ends = threading.Event()
+
+    def compute():
+        layer, x = glim.TransformerEncoderLayer(16, 2, 32), glim.Var(np.ones((4, 8, 16), np.float32))
+        while not ends.is_set():
+            with glim.Tape() as tape:
+                loss = layer(x).sum()
+                tape.backward(loss)
+
+    workers = [threading.Thread(target=compute) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    states = []
+    try:
+        for _ in range(300):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                layer = glim.TransformerEncoderLayer(16, 2, 32)
+                os._exit(0 if np.isfinite(layer(glim.Var(np.ones((4, 8, 16), np.float32))).numpy()).all() else 1)
+            states.append(os.waitpid(child, 0)[1])
+            if states[-1]:
+                break
+    finally:
+        ends.set()
+        for worker in workers:
+            worker.join()
+    assert states == [0] * 300
+
+
 def test_ctrl_c_ends_backward():
     """Backward takes twice as long as forward. The signal comes from outside: a thread would wait for the interpreter."""
     child = subprocess.Popen([sys.executable, "-c", textwrap.dedent("""

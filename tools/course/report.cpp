@@ -131,7 +131,7 @@ std::string to_text(const std::vector<Submission>& submissions) {
     for (const auto& [what, who] : rows)
       text += fmt::format("{:>2}  {:<16} {:>4}  {}  ({})\n", e.number, e.name, who.size(), what,
                           who.size() > 1 && who.size() == submissions.size()
-                              ? "all"
+                              ? fmt::format("all {}", who.size())
                               : fmt::format("{}", fmt::join(who, ", ")));
   }
   return text;

@@ -5,6 +5,7 @@
 #include "tensor/error.hpp"
 #include "tensor/matmul/blas.hpp"
 #include "tensor/parallel.hpp"
+#include "tensor/system/threads.hpp"
 
 namespace glim {
 
@@ -17,6 +18,7 @@ Machine inspect_machine(const std::string&) {
 
 int num_threads() { return 1; }
 void set_num_threads(int) {}
+void hold_across_fork(std::mutex&) {}
 bool in_parallel() { return false; }
 void detail::run_pieces(std::int64_t pieces, FunctionRef<void(std::int64_t)> f) {
   for (std::int64_t i = 0; i < pieces; ++i) f(i);

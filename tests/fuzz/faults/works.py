@@ -88,7 +88,7 @@ class Works:
 
     def outcome(self, folder, changes):
         if changes:
-            lines = [(p.name, re.sub('"tokens_per_second":[^,}]*', '', p.read_text()))
+            lines = [(p.name, re.sub('"(tokens_per_second|seconds)":[^,}]*', '', p.read_text()))
                      for p in sorted(folder.glob('model/*.jsonl'))]
             return self.results(folder), lines
         page = folder / 'page'

@@ -41,9 +41,9 @@ std::string module_part(const std::string& name) {
   const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
   for (const fs::path& folder : {bin, bin.parent_path() / "share/glim"})
     if (fs::exists(folder / name)) return read_file((folder / name).string(), "--live");
-  throw ValueError("--live", "the module " + (bin / name).string() +
-                                 " is missing: `tools/setup live && tools/build`, in the sources "
-                                 "of Glim, makes it");
+  throw ValueError("--live", "this program comes without " + name +
+                                 ": `tools/setup live && tools/build`, in the sources of Glim, "
+                                 "makes one with it");
 }
 
 LivePart live_part(const Command& command, const InspectArguments& a, const Example& example) {

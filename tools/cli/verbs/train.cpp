@@ -226,7 +226,8 @@ void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
   const std::string& last = run.last = in_folder(o.out, kLastFile);
   if (world.first()) run.lock.emplace(o.out);  // before anything in the folder is looked at
   if (a.resume) {
-    if (!is_there(last)) throw FileError(last, "there is no checkpoint to resume from");
+    if (!is_there(last))
+      throw FileError(last, "there is no checkpoint to resume from: leave --resume out");
     run.origin = std::make_unique<Checkpoint>(load_checkpoint(last));
     TrainOptions saved = run.origin->options;
     saved.out = o.out;

@@ -177,6 +177,9 @@ void require_run(const std::string& folder) {
   std::error_code error;
   fs::path path = normal(folder);
   if (!fs::is_directory(folder, error)) {
+    if (error && error != std::errc::no_such_file_or_directory &&
+        error != std::errc::not_a_directory)
+      throw FileError(folder, "cannot be read: " + error.message());
     if (fs::exists(folder, error))
       throw FileError(folder, "is a file; a run is a folder that glim train --out made");
     fs::path parent = path.parent_path();

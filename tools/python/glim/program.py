@@ -79,8 +79,9 @@ def run(words, show=True, stdin=None):
         raise KeyboardInterrupt
     if status:
         lines = [line for line in kept[1].getvalue().splitlines() if line.startswith("glim: error: ")]
-        # --batch-tokens is batch_tokens in Python.
-        raise _glim.Error(re.sub(r"--([a-z][a-z0-9-]*)", lambda option: option[1].replace("-", "_"),
+        # --batch-tokens is batch_tokens in Python, but not in a command between backquotes.
+        raise _glim.Error(re.sub(r"(`[^`]*`)|--([a-z][a-z0-9-]*)",
+                                 lambda found: found[1] or found[2].replace("-", "_"),
                                  lines[-1].removeprefix("glim: error: ")) if lines else
                           f"glim {words[0]} ended with status {status}: {kept[1].getvalue()[-500:]}")
     return kept[0].getvalue()

@@ -23,7 +23,7 @@ def load(path):
 
 
 def train(out="model", **options):
-    """Trains a model as `glim train` does, with its options under their names: train(kind="gpt", data="a.txt").
+    """Trains a model as `glim train` does, with its options under their names: train(kind="gpt", text="a.txt").
 
     Returns the model. Progress is shown. Ctrl-C saves what there is; train(resume=True, out=...) goes on.
     """
