@@ -149,7 +149,7 @@ def test_errors_say_what_to_do(translator, folder):
                               (lambda: glim.train(out=folder / "translator"), glim.Error, "already: resume .*, overwrite"),
                               (lambda: glim.train(out=folder / "x", d_model=0), glim.Error, "^d_model"),
                               (lambda: glim.train(kind="nosuch", out=folder / "x"), glim.Error, "transformer, rnn"),
-                              (lambda: glim.train(nosuch=1, out=folder / "x"), glim.Error, "no option nosuch.*`glim train --help`"),
+                              (lambda: glim.train(nosuch=1, out=folder / "x"), glim.Error, "no option nosuch; glim train --help lists"),
                               (lambda: glim.study("nosuch"), glim.Error, "nosuch")):
         with pytest.raises(kind, match=words):
             call()

@@ -79,8 +79,8 @@ def run(words, show=True, stdin=None):
         raise KeyboardInterrupt
     if status:
         lines = [line for line in kept[1].getvalue().splitlines() if line.startswith("glim: error: ")]
-        # --batch-tokens is batch_tokens in Python, but not in a command between backquotes.
-        raise _glim.Error(re.sub(r"(`[^`]*`)|--([a-z][a-z0-9-]*)",
+        # --batch-tokens is batch_tokens in Python, but not in a command that is to be typed.
+        raise _glim.Error(re.sub(r"(`[^`]*`|glim [a-z]+ --help)|--([a-z][a-z0-9-]*)",
                                  lambda found: found[1] or found[2].replace("-", "_"),
                                  lines[-1].removeprefix("glim: error: ")) if lines else
                           f"glim {words[0]} ended with status {status}: {kept[1].getvalue()[-500:]}")
