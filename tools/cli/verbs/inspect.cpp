@@ -1,5 +1,6 @@
 // glim inspect: one example forward and backward, as a page, as data and as pictures.
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
@@ -35,11 +36,14 @@ struct InspectArguments {
   double most_mb = 200;
 };
 
-// A live page's module, which tools/live/build puts beside the program, or an installation into share/glim.
+// A live page's module, which tools/live/build puts beside the program, an installation into share/glim, and a wheel into
+// the package's folder, which GLIM_PACKAGE names.
 std::string module_part(const std::string& name) {
   namespace fs = std::filesystem;
   const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
-  for (const fs::path& folder : {bin, bin.parent_path() / "share/glim"})
+  const char* package = std::getenv("GLIM_PACKAGE");
+  for (const fs::path& folder :
+       {bin, bin.parent_path() / "share/glim", fs::path(package ? package : bin)})
     if (fs::exists(folder / name)) return read_file((folder / name).string(), "--live");
   throw ValueError("--live", "this program comes without " + name +
                                  ": `tools/setup live && tools/build`, in the sources of Glim, "

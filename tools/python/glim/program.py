@@ -15,6 +15,7 @@ def main():
         print("glim: error: this build of the package has no program; see tools/python/python.md", file=sys.stderr)
         return 1
     os.environ.setdefault("GLIM_PYTHON", sys.executable)  # what `glim course` runs a student's file with
+    os.environ["GLIM_PACKAGE"] = os.path.dirname(os.path.abspath(__file__))  # a wheel has the module of live pages there
     for word in sys.argv[1:]:
         try:
             word.encode()
