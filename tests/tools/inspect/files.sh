@@ -53,7 +53,7 @@ refuse "a head that is not there" "--remove-head: '$map:2': .* has the heads 0 t
 refuse "no such node" "--zero: .*no node is called $map.score .*nearest: $map.scores" \
   "${inspect[@]}" --out look --overwrite --zero "$map.score"
 refuse "no factor" "--scale-gradient: 'loss=x' is not of the form NODE=NUMBER" "${inspect[@]}" --scale-gradient loss=x
-refuse "no module, how to get it" "--live: the module .*live.js is missing: .*tools/setup live && tools/build" \
+refuse "no module, how to get it" "--live: this program comes without live.js: .*tools/setup live && tools/build" \
   cp_alone inspect --live --fresh --layers 1 --d-model 16 --heads 2 --d-ff 32 --out look9
 refuse "no number" "--scale" "${inspect[@]}" --scale x
 
