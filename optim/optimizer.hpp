@@ -18,7 +18,7 @@
 // the step to those before it, and to ∂q/∂g. Each optimizer states it beside its step; one that does not trains all the
 // same, and cannot be traced.
 //
-// An optimizer of one's own derives from Optimizer, names its state, and overrides update() or update_whole():
+// Your own optimizer derives from Optimizer, names its state, and overrides update() or update_whole():
 // nn/library.md, "An optimizer of your own".
 //
 // Errors: ValueError for options outside their domain, no parameters, or one named or listed twice;

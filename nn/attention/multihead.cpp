@@ -4,7 +4,7 @@ namespace glim {
 
 AttentionOutput MultiheadAttention::forward(const Var& query, const Var& key, const Var& value,
                                             const AttentionRequest& request) {
-  // 1. Q W^Q, K W^K, V W^V, split: (B, T, D) -> (B, H, T, Dh). 2. head_i. 3. concat(head_1 ...) W^O
+  // Q W^Q, K W^K, V W^V, split: (B, T, D) -> (B, H, T, Dh)
   Heads heads = in_proj(query, key, value);
   head_options_.apply_to(heads, request);
   return output(heads, request);

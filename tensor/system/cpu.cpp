@@ -7,7 +7,7 @@
 namespace glim {
 namespace {
 
-// By the instructions themselves: __builtin_cpu_supports() of zig's compiler denies everything.
+// cpuid answers with every compiler; zig's __builtin_cpu_supports() denies all features.
 Cpu inspect() {
   Cpu cpu;
 #if defined(__x86_64__)

@@ -1,4 +1,4 @@
-// Memory of the system: blocks, and whole pages (memory_posix.cpp, memory_windows.cpp).
+// Memory of the system: blocks, and whole pages.
 #pragma once
 
 #include <cstddef>

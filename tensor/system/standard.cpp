@@ -8,7 +8,7 @@
 
 namespace glim {
 
-// Of OMP_NUM_THREADS=4,2 the first number counts, as in OpenMP.
+// The first number of OMP_NUM_THREADS=4,2 counts, as in OpenMP.
 int available_threads() {
   int count = 0;
   if (const char* text = std::getenv("OMP_NUM_THREADS"))

@@ -29,7 +29,7 @@ void limit_other_libraries();
 void start_threads(int count, std::function<void(int)> f);
 
 // A process that fork() makes has the thread that forked, and the locks of all. Such a mutex is free in it: fork waits
-// until no other thread holds it. A mutex that is held while another is locked comes after that one.
+// until no other thread holds it. Register an inner mutex before the outer one.
 void hold_across_fork(std::mutex& mutex);
 inline std::mutex& new_mutex() {
   auto* mutex = new std::mutex;

@@ -1,4 +1,4 @@
-// Optimizers of one's own: updated whole or by pieces, and without a transpose.
+// Optimizers that a user writes: by whole parameters or by pieces, and without a transpose.
 #include "optim/trace.hpp"
 #include "tensor/matmul/matmul.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -51,7 +51,7 @@ struct Nothing final : Optimizer {
   explicit Nothing(const NamedParameters& parameters) : Optimizer(parameters, 0.1, {0}, {}) {}
 };
 
-TEST_CASE("an optimizer of one's own moves parameters by pieces", "[optim]") {
+TEST_CASE("a user's optimizer moves parameters by pieces", "[optim]") {
   TwoParams pair(DType::Float64);
   const Tensor w = pair.w.value().clone(), m = zeros(w.shape(), w.dtype());
   Lion lion(pair.list());

@@ -133,7 +133,6 @@ SETUP = """#!/usr/bin/env bash
 set -e
 apt-get update
 apt-get install -y python3-venv
-apt-get install -y libsentencepiece0 libutf8proc2 libfmt9 libpng16-16 libedit2 || true  # of Debian 12
 python3 -m venv /autograder/python
 /autograder/python/bin/pip install /autograder/source/*.whl
 /autograder/python/bin/python -m glim course list --folder /tmp  # fails here if the wheel is of another system
@@ -145,10 +144,10 @@ RUN = """#!/usr/bin/env bash
 
 
 def gradescope(wheel, out="autograder.zip"):
-    """Writes the zip that Gradescope takes as an autograder. `wheel` is one of this package, made on the image's system."""
+    """Writes the zip that Gradescope takes as an autograder. `wheel` is one that `tools/package wheels` made."""
     wheel = pathlib.Path(wheel)
     if wheel.suffix != ".whl" or not wheel.is_file():
-        raise RuntimeError(f"{wheel} is no wheel: pip wheel --no-deps --wheel-dir dist . in Glim's folder makes one")
+        raise RuntimeError(f"{wheel} is no wheel: `tools/package wheels` in Glim's folder makes one")
     with zipfile.ZipFile(out, "x", zipfile.ZIP_DEFLATED) as archive:
         for name, text in (("setup.sh", SETUP), ("run_autograder", RUN)):
             entry = zipfile.ZipInfo(name)

@@ -1,8 +1,8 @@
+#include "tensor/system/memory.hpp"
+
 #include <cstdint>
 #include <cstdlib>
 #include <sys/mman.h>
-
-#include "tensor/system/memory.hpp"
 
 namespace glim {
 
