@@ -6,6 +6,9 @@
 #include "tensor/ops/elementwise.hpp"
 
 namespace glim {
+
+Var operator+(const Operand& a, const Var& b);  // ops.hpp
+
 namespace {
 
 // True if several indices share one element.
@@ -31,13 +34,18 @@ Tensor copied(const Tensor& x) {
 
 }  // namespace
 
-void add_to(Var& total, const Tensor& gradient) {
-  const bool alone = exclusive(total.value());
-  if (total.value().is_contiguous() && !alone) {
-    total = Var(add(total.value(), gradient));  // copied and added to in one pass
+void add_to(Var& total, Var gradient, bool create_graph) {
+  if (!total.defined()) {
+    total = std::move(gradient);
+  } else if (create_graph) {
+    total = total + gradient;
+  } else if (exclusive(total.value())) {
+    add_(total.value(), gradient.value());
+  } else if (total.value().is_contiguous()) {
+    total = Var(add(total.value(), gradient.value()));  // copied and added to in one pass
   } else {
-    if (!alone) total = copied(total.value());
-    add_(total.value(), gradient);
+    total = copied(total.value());
+    add_(total.value(), gradient.value());
   }
 }
 

@@ -5,7 +5,8 @@
 
 namespace glim {
 
-void add_to(Var& total, const Tensor& gradient);
+// An undefined total becomes the gradient; with create_graph the sum is an op on the tape.
+void add_to(Var& total, Var gradient, bool create_graph);
 // An undefined total is 0, of this shape and dtype.
 void add_to(Var& total, const AddTo& part, const Shape& shape, DType dtype);
 void add_to(Leaf& leaf, Var gradient);

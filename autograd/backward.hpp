@@ -12,8 +12,6 @@
 
 namespace glim {
 
-Var operator+(const Operand& a, const Var& b);  // ops.hpp
-
 struct Backward {
   bool retain = false;        // keep what ops saved, for another backward
   bool create_graph = false;  // record backward itself (implies retain)
@@ -61,16 +59,10 @@ class BackwardPass {
   virtual void send(int sender, std::size_t k, Grads& d) {
     const int input = graph_.nodes_[sender].inputs[k];
     const Node& source = graph_.nodes_[input];
-    Var gradient = d.take(k);
-    Var& total = pending_.at(input);
-    if (!gradient.defined())
-      add_to(total, d.take_part(), source.shape, source.dtype);
-    else if (!total.defined())
-      total = std::move(gradient);
-    else if (options_.create_graph)
-      total = total + gradient;
+    if (Var gradient = d.take(k); gradient.defined())
+      add_to(pending_.at(input), std::move(gradient), options_.create_graph);
     else
-      add_to(total, gradient.value());
+      add_to(pending_.at(input), d.take_part(), source.shape, source.dtype);
   }
 
   Graph& graph_;

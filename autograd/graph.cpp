@@ -2,13 +2,13 @@
 
 namespace glim {
 
-Var Graph::apply_or_compute(const Call& call) {
-  if (Graph* graph = current()) return graph->apply(call);
+Var Graph::record_or_compute(const Call& call) {
+  if (Graph* graph = current()) return graph->forward_and_record(call);
   call.op.start(call.type.formula, {}, 0);
   return Var(call.type.forward(call.op, call.inputs));
 }
 
-Var Graph::apply(const Call& call) {
+Var Graph::forward_and_record(const Call& call) {
   std::uint64_t needs = 0;  // a bit for each input that needs a gradient
   for (std::size_t k = 0; k < call.inputs.size(); ++k)
     if (call.inputs[k]->requires_grad()) needs |= std::uint64_t{1} << std::min<std::size_t>(k, 63);

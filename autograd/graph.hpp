@@ -1,10 +1,13 @@
-// The engine, forward: an op that runs becomes a node.
+// The engine: this file records ops, backward.hpp differentiates them.
 //
-//   apply(op, x, ...)     y = op.forward(values of the inputs); a node, if an input needs a gradient
+//   apply(op, x...)     y = op.forward(x...);  nodes.add({op, the nodes of x...})     if some x needs a gradient
+//   backward(loss)      dy[loss] = 1
+//                       for i = loss, loss - 1, ..., 0:           an op's inputs are earlier nodes
+//                         for each input k of node i:  dy[inputs[k]] += op_i.gradient(dy[i])[k]
 //
-// It calls apply_at_place (errors name the line), Graph::apply_or_compute (without a graph: compute alone), Graph::apply
-// (does an input need a gradient?), forward and record. An op's inputs are earlier nodes, so backward is one loop from the
-// last node to the first (backward.hpp). Tape is the graph that users open (tape.hpp): it overrides the virtual functions.
+// apply calls Graph::record_or_compute, which asks for the open graph; without one the op only computes. A graph's
+// forward_and_record asks which inputs need a gradient. Tape is the graph that users open (tape.hpp): it overrides the
+// virtual functions, and adds to each what observers and replay need.
 #pragma once
 
 #include <concepts>
@@ -38,7 +41,7 @@ class Graph {
   // The graph that records on this thread, or null; and the innermost one, recording or paused.
   static Graph* current() { return open_ && !open_->paused_ ? open_ : nullptr; }
   static Graph* open() { return open_; }
-  static Var apply_or_compute(const Call& call);  // y
+  static Var record_or_compute(const Call& call);  // y
 
   const ArenaList<Node>& nodes() const { return nodes_; }
   int node_of(const Var& v) const;  // -1 for a constant
@@ -47,7 +50,7 @@ class Graph {
   friend class BackwardPass;
   friend class Var;
   explicit Graph(std::uint64_t id) : id_(id) {}
-  virtual Var apply(const Call& call);
+  virtual Var forward_and_record(const Call& call);
   virtual Tensor forward(const Call& call) { return call.type.forward(call.op, call.inputs); }
   virtual Var record(const Call& call, Tensor y);
   bool holds(const Var& v) const {  // computed on this graph, and its node is still there
@@ -66,7 +69,8 @@ class Graph {
   int paused_ = 0;  // how many stop it from recording
 };
 
-Var apply_at_place(const Call& call);      // tape.cpp
+Var apply_at_place(
+    const Call& call);  // record_or_compute, with errors that name the line (tape.cpp)
 Var named(Var v, std::string_view label);  // tape.hpp
 
 template <class OpT, class... Inputs>

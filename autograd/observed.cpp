@@ -5,10 +5,10 @@
 namespace glim {
 
 // The op is copied before forward, which may change it.
-Var Tape::apply(const Call& call) {
-  if (!replays_) return Graph::apply(call);
+Var Tape::forward_and_record(const Call& call) {
+  if (!replays_) return Graph::forward_and_record(call);
   Replay replay{.operands = {}, .value = {}, .run = run_again(call)};
-  Var y = Graph::apply(call);
+  Var y = Graph::forward_and_record(call);
   if (const int node = node_of(y); node >= 0) {
     for (const Var* x : call.inputs) replay.operands.push_back(*x);
     replay.value = y.value();

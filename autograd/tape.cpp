@@ -73,7 +73,7 @@ Var apply_at_place(const Call& call) {
   try {
     if (!Graph::current())
       for (const Var* x : call.inputs) x->require_open_tape();
-    return Graph::apply_or_compute(call);
+    return Graph::record_or_compute(call);
   } catch (Error& e) {
     annotate(e, call.type.formula.op, call.inputs, call.where);
     throw;

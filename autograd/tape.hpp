@@ -98,7 +98,7 @@ class Tape : public Graph {
   friend Var module_output(std::string_view part, const Var& in, Var out);
   struct Spare;
 
-  Var apply(const Call& call) override;
+  Var forward_and_record(const Call& call) override;
   Tensor forward(const Call& call) override;
   Var record(const Call& call, Tensor y) override;
   int node_for(const Var& v);  // tells observers of a leaf's node

@@ -92,9 +92,7 @@ int TapePass::begin(Tape& tape, PendingGradients& pending, const Var& y, const V
   check_upstream("backward", y, dy.value());
   if (root < pending.first) return root;
   pending.make_room(root + 1);
-  const bool again = pending.find(root);
-  Var& total = pending.at(root);
-  total = again ? total + dy : dy;
+  add_to(pending.at(root), dy, true);
   return root;
 }
 
