@@ -1,4 +1,13 @@
 // Grain and noise of f: where its values are rounded to fewer digits than their dtype has (numeric.hpp).
+//
+// Noise. Where f's values have an error n, differences have n/h. Those of fine steps show it: what they change by from step
+// to step falls with h³ if f is smooth, and not at all if it is noise.
+//
+// Grain. Where a part of f computes in fewer digits (float32, bfloat16) or cancels, f is a staircase. Steps below its
+// grain see the rest of f alone, and agree with each other. The differences of a smooth f come nearer to each other by
+// h² with each step. Where they do not (`looks_smooth`), each quarter of [-h, h] is halved towards the larger change of f. In a
+// staircase each ends at a jump of about the same size. That is the grain: the error of a difference is then grain/h. At a
+// kink the change falls with the step, and the edge of a mask is one jump.
 #include <algorithm>
 #include <array>
 
