@@ -2,7 +2,6 @@
 
 #include <sstream>
 
-#include "autograd/functions.hpp"
 #include "tools/derive/fill.hpp"
 
 namespace glim {
@@ -43,20 +42,10 @@ class Table {
   std::map<std::string, std::array<std::string, 3>, std::less<>> rows_;
 };
 
-// A line of each element-wise function, from its record.
-std::string functions() {
-  std::string lines;
-#define GLIM_LINE(name, equation, gradient, text, numpy, ...) \
-  lines += #name "  " text "  " numpy "  5|" #name "({0})\n";
-  GLIM_FUNCTIONS(GLIM_LINE)
-#undef GLIM_LINE
-  return lines;
-}
-
 }  // namespace
 
 std::string_view notation(std::string_view op, Language language) {
-  static const Table table(std::string(kDerivedNotations) + functions());
+  static const Table table(kDerivedNotations);
   return table.at(op, language);
 }
 

@@ -26,7 +26,7 @@ void add(Family& family, const Function& c) {
 Family functions() {
   Family family{"functions"};
   constexpr bool smooth = false, kinked = true;
-#define GLIM_CASE(name, equation, gradient, text, numpy, read, rule, low, high, slope, ...) \
+#define GLIM_CASE(name, equation, gradient, read, rule, low, high, slope, ...) \
   add(family, {#name, equation, low, high, slope, [](const Var& x) { return glim::name(x); }});
   GLIM_FUNCTIONS(GLIM_CASE)
 #undef GLIM_CASE

@@ -171,7 +171,7 @@ std::vector<Kind> op_kinds() {
   };
   // Functions of each element: of x, or of x² above the end of an interval that has no -1.
   constexpr bool smooth = false, kinked = true;
-#define RECORD(name, equation, gradient, text, numpy, read, rule, low, high, slope, ...)  \
+#define RECORD(name, equation, gradient, read, rule, low, high, slope, ...)               \
   list.push_back({#name, 1, nullptr, low < -1 ? #name "(x)" : #name "(" #low " + x * x)", \
                   [](const Constants&, Module*, const Vars& in) -> Var {                  \
                     const Var& x = in[0];                                                 \
