@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/restored.hpp"
 #include "optim/adam.hpp"
 #include "optim/clip.hpp"
 #include "optim/sgd.hpp"
@@ -13,9 +14,10 @@
 namespace glim {
 
 bool Trainer::run(TrainObservers observers, const std::atomic<bool>& stop) {
-  observers_ = std::move(observers);
   const Processes& processes = shards_.processes;
-  if (processes.size() == 1) stop_ = &stop;  // several stop after the same update
+  const Restored watched(observers_, std::move(observers));
+  // Several processes stop after the same update.
+  const Restored stopped_by(stop_, processes.size() == 1 ? &stop : nullptr);
   const auto due = [&](Index every) { return every > 0 && state_.step % every == 0; };
   learner_.model().train();
   try {
@@ -158,10 +160,13 @@ bool Trainer::validate_and_save(bool epoch_end, double seconds) {
 }
 
 StepReport Trainer::replay(Index step, TrainObservers observers) {
-  observers_ = std::move(observers);
+  const Restored watched(observers_, std::move(observers));
   learner_.model().train();
   for (;; ++state_.epoch, state_.batch = 0) {
     const Index batches = learner_.begin(Split::Train, state_.epoch);
+    if (step <= state_.step || batches == 0)
+      throw ValueError("replay", "there is no step " + std::to_string(step) + " after step " +
+                                     std::to_string(state_.step));
     while (state_.batch < batches)
       if (const StepReport report = update(batches); report.step == step) return report;
   }

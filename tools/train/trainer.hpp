@@ -52,10 +52,11 @@ class Trainer {
   // several finish it. Then a checkpoint is written. Returns true at the end, false when stopped from outside.
   bool run(TrainObservers observers, const std::atomic<bool>& stop);
 
-  // Makes the updates up to `step` again, without validation and checkpoints. NonFiniteError as in run().
+  // Makes the updates up to `step` again, without validation and checkpoints. NonFiniteError as in run(); ValueError
+  // unless `step` is ahead.
   StepReport replay(Index step, TrainObservers observers);
 
-  // Writes the checkpoint OUT/NAME, unless another process does.
+  // Writes the checkpoint OUT/NAME, unless another process does (trainer_files.cpp).
   void save(const std::string& name, bool with_optimizer);
 
   const TrainOptions& options() const { return options_; }
@@ -73,7 +74,7 @@ class Trainer {
   double clip_gradient(Index first, Index end);  // returns the norm before
   bool at_limit() const { return options_.max_steps > 0 && state_.step >= options_.max_steps; }
   BatchSize joined_size(Index first, Index end) const;
-  // Both in all processes: end the run.
+  // Ends the run, in all processes, with what diagnosis finds in the first (trainer_not_finite.cpp).
   void end_not_finite(Index first, Index end, const std::string& what);
   std::string diagnosis(Index first, Index end, const std::string& what);
   std::string not_finite_parameter() const;  // which one is; empty: none

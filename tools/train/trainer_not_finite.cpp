@@ -3,6 +3,7 @@
 
 #include "autograd/observe/finite.hpp"
 #include "autograd/op_form.hpp"
+#include "autograd/restored.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tools/train/trainer.hpp"
 
@@ -33,14 +34,13 @@ std::string Trainer::diagnosis(Index first, Index end, const std::string& what) 
     found = "no op gave such a number when the step was run again";
     const Index targets = joined_size(first, end).targets;
     FiniteChecks checks;
-    const TrainObservers others = std::exchange(observers_, {&checks});
+    const Restored others(observers_, TrainObservers{&checks});  // Ctrl-C may end this block
     try {
       UseForm use(OpForm::Explicit);
       for (Index shard = 0; shard < options_.shards; ++shard) backward(shard, first, end, targets);
     } catch (const NonFiniteError& e) {
       found = "first in " + e.one_line();
     }
-    observers_ = others;
   }
   notify(&TrainObserver::failed, state_.step + 1, what + "; " + found);
   return "step " + std::to_string(state_.step + 1) + ": " + what + "; " + found + kept_checkpoint();

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "autograd/observe/hook.hpp"
+#include "autograd/op_form.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/kinds/smallest.hpp"
 #include "tests/tools/temporary_file.hpp"
@@ -43,7 +44,10 @@ struct Stopping final : Learner {
   Index probe_count(Split) const override { return kProbes; }
   TrainingSample sample(Index row) const override { return learner->samples(row).at(0); }
   MeasuredLoss rows_loss(Split split, const Rows& rows, Index step) override {
-    const MeasuredLoss y = learner->loss(split, rows.at(0), step);
+    if (op_form() == OpForm::Explicit)
+      *stop = true;  // the step is run again, to find what is not finite
+    MeasuredLoss y = learner->loss(split, rows.at(0), step);
+    if (nan) y.sums.kl = std::numeric_limits<double>::quiet_NaN();
     if (Tape* tape = Tape::current(); tape && step + 1 == within)
       hook.emplace(*tape, y.loss, [this](const Var& g) {
         *stop = true;
@@ -64,8 +68,29 @@ struct Stopping final : Learner {
   std::unique_ptr<Learner> learner;
   std::optional<Hook> hook;
   Index within = 0;
+  bool nan = false;
   std::atomic<bool>* stop = nullptr;
 };
+
+TEST_CASE("a run that is stopped while it looks for what is not finite tells its observers",
+          "[train]") {
+  const test::TemporaryFile folder;
+  std::filesystem::remove(folder.path());
+  std::filesystem::create_directory(folder.path());
+  const TrainOptions o = options(folder.path());
+  std::atomic<bool> stop{false};
+  Stopping learner(make_learner(o));
+  learner.stop = &stop;
+  learner.nan = true;
+  struct Saves final : TrainObserver {
+    int count = 0;
+    void saved(const std::string&) override { ++count; }
+  } saves;
+  Trainer trainer(o, learner, o.to_toml());
+  CHECK_FALSE(trainer.run({&saves}, stop));
+  CHECK(saves.count == 1);
+  CHECK_THROWS_AS(trainer.replay(0, {}), ValueError);
+}
 
 // Stops in the backward of update `within`, or after the last update of epoch `after`.
 struct Stopped {
