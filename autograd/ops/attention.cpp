@@ -129,24 +129,24 @@ AttentionResult scaled_dot_product_attention(const Operand& query, const Var& ke
   if (key.size(-2) != value.size(-2)) fail("key and value differ in length S");
   CallSite site(query.where());
   const ops::AttentionDropout drop{dropout_p, dropout_key};
+  Shape batch_dims = leading(query->shape()), key_batch_dims = leading(key.shape()),
+        value_batch_dims = leading(value.shape());
+  if (batch_dims != key_batch_dims || batch_dims != value_batch_dims)
+    batch_dims = broadcast_shapes(broadcast_shapes(batch_dims, key_batch_dims, "attention"),
+                                  value_batch_dims, "attention");
+  ops::require_attention("attention", operands, mask,
+                         with_matrix(batch_dims, query->size(-2), key.size(-2)), dropout_p);
   // The kernel returns no probabilities, and divides by 1 - p.
   if (need_probs || dropout_p >= 1) {
     AttentionResult a = ops::attention_of_heads(query, key, value, mask, drop);
     if (!need_probs) a.probs = {};
     return a;
   }
-  Shape batch_dims = leading(query->shape()), key_batch_dims = leading(key.shape()),
-        value_batch_dims = leading(value.shape());
-  if (batch_dims != key_batch_dims || batch_dims != value_batch_dims)
-    batch_dims = broadcast_shapes(broadcast_shapes(batch_dims, key_batch_dims, "attention"),
-                                  value_batch_dims, "attention");
   auto spread = [&](const Var& v) {
     return leading(v.shape()) == batch_dims
                ? v
                : broadcast_to(v, with_matrix(batch_dims, v.size(-2), v.size(-1)));
   };
-  ops::require_attention("attention", operands, mask,
-                         with_matrix(batch_dims, query->size(-2), key.size(-2)), dropout_p);
   return {
       apply(ops::Attention(mask.keep, drop), spread(query), spread(key), spread(value), mask.bias),
       {}};

@@ -110,6 +110,15 @@ TEST_CASE("a value of many batches spreads query and key, and the other way roun
   }
 }
 
+TEST_CASE(
+    "a bias of more batches than the scores is refused, also where probabilities are asked for",
+    "[tape]") {
+  const Var q = random64({2, 3}, 1), k = random64({4, 3}, 2);
+  const AttentionMask mask{.keep = {}, .bias = random64({5, 2, 4}, 3)};
+  for (bool need_probs : {false, true})
+    CHECK_THROWS_AS(scaled_dot_product_attention(q, k, k, mask, 0, {}, need_probs), ShapeError);
+}
+
 TEST_CASE("attention whose probabilities are all dropped gives zeros, and zero gradients",
           "[tape]") {
   Var x = leaf64({2, 3, 12}, 6), q = leaf64({2, 3, 4}, 7);
