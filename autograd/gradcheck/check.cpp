@@ -70,7 +70,8 @@ class Check {
   Verdict verdict(GradcheckEntry& e, double analytic, Line& line, Index row) const {
     e.rounds = e.rounds || line.grain(row) > 0;
     Verdict v = compare(analytic, line, row, tolerance_, options_.precise);
-    if (options_.may_round) rejudge(analytic, line, row, tolerance_.rtol, atol_is_set_, v);
+    if (options_.may_round || !options_.second_order)
+      rejudge(analytic, line, row, tolerance_.rtol, atol_is_set_, v);
     return v;
   }
 

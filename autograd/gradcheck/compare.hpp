@@ -1,6 +1,6 @@
 // compare: is a derivative that backward gives the one that differences give?
 //
-//   |analytic - numeric| <= atol + rtol |numeric|       (not so for NaN and infinities)
+//   |analytic - numeric| <= atol + rtol |numeric|       (false for NaN and infinities)
 //
 // An estimate whose error is within the tolerance decides: right or wrong. So does one that is far from the analytic
 // value in units of its error. Before a derivative is called wrong, rounding is taken to be that of the largest value

@@ -17,7 +17,8 @@
 // undecidable derivatives away from kinks, or some within atol alone.
 //
 // A derivative within atol alone is not counted as right: it is so small that 0, or the other sign, would be within atol
-// too, and rounding hides what it is relative to its own size (compare.hpp).
+// too, and rounding hides what it is relative to its own size (compare.hpp). A gradient of the gradient is 0 in many
+// places where a larger step finds another value, so there it is counted as right, unless may_round.
 //
 // Each input is a variable of its own with the elements of the given view, whatever memory is behind it: an
 // expanded (stride 0) or overlapping view is numel() independent elements, and two inputs that share storage are two
@@ -61,8 +62,7 @@ struct GradcheckOptions {
   // Differences of eighth order: atol 1e-11, rtol 1e-10. A derivative that no step decides so closely is held to the
   // ordinary tolerances, and counted as of low precision. ValueError in float32.
   bool precise = false;
-  // f may round to fewer digits than its dtype has, as another program may: a grain is looked for, and derivatives that
-  // atol alone makes right are counted apart.
+  // f may round to fewer digits than its dtype has, as another program may: a grain is looked for.
   bool may_round = false;
   std::uint64_t seed = 0;  // u and v are drawn from it
 

@@ -59,6 +59,7 @@ class Line {
   // `size`: the largest element that moves. If `many` move, a small step rounds them.
   Line(const Origin& origin, F f, double size, bool many = false);
 
+  // A larger level is a finer step.
   double h(int level) const { return unit_ * std::ldexp(1.4375, 2 - 2 * level); }
   int ordinary() const { return ordinary_; }  // the level of h near ∛ε
   // f(±h), evaluated when it is first asked for; level -1 is f(0).
@@ -70,7 +71,7 @@ class Line {
   Estimate single(int level, Index row) {
     return {central(level, row), level, 0, rounding(level, row)};
   }
-  // From this level and the three coarser ones. Not finite where f is not finite on both sides.
+  // From this level and the three coarser ones. Its error is infinite where f(0), or both of f(±h), are not finite.
   Estimate estimate(int level, Index row);
   // The one with the smallest error in units of its tolerance, sought from `start` on.
   Estimate best(int start, Index row, const Tolerance& tolerance);
