@@ -185,6 +185,10 @@ void Module::set_parameter_vector(const Tensor& values) const {
     throw ShapeError("set_parameter_vector",
                      "the module has " + std::to_string(parameter_count()) + " parameters",
                      {{"values", values}});
+  for (const Var& p : parameters())
+    if (p.dtype() != values.dtype())
+      throw DTypeError("set_parameter_vector", p.name() + " has another dtype",
+                       {{"values", values}});
   Index begin = 0;
   for (const Var& p : parameters()) {
     p.value().copy_(reshape(narrow(values, 0, begin, p.numel()), p.shape()));
