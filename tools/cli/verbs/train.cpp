@@ -74,9 +74,10 @@ void adjust_train(Command& command, TrainArguments& a) {
       });
   // A trained model is changed more gently than a fresh one.
   if (a.start && !command.given("rate") && !command.given("noam-factor")) {
-    constexpr double kUsual = 1e-3, kShare = 0.1;
-    a.options.rate = kShare * (a.options.rate > 0 ? a.options.rate : kUsual);
-    command.find("rate")->origin = "a tenth of the usual, for --init-from";
+    const bool known = a.options.rate > 0;
+    a.options.rate = known ? 0.1 * a.options.rate : 1e-4;
+    command.find("rate")->origin =
+        known ? "a tenth of the usual, for --init-from" : "for --init-from";
   }
 }
 
