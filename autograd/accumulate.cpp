@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "autograd/operand.hpp"
 #include "tensor/ops/elementwise.hpp"
 
 namespace glim {

@@ -3,6 +3,7 @@
 //   dx_k = Σ over the ops that read x_k of  (∂y/∂x_k)ᵀ dy        (chain rule, parts added up)
 //
 // so a node's gradient is complete when its turn comes (Griewank & Walther 2008, Evaluating Derivatives, section 3.2).
+// TapePass (tape_pass.cpp) overrides step, gradients and send, to add observers and errors. Without it this is the engine.
 #pragma once
 
 #include "autograd/accumulate.hpp"
@@ -41,7 +42,7 @@ class BackwardPass {
       if (fill_leaves_ && node.leaf->trainable) add_to(*node.leaf, std::move(dy));
       return;
     }
-    if (i == pending_.first) return;  // no x of grad() is before it
+    if (i == pending_.first) return;  // the first x of grad(); node 0 is a leaf
     Grads d = gradients(i, dy);
     dy = {};
     for (std::size_t k = 0; k < node.inputs.size(); ++k)

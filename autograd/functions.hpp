@@ -1,5 +1,5 @@
 // Functions of each element, y = f(x). A record states all of a function but its forward, which is the function of that
-// name on tensors (tensor/simd/element_functions.hpp).
+// name on tensors (tensor/ops/elementwise.hpp; its row is in tensor/simd/element_functions.hpp).
 //
 //   F(name, equation, gradient, what the rule reads, rule, low, high, slope, kernel of the rule)
 //

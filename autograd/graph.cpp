@@ -9,7 +9,8 @@ Var Graph::record_or_compute(const Call& call) {
 }
 
 Var Graph::forward_and_record(const Call& call) {
-  std::uint64_t needs = 0;  // a bit for each input that needs a gradient
+  std::uint64_t needs =
+      0;  // a bit for each input that needs a gradient, the last for all from 63 on
   for (std::size_t k = 0; k < call.inputs.size(); ++k)
     if (call.inputs[k]->requires_grad()) needs |= std::uint64_t{1} << std::min<std::size_t>(k, 63);
   call.op.start(call.type.formula, call.inputs, needs);
@@ -49,8 +50,9 @@ Var Graph::value_of(int node, Tensor y) const {
 
 int Graph::node_of(const Var& v) const {
   if (!v.leaf_) return holds(v) ? v.node_ : -1;
-  const auto likely = static_cast<std::size_t>(v.leaf_->node.load(std::memory_order_relaxed));
-  if (likely < nodes_.size() && nodes_[likely].leaf == v.leaf_) return static_cast<int>(likely);
+  const auto last_used = static_cast<std::size_t>(v.leaf_->node.load(std::memory_order_relaxed));
+  if (last_used < nodes_.size() && nodes_[last_used].leaf == v.leaf_)
+    return static_cast<int>(last_used);
   const auto known = leaf_nodes_.find(v.leaf_.get());
   return known == leaf_nodes_.end() ? -1 : known->second;
 }

@@ -5,9 +5,9 @@
 //                       for i = loss, loss - 1, ..., 0:           an op's inputs are earlier nodes
 //                         for each input k of node i:  dy[inputs[k]] += op_i.gradient(dy[i])[k]
 //
-// apply calls Graph::record_or_compute, which asks for the open graph; without one the op only computes. A graph's
-// forward_and_record asks which inputs need a gradient. Tape is the graph that users open (tape.hpp): it overrides the
-// virtual functions, and adds to each what observers and replay need.
+// apply calls apply_at_place (errors name the line), Graph::record_or_compute (without an open graph the op only
+// computes), forward_and_record (which inputs need a gradient?), and of the graph forward and record. Tape is the graph
+// that users open (tape.hpp): it overrides the virtual functions, for observers and replay.
 #pragma once
 
 #include <concepts>
@@ -57,7 +57,8 @@ class Graph {
     return v.tape_ == id_ && static_cast<std::size_t>(v.node_) < nodes_.size() &&
            nodes_[v.node_].serial == v.serial_;
   }
-  int node_for(const Var& v);  // node_of, after giving a trainable leaf a node on its first use
+  virtual int node_for(
+      const Var& v);  // node_of, after giving a trainable leaf a node on its first use
   Node& add_node(const Tensor& y);
   Var value_of(int node, Tensor y) const;
 

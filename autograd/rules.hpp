@@ -19,7 +19,7 @@ struct Unary : Op {
     else
       return gradient(dy);
   }
-  Shape x_shape;  // apply sets it
+  Shape x_shape;  // set before forward (op_type.hpp)
 
  private:
   const Self& self() const { return static_cast<const Self&>(*this); }

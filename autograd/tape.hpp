@@ -57,7 +57,7 @@ class Tape : public Graph {
   // ∂(Σ y·dy)/∂x for each x, leaving leaves alone; zeros where y does not depend on x. With
   // create_graph the results are on the tape, and differentiable in dy too. Undefined dy means ones
   // for a scalar y. Hooks run before. No op before the first x is visited, so an inner gradient costs the same
-  // on a long tape. The results are read-only, as others may see the same memory.
+  // on a long tape; all ops after it are, those too that lead to no x. The results are read-only, as others may see the same memory.
   // StateError for an x of another tape.
   std::vector<Var> grad(const Var& y, const std::vector<Var>& xs, const Var& dy = {},
                         Backward options = {}) {
@@ -101,7 +101,7 @@ class Tape : public Graph {
   Var forward_and_record(const Call& call) override;
   Tensor forward(const Call& call) override;
   Var record(const Call& call, Tensor y) override;
-  int node_for(const Var& v);  // tells observers of a leaf's node
+  int node_for(const Var& v) override;  // tells observers of a leaf's node
   template <class F>
   void notify(const F& f) {
     observers_.notify(f);

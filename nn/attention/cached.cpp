@@ -28,7 +28,7 @@ AttentionOutput MultiheadAttention::attend(const Var& x, const KeyValueCache& me
     Heads heads(in_proj.heads(), in_proj.heads(queries, InProjection::Query), memory.keys(),
                 memory.values());
     heads.mask = head_options_.mask(heads, request);
-    AttentionOutput out = output(heads, request);
+    AttentionOutput out = attend_and_join(heads, request);
     if (each == 1) return out;
     out.y = reshape(out.y, {rows, t, d_});
     if (out.weights.defined() && out.weights.rank() == 3) {  // (B, K·T, S) -> (B·K, T, S)

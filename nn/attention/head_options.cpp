@@ -19,7 +19,7 @@ HeadOptions::HeadOptions(Module& owner, Index width, const AttentionOptions& opt
     rotary_ = {owner, "rotary", std::make_unique<RotaryPositions>(width, options.rotary_base)};
 }
 
-void HeadOptions::apply_to(Heads& heads, const AttentionRequest& request) const {
+void HeadOptions::add_to(Heads& heads, const AttentionRequest& request) const {
   const Index offset = request.cache ? request.cache->length : 0;
   if (request.cache) heads.unpack();
   if (rotary_) {

@@ -24,7 +24,7 @@ class HeadOptions {
  public:
   HeadOptions(Module& owner, Index width, const AttentionOptions& options);
   // Rotates queries and keys, joins a cache, and combines the masks.
-  void apply_to(Heads& heads, const AttentionRequest& request) const;
+  void add_to(Heads& heads, const AttentionRequest& request) const;
   // The masks of the request for these heads, whose first query is at position `offset`.
   AttentionMask mask(const Heads& heads, const AttentionRequest& request, Index offset = 0) const;
   bool relative() const { return is_relative(positions_); }

@@ -21,8 +21,7 @@ Var InProjection::project(const Var& x, Part first, Part last) const {
     const bool all = !v.defined() || (first == Query && last == Value);
     return all ? v : slice(v, 0, begin(first), end(last));
   };
-  Var b = rows(bias);
-  return linear(x, rows(weight), b);
+  return linear(x, rows(weight), rows(bias));
 }
 
 Heads InProjection::operator()(const Operand& query, const Var& key, const Var& value) const {
@@ -36,6 +35,7 @@ Heads InProjection::operator()(const Operand& query, const Var& key, const Var& 
     throw ShapeError("attention",
                      "query must be (B, T, D), key and value (B, S, D), D = " + std::to_string(d_),
                      {{"query", *query}, {"key", keys}, {"value", values}});
+  // One input, or one for key and value, is projected by one product in place of three.
   if (!key.defined() && !value.defined()) {
     Var packed = project(*query, Query, Value);  // [Q K V] (B, T, 3D), with share_qk (B, T, 2D)
     if (packs_) return Heads(h_, packed, {});

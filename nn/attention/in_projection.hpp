@@ -43,7 +43,7 @@ class InProjection {
   Param weight, bias;
 
  private:
-  // x W_partsᵀ + b_parts for the parts from `first` to `last`, by one product: (B, T, parts·D).
+  // x W_partsᵀ + b_parts for the parts from `first` to `last`, by one product: (B, T, end(last) - begin(first)).
   Var project(const Var& x, Part first, Part last) const;
 };
 

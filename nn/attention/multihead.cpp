@@ -4,13 +4,13 @@ namespace glim {
 
 AttentionOutput MultiheadAttention::forward(const Var& query, const Var& key, const Var& value,
                                             const AttentionRequest& request) {
-  // Q W^Q, K W^K, V W^V, split: (B, T, D) -> (B, H, T, Dh)
-  Heads heads = in_proj(query, key, value);
-  head_options_.apply_to(heads, request);
-  return output(heads, request);
+  Heads heads = in_proj(query, key, value);  // Q_i, K_i, V_i = Q W_i^Q, K W_i^K, V W_i^V
+  head_options_.add_to(heads, request);      // angles of positions, cached keys, masks
+  return attend_and_join(heads, request);    // concat_i(softmax(Q_i K_iᵀ / √Dh) V_i) W^O
 }
 
-AttentionOutput MultiheadAttention::output(const Heads& heads, const AttentionRequest& request) {
+AttentionOutput MultiheadAttention::attend_and_join(const Heads& heads,
+                                                    const AttentionRequest& request) {
   const double p = training() ? dropout_ : 0;
   const RandomKey dropout_key = p > 0 ? generator().next() : RandomKey{};
   auto [context, probs] = heads.attend(p, dropout_key, request.need_weights);  // merged: (B, T, D)

@@ -70,8 +70,7 @@ class MultiheadAttention : public Module {
  protected:
   // If `packed` is false, in_proj has no weight, and a subclass holds W^Q, W^K and W^V.
   MultiheadAttention(Index d_model, Index heads, AttentionOptions options, bool packed);
-  // Attention of the heads, and W^O.
-  AttentionOutput output(const Heads& heads, const AttentionRequest& request);
+  AttentionOutput attend_and_join(const Heads& heads, const AttentionRequest& request);
 
   HeadOptions head_options_;
 };

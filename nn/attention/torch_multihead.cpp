@@ -55,9 +55,9 @@ AttentionOutput TorchMultiheadAttention::forward(const Var& query, const Var& ke
   const Var q = batch_first(query), k = batch_first(keys),
             v = batch_first(value.defined() ? value : keys);
   Heads heads = in_proj.weight.defined() ? in_proj(q, k, v) : project_apart(q, k, v);
-  head_options_.apply_to(heads, request);
+  head_options_.add_to(heads, request);
   append_keys(heads.key, heads.value, heads.mask);
-  AttentionOutput out = output(heads, request);
+  AttentionOutput out = attend_and_join(heads, request);
   out.y = batch_first(out.y);  // turns it back
   return out;
 }

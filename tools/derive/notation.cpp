@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "autograd/functions.hpp"
 #include "tools/derive/fill.hpp"
 
 namespace glim {
@@ -46,7 +47,14 @@ class Table {
 
 std::string_view notation(std::string_view op, Language language) {
   static const Table table(kDerivedNotations);
-  return table.at(op, language);
+#define GLIM_CALL(name, ...) {#name, "5|" #name "({0})"},
+  static const std::map<std::string_view, std::string_view> calls{GLIM_FUNCTIONS(GLIM_CALL)};
+#undef GLIM_CALL
+  const std::string_view form = table.at(op, language);
+  const auto call = calls.find(op);
+  const bool calls_name =
+      form.empty() && call != calls.end() && (language != kNumpy || !text_part(op).empty());
+  return calls_name ? call->second : form;
 }
 
 std::string_view spelling(std::string_view key, Format format) {

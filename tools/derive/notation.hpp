@@ -12,7 +12,8 @@ namespace glim::derive {
 enum Language { kText, kNumpy, kCpp };
 enum Format { kLatex, kHtml, kMarkdown };
 
-// "LEVEL|TEMPLATE"; empty for an op without primitives.
+// "LEVEL|TEMPLATE"; empty for an op without primitives. A function of each element without a line in notation.txt is a
+// call of its name; in NumPy only if program.py defines the name.
 std::string_view notation(std::string_view op, Language language);
 // The spelling in a line of formats.txt; empty for an unknown key.
 std::string_view spelling(std::string_view key, Format format);
