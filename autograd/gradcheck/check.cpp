@@ -155,7 +155,7 @@ class Check {
     origin_.grainy.clear();
     Line all = line(input, 0, v, x);
     if (!full()) {
-      origin_.rounds = origin_.rounds || all.grain(Line::kAlong, kUnlike) > 0;
+      origin_.rounds = origin_.rounds || all.grain(Line::kProjected, kUnlike) > 0;
       return;
     }
     std::vector<bool> grainy;
@@ -237,8 +237,8 @@ class Check {
     whole.index = unravel(e.shape, begin);
     whole.analytic = std::inner_product(weights.begin(), weights.end(),
                                         analytic_.along_u[e.input].begin() + begin, 0.0);
-    Verdict result = verdict(e, whole.analytic, center, Line::kAlong);
-    if (alone && result.kind == Verdict::Wrong && !center.rounds(Line::kAlong)) {
+    Verdict result = verdict(e, whole.analytic, center, Line::kProjected);
+    if (alone && result.kind == Verdict::Wrong && !center.rounds(Line::kProjected)) {
       double jump = 0;
       const std::vector<double> by_output = jumps(e.input, begin, center, result.level);
       for (std::size_t row = 0; row < by_output.size(); ++row)

@@ -20,7 +20,7 @@ constexpr double kThreeDigits = 0.002;  // the same of a sum, in which a wrong t
 
 // Is the derivative far beyond the error, and beyond that of the next finer step? Coarse steps may agree by chance.
 bool far(double analytic, Line& line, Index row, const Estimate& e) {
-  const Estimate finer = line.noisy(e.level + 1, row);
+  const Estimate finer = line.with_noise(e.level + 1, row);
   return std::abs(analytic - e.value) > kFar * e.error() &&
          std::abs(analytic - finer.value) > finer.error();
 }
@@ -69,12 +69,12 @@ struct Comparison {
 
   // Are fine steps below f's grain? They do not see what is rounded, nor whether that has a derivative.
   std::optional<Verdict> below_grain() {
-    zero = line.at(-1, 0, row);
+    zero = line.at_zero(row);
     const double grain = line.grain(row);
     if (!(grain > 0)) return std::nullopt;
     const double digits = zero == 0 ? 0 : std::max(0.0, std::log10(std::abs(zero) / grain));
     rounds = "f rounds to about " + number_text(std::round(digits), 2) + " digits";
-    const Estimate fine = line.single(line.ordinary(), row);
+    const Estimate fine = line.one_difference(line.ordinary(), row);
     if (line.plateau(row) && kOrdinary.within(analytic, fine.value))
       return undecidable(fine, rounds);
     return std::nullopt;
@@ -82,7 +82,8 @@ struct Comparison {
 
   // Does one difference agree, do four neighbours, or those where the error is smallest?
   std::optional<Verdict> by_agreement() {
-    if (const Estimate e = line.single(start(), row); !precise && agrees(e) && has_one_slope(e))
+    if (const Estimate e = line.one_difference(start(), row);
+        !precise && agrees(e) && has_one_slope(e))
       return decided(e);
     first = line.estimate(start(), row);
     if (agrees(first) && has_one_slope(first)) return decided(first);
@@ -115,7 +116,7 @@ struct Comparison {
     line.count_inner_rounding(true);
     const Estimate inside = line.best(start(), row, tolerance);
     if (agrees(inside)) return decided(inside);
-    for (const Estimate& e : {inside, line.noisy(best.level, row)}) {
+    for (const Estimate& e : {inside, line.with_noise(best.level, row)}) {
       const double allowed = tolerance.allowed(e.value);
       const bool known =
           e.is_rounding() || e.error() <= std::max(allowed, kKnown * std::abs(e.value));
@@ -135,9 +136,9 @@ struct Comparison {
 // The verdict of the step where the error is smallest. What is far beyond that error is wrong. What agrees is right where
 // two digits are known, or three of a sum of derivatives, of which a wrong one may be a small part.
 Verdict by_error(double analytic, Line& line, Index row, const Verdict& undecidable) {
-  const Estimate e = line.coarse(row);
+  const Estimate e = line.best_coarse(row);
   const Tolerance two_digits{0, kTwoDigits},
-      known{0, row == Line::kAlong ? kThreeDigits : kTwoDigits};
+      known{0, row == Line::kProjected ? kThreeDigits : kTwoDigits};
   Verdict v = decided_by(analytic, e.value, two_digits);
   const bool decided = v.kind == Verdict::Wrong
                            ? far(analytic, line, row, e)
@@ -182,11 +183,12 @@ Verdict compare(double analytic, Line& line, Index row, const Tolerance& toleran
 void rejudge(double analytic, Line& line, Index row, double rtol, bool atol_is_set, Verdict& v) {
   if (v.kind != Verdict::Right || v.decisive) return;
   if (analytic == 0 && line.equal(line.ordinary(), row)) {
-    v.within_atol = ((row == Line::kAlong || line.all_outputs_equal()) && line.fades(row)) ||
-                    line.coarse_slope(row) != 0;
+    v.within_atol =
+        ((row == Line::kProjected || line.all_outputs_equal()) && line.flat_then_moves(row)) ||
+        line.coarse_slope(row) != 0;
     return;
   }
-  const Estimate e = line.coarse(row);
+  const Estimate e = line.best_coarse(row);
   Verdict by_size = decided_by(analytic, e.value, {kFar * e.error(), rtol});
   by_size.level = e.level;
   const double apart = std::abs(analytic - e.value);

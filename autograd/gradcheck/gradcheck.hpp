@@ -7,30 +7,9 @@
 //   numeric    J v, by differences: (f(x + h v) - f(x - h v)) / 2h
 //   compare    |analytic - numeric| <= atol + rtol |numeric|, or undecidable
 //
-// Full mode compares all of J: row i of the analytic one is a backward from dy = e_i, column j of the numeric one takes
-// two forwards. It compares Jᵀu for a random u too, since some backwards are right for each e_i and wrong for a general
-// dy. (A plain sum, u = 1, hides most mistakes in a softmax.) Projection mode compares one number for each input, vᵀJᵀu
-// with random u and v. When it differs, halving v finds the element.
+//   REQUIRE(gradcheck(f, {x, w}));     a report is true if it passed, and prints itself in Catch2
 //
-// Undecided is not passed. A derivative is decisive if it is right, and so large that a zero or negated gradient would
-// fail. A report without a decisive derivative is undecided. So is a report with an input that has none and has
-// undecidable derivatives away from kinks, or some within atol alone.
-//
-// A derivative within atol alone is not counted as right: it is so small that 0, or the other sign, would be within atol
-// too, and rounding hides what it is relative to its own size (compare.hpp). A gradient of the gradient is 0 in many
-// places where a larger step finds another value, so there it is counted as right, unless may_round.
-//
-// Each input is a variable of its own with the elements of the given view, whatever memory is behind it: an
-// expanded (stride 0) or overlapping view is numel() independent elements, and two inputs that share storage are two
-// variables. f must have the same value on the views and on copies of them. generator() is set back before every
-// evaluation, so that a dropout within draws one mask.
-//
-// In float32 the analytic side alone is computed. Differences are in float64, unless f has constants of float32.
-//
-// A report is true if it passed, and prints itself: REQUIRE(gradcheck(f, {x, w})) is a test in Catch2.
-//
-// When a check fails, each op that f recorded is checked against its own forward. The report names the ops that are
-// wrong, with file and line, and what their Jacobians look like (mistakes.hpp).
+// Undecided is not passed: a report in which a missing gradient would look the same is undecided.
 #pragma once
 
 #include <array>
@@ -47,8 +26,13 @@
 namespace glim {
 
 struct GradcheckOptions {
+  // Full compares all of J: row i of the analytic one is a backward from dy = e_i, column j of the numeric one takes two
+  // forwards. It compares Jᵀu for a random u too, since some backwards are right for each e_i and wrong for a general
+  // dy. (A plain sum, u = 1, hides most mistakes in a softmax.) Projection compares one number for each input, vᵀJᵀu with
+  // random u and v. When it differs, halving v finds the element.
   enum class Mode { Full, Projection };
-  // How much of a failure is explained: the name of its mistake, by f's Jacobian; the ops at fault, each checked alone.
+  // How much of a failure is explained: the name of its mistake, by f's Jacobian (mistakes.hpp); the ops at fault, with
+  // file and line. Each op that f recorded is checked against its own forward.
   enum class Explain { Nothing, Mistake, Ops };
 
   std::string name = "function";  // for the report
@@ -56,8 +40,8 @@ struct GradcheckOptions {
   Explain explain = Explain::Ops;
   int directions = 1;         // random directions in Projection mode
   bool second_order = false;  // check (x, dy) ↦ Jᵀdy instead of f: the gradient of the gradient
-  // Zero means by dtype. float64: atol 1e-7, rtol 1e-5. float32: atol 1e-5, rtol 1e-3 against differences in
-  // float64; atol 2e-3, rtol 1e-2 against its own.
+  // Zero means by dtype. float64: atol 1e-7, rtol 1e-5. In float32 the analytic side alone is computed: atol 1e-5, rtol
+  // 1e-3 against differences in float64; atol 2e-3, rtol 1e-2 against its own, if f has constants of float32.
   double atol = 0, rtol = 0;
   // Differences of eighth order: atol 1e-11, rtol 1e-10. A derivative that no step decides so closely is held to the
   // ordinary tolerances, and counted as of low precision. ValueError in float32.
@@ -70,6 +54,9 @@ struct GradcheckOptions {
   static inline thread_local bool all_precise = false;
 };
 
+// A variable of its own with the elements of the given view, whatever memory is behind it: an expanded (stride 0) or
+// overlapping view is numel() independent elements, and two inputs that share storage are two variables. f must have the
+// same value on the views and on copies of them.
 struct GradcheckInput {
   GradcheckInput(Tensor x) : value(std::move(x)) {}
   GradcheckInput(std::string name_in_report, Tensor x, bool checked = true)
@@ -112,9 +99,12 @@ struct GradcheckEntry : ComparedDerivative {
   Shape shape;
   DType dtype = DType::Float64;
   Index checked = 0, failed = 0, undecidable = 0;
-  Index kinks = 0;          // undecidable derivatives at a kink
-  Index decisive = 0;       // how many are decisive
-  Index within_atol = 0;    // neither right nor wrong: within atol alone
+  Index kinks = 0;     // undecidable derivatives at a kink
+  Index decisive = 0;  // right, and so large that a zero or negated gradient would fail
+  // Neither right nor wrong: so small that 0, or the other sign, would be within atol too, and rounding hides what they
+  // are relative to their own size (compare.hpp). A gradient of the gradient is 0 in many places where a larger step finds
+  // another value: there it is right, unless may_round.
+  Index within_atol = 0;
   Index low_precision = 0;  // right to fewer digits: rtol 1e-5 of a precise check, 0.02 if f rounds
   Index left_open = 0;  // elements of which rounding leaves a derivative open, and none is decisive
   bool rounds = false;  // f rounds to few digits, or cancels, where the input moves
@@ -145,7 +135,9 @@ struct GradcheckReport {
   Index undecidable() const { return total(&GradcheckEntry::undecidable); }
   Index within_atol() const { return total(&GradcheckEntry::within_atol); }
   Index low_precision() const { return total(&GradcheckEntry::low_precision); }
-  bool undecided() const;  // nothing is wrong, but a missing gradient would look the same
+  // Nothing is wrong, but no derivative is decisive; or an input has none, and has undecidable ones away from kinks or
+  // some within atol alone; or rounding leaves elements open.
+  bool undecided() const;
   bool passed() const { return problem.empty() && failed() == 0 && !undecided(); }
   const GradcheckEntry* worst() const;  // the largest excess; null when nothing was compared
   explicit operator bool() const { return passed(); }
@@ -158,6 +150,7 @@ struct GradcheckReport {
 };
 std::ostream& operator<<(std::ostream& out, const GradcheckReport& report);
 
+// generator() is set back before every evaluation, so that a dropout within draws one mask.
 // ValueError when no input is of a floating dtype, when an option is out of range, or when a full
 // Jacobian would have more than 2^24 elements; whatever the function throws passes through.
 GradcheckReport gradcheck(const CheckedFunction& function,

@@ -22,7 +22,7 @@ constexpr double kGrain = 0x1p12, kGrainInside = 64, kNoise = 64;
 }  // namespace
 
 bool Line::looks_smooth(Index row) {
-  if (row != kAlong && !origin_.grainy.empty() && !origin_.grainy[row]) return true;
+  if (row != kProjected && !origin_.grainy.empty() && !origin_.grainy[row]) return true;
   // Steps of few bits move what is rounded by whole units. A step of many bits does not.
   for (const double c : {0x1.25c9d4a6b8f35p0, 0x1.6a3f1c8e5d2b7p0}) {
     const double off = c * h(ordinary_), slope = (value(off, row) - value(-off, row)) / (2 * off);
@@ -138,7 +138,7 @@ bool Line::plateau(Index row) {
 
 // On one side of a kink alone f may change, too.
 double Line::coarse_slope(Index row) {
-  const double zero = at(-1, 0, row);
+  const double zero = at_zero(row);
   for (int level = kCoarse + 1; level >= kCoarsest && equal(ordinary_, row); --level) {
     const double left = zero - at(level, -1, row), right = at(level, 1, row) - zero;
     const double least = std::min(std::abs(left), std::abs(right));
@@ -157,7 +157,7 @@ bool Line::constant(Index row) {
   return true;
 }
 
-bool Line::fades(Index row) {
+bool Line::flat_then_moves(Index row) {
   double most = 0, least = std::numeric_limits<double>::infinity();
   for (int level = 1; level <= kCoarse; ++level)
     if (const double c = change(level, row); c > 0) {

@@ -37,24 +37,25 @@ double Line::value(double t, Index row) {
       }
   }
   const std::vector<double>&values = y ? *y : origin_.y, &u = origin_.u;
-  return row == kAlong ? std::inner_product(u.begin(), u.end(), values.begin(), 0.0) : values[row];
+  return row == kProjected ? std::inner_product(u.begin(), u.end(), values.begin(), 0.0)
+                           : values[row];
 }
 
 double Line::gap(int level, Index row) {
-  return std::abs(at(level, 1, row) - 2 * at(-1, 0, row) + at(level, -1, row)) / h(level);
+  return std::abs(at(level, 1, row) - 2 * at_zero(row) + at(level, -1, row)) / h(level);
 }
 
 double Line::change(int level, Index row) {
   double most = 0;
   for (int side : {-1, 1})
     if (const double y = at(level, side, row); std::isfinite(y))
-      most = std::max(most, std::abs(y - at(-1, 0, row)));
+      most = std::max(most, std::abs(y - at_zero(row)));
   return most;
 }
 
 double Line::scale(int level, Index row) {
-  double scale = std::abs(at(-1, 0, row));
-  if (row == kAlong)
+  double scale = std::abs(at_zero(row));
+  if (row == kProjected)
     for (std::size_t i = 0; i < origin_.u.size(); ++i)
       scale += std::abs(origin_.u[i] * origin_.y[i]);
   for (int side : {-1, 1})
@@ -64,7 +65,7 @@ double Line::scale(int level, Index row) {
 }
 
 bool Line::equal(int level, Index row) {
-  const double zero = at(-1, 0, row);
+  const double zero = at_zero(row);
   return at(level, 1, row) == zero && at(level, -1, row) == zero;
 }
 
@@ -87,7 +88,7 @@ double Line::rounding(int level, Index row) {
 
 Estimate Line::estimate(int level, Index row) {
   Estimate e{.level = level};
-  const double zero = at(-1, 0, row);
+  const double zero = at_zero(row);
   const bool left = std::isfinite(at(level, -1, row)), right = std::isfinite(at(level, 1, row));
   if (!std::isfinite(zero) || (!left && !right)) return e;
   const bool both = left && right;
@@ -118,14 +119,14 @@ Estimate Line::estimate(int level, Index row) {
   return e;
 }
 
-Estimate Line::coarse(Index row) {
+Estimate Line::best_coarse(Index row) {
   Estimate best;
   for (int level = ordinary_; level > 0; --level)
-    if (const Estimate e = noisy(level, row); e.error() < best.error()) best = e;
+    if (const Estimate e = with_noise(level, row); e.error() < best.error()) best = e;
   return best;
 }
 
-Estimate Line::noisy(int level, Index row) {
+Estimate Line::with_noise(int level, Index row) {
   Estimate e = estimate(level, row);
   if (const double n = noise(row); n > 0) e.rounded += n * growth(level, row) / h(level);
   return e;
@@ -138,7 +139,7 @@ Estimate Line::best(int start, Index row, const Tolerance& tolerance) {
   bool finer = !estimate(start, row).is_rounding();
   for (int pass = 0; pass < 2 && !(share(best) <= 1); ++pass, finer = !finer)
     for (int level = start; level >= 0 && level <= finest_; level += finer ? 1 : -1) {
-      const Estimate e = noisy(level, row);
+      const Estimate e = with_noise(level, row);
       if (share(e) < share(best) || !std::isfinite(best.error())) best = e;
       if (share(best) <= 0.1) return best;
     }

@@ -42,7 +42,7 @@ struct Estimate {
 // Shared by all lines through a point.
 struct Origin {
   std::vector<double> y{};     // the outputs
-  std::vector<double> u{};     // their weights in kAlong
+  std::vector<double> u{};     // their weights in kProjected
   double epsilon = 0x1p-52;    // ε of the dtype that f computes in
   double largest_inside = 0;   // the largest value that an op within f computes
   double noise = 0;            // backward's: derivatives that are closer may be the same
@@ -54,7 +54,7 @@ struct Origin {
 class Line {
  public:
   using F = std::function<std::vector<double>(double t)>;
-  static constexpr Index kAlong = -1;  // the row of Σ u f; other rows are outputs
+  static constexpr Index kProjected = -1;  // the row of Σ u f; other rows are outputs
   static constexpr double kSure = 16;  // roundings, or grains, that a change beyond doubt exceeds
   // `size`: the largest element that moves. If `many` move, a small step rounds them.
   Line(const Origin& origin, F f, double size, bool many = false);
@@ -62,41 +62,51 @@ class Line {
   // A larger level is a finer step.
   double h(int level) const { return unit_ * std::ldexp(1.4375, 2 - 2 * level); }
   int ordinary() const { return ordinary_; }  // the level of h near ∛ε
-  // f(±h), evaluated when it is first asked for; level -1 is f(0).
-  double at(int level, int side, Index row) { return value(level < 0 ? 0 : side * h(level), row); }
+  // ---- values of f, evaluated when they are first asked for ----
+  double at_zero(Index row) { return value(0, row); }
+  double at(int level, int side, Index row) { return value(side * h(level), row); }  // f(±h)
+  double change(int level, Index row);  // f's, over the step
+
+  // ---- estimates of the derivative ----
   double central(int level, Index row) {
     return (at(level, 1, row) - at(level, -1, row)) / (2 * h(level));
   }
-  double gap(int level, Index row);  // between the two one-sided differences
-  Estimate single(int level, Index row) {
+  Estimate one_difference(int level, Index row) {
     return {central(level, row), level, 0, rounding(level, row)};
   }
   // From this level and the three coarser ones. Its error is infinite where f(0), or both of f(±h), are not finite.
   Estimate estimate(int level, Index row);
   // The one with the smallest error in units of its tolerance, sought from `start` on.
   Estimate best(int start, Index row, const Tolerance& tolerance);
-  Estimate noisy(int level, Index row);  // with the error that the noise of f makes
-  Estimate coarse(Index row);            // the smallest error of steps from the ordinary one up
+  Estimate with_noise(int level, Index row);  // with the error that the noise of f makes
+  Estimate best_coarse(Index row);  // the smallest error of steps from the ordinary one up
   // Is the change of f over the step known well? False where f may be steep within it.
   bool change_is_known(const Estimate& e, Index row);
+  // Takes rounding to be that of the largest value within f, or that of f's own values alone.
+  void count_inner_rounding(bool counted) { inside_ = counted ? origin_.largest_inside : 0; }
+
+  // ---- kinks ----
+  double gap(int level, Index row);  // between the two one-sided differences
   // How far from the central difference a derivative may be because of a kink or a jump; 0 where f is smooth.
   double kink(Index row);
+
+  // ---- grain and noise (grain.cpp) ----
   // Do differences come nearer to each other, from a step of 0.02 to the ordinary one, as those of a smooth f do?
   bool looks_smooth(Index row);
   // The size of f's jumps; 0 where there are none beyond ε, or none are looked for. `alike`: the largest over the least.
   double grain(Index row, double alike = 2.5);
-  bool rounds(Index row);               // has f a grain, or noise?
-  double change(int level, Index row);  // f's, over the step
+  bool rounds(Index row);  // has f a grain, or noise?
   // The slope over coarse steps if f has one value over fine ones; else 0.
   double coarse_slope(Index row);
-  bool plateau(Index row);           // the ordinary step is below the grain
-  bool equal(int level, Index row);  // has f one value at the point and on both sides, to the bit?
+  bool plateau(Index row);  // the ordinary step is below the grain
+
+  // ---- places where f has one value ----
+  bool equal(int level, Index row);  // at the point and on both sides, to the bit
   bool all_outputs_equal();          // at the ordinary step
   bool constant(Index row);          // but for rounding, at steps up to 1.4
   // Does f leave its value by less than rounding first, and by far more at larger steps?
-  bool fades(Index row);
-  // Takes rounding to be that of the largest value within f, or that of f's own values alone.
-  void count_inner_rounding(bool counted) { inside_ = counted ? origin_.largest_inside : 0; }
+  bool flat_then_moves(Index row);
+
   const Origin& origin() const { return origin_; }
 
  private:
