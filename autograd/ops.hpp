@@ -190,8 +190,9 @@ Var rms_norm(const Operand& x, const Var& gamma, double eps);
 Var rotate_pairs(const Operand& x, const Tensor& cos, const Tensor& sin);
 
 struct AttentionMask {
-  Tensor keep;  // bool, true = may attend; broadcasts to (..., T, S); undefined keeps all
-  Var bias;     // added to the scores; broadcasts to them; undefined adds nothing
+  Tensor keep;       // bool, true = may attend; broadcasts to (..., T, S); undefined keeps all
+  Var bias;          // added to the scores; broadcasts to them; undefined adds nothing
+  double scale = 0;  // factor of Q Kᵀ in the scores; 0: 1/√Dk
 };
 struct AttentionResult {
   Var context;  // (..., T, Dv)

@@ -43,6 +43,12 @@ inline Row position_base(double& base) {
 inline Row share_qk(bool& share) {
   return {"share_qk", &share, "one projection for the queries and the keys of an attention"};
 }
+inline Row norm_kind(NormKind& kind) {
+  return {"norm_kind", choice(kind), "layer norms, RMS norms, which only scale, or no norms"};
+}
+inline Row attention_scale(double& scale) {
+  return {"attention_scale", &scale, "factor of Q Kᵀ in the scores (0: 1/√Dh)", kNotNegative};
+}
 inline Row init(double& deviation) {
   return {"init", &deviation, "deviation of the initial weights", kAboveZero};
 }

@@ -1,4 +1,4 @@
-// The norm of a layer, by name: layer norm (Ba et al. 2016), or RMSNorm (Zhang & Sennrich 2019), which only scales.
+// The norm of a layer, by name: layer norm (Ba et al. 2016), RMSNorm (Zhang & Sennrich 2019), which only scales, or none.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,14 @@
 
 namespace glim {
 
-enum class NormKind { Layer, Rms };
+enum class NormKind { Layer, Rms, None };
 template <>
 inline const ChoiceNames<NormKind> kNames<NormKind>{
-    {{"layer", NormKind::Layer}, {"rms", NormKind::Rms}}};
+    {{"layer", NormKind::Layer}, {"rms", NormKind::Rms}, {"none", NormKind::None}}};
 
-// Over the last axis. `bias`: of layer norm.
+// Over the last axis; null for None. `bias`: of layer norm.
 inline std::unique_ptr<Layer> new_norm(NormKind kind, Index d, double eps, bool bias) {
+  if (kind == NormKind::None) return nullptr;
   if (kind == NormKind::Rms) return std::make_unique<RMSNorm>(d, eps);
   return std::make_unique<LayerNorm>(d, eps, true, bias);
 }

@@ -84,7 +84,7 @@ struct Matrices {
 // The operands of a call, a matrix for each head, and how the work is cut.
 struct Attended {
   Attended(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& bias_or_none,
-           const Tensor& keep_or_none, double p, RandomKey dropout_key)
+           const Tensor& keep_or_none, double factor, double p, RandomKey dropout_key)
       : batch_dims(leading(query.shape())),
         dtype(query.dtype()),
         heads(numel_of(batch_dims)),
@@ -93,7 +93,7 @@ struct Attended {
         dk(query.size(-1)),
         dv(value.size(-1)),
         tile(std::clamp<Index>(32768 / std::max<Index>(1, s), 16, std::max<Index>(16, t))),
-        scale(1 / std::sqrt(static_cast<double>(dk))),
+        scale(factor != 0 ? factor : 1 / std::sqrt(static_cast<double>(dk))),
         drops(p > 0),
         q(Matrices::operand(query, batch_dims, t, dk)),
         k(Matrices::operand(key, batch_dims, s, dk)),
@@ -128,7 +128,7 @@ struct Tile {
   Index first(const Attended& o) const { return (h * o.t + t) * o.s; }  // its first element
 };
 
-// Q Kᵀ, to be divided by √Dk
+// Q Kᵀ, to be multiplied by the scale, 1/√Dk
 template <class T>
 void scores(const Attended& o, const Tile<T>& i) {
   multiply(o.q.span<T>(i.h, i.t, i.a.rows), transpose(o.k.span<T>(i.h, 0, o.s)), i.a);

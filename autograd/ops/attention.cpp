@@ -8,7 +8,9 @@
 namespace glim {
 namespace ops {
 
-double scale_for(const Var& query) { return 1 / std::sqrt(static_cast<double>(query.size(-1))); }
+double scale_for(const Var& query, const AttentionMask& mask) {
+  return mask.scale != 0 ? mask.scale : 1 / std::sqrt(static_cast<double>(query.size(-1)));
+}
 
 Var probs_of(const Var& scores, const Tensor& keep) {
   return keep.defined() ? masked_softmax(scores, keep) : softmax(scores);
@@ -16,7 +18,9 @@ Var probs_of(const Var& scores, const Tensor& keep) {
 
 AttentionResult attention_of_heads(const Var& query, const Var& key, const Var& value,
                                    const AttentionMask& mask, const AttentionDropout& drop) {
-  Var scores = named(matmul(query, transpose(key)) * scale_for(query), "scores");  // (..., T, S)
+  const double scale = scale_for(query, mask);
+  if (mask.scale != 0) named(Var(scalar(scale, DType::Float64)), "scale");  // observers see it
+  Var scores = named(matmul(query, transpose(key)) * scale, "scores");      // (..., T, S)
   if (mask.bias.defined()) scores = named(scores + mask.bias, "biased_scores");
   Var keep = named(mask.keep, "keep");
   Var probs = named(probs_of(scores, keep.value()), "probs");
@@ -27,7 +31,7 @@ AttentionResult attention_of_heads(const Var& query, const Var& key, const Var& 
 AttentionGradients attention_gradients(const Var& query, const Var& key, const Var& value,
                                        const AttentionMask& mask, const AttentionDropout& drop,
                                        const Var& dcontext) {
-  const double scale = scale_for(query);
+  const double scale = scale_for(query, mask);
   auto dropped = [&](const Var& x) { return dropout(x, drop.p, drop.key); };
   Var scores = matmul(query, transpose(key)) * scale;
   if (mask.bias.defined()) scores = scores + mask.bias;
@@ -85,12 +89,12 @@ struct Attention final : AttentionOp {
   using AttentionOp::AttentionOp;
 
   Var explicit_form(const Var& query, const Var& key, const Var& value, const Var& bias) const {
-    return attention_of_heads(query, key, value, {keep_mask, bias}, drop).context;
+    return attention_of_heads(query, key, value, mask_with(bias), drop).context;
   }
 
   Grads gradient(const Var& dy) const override {
     auto d = attention_gradients(saved(Query), saved(KeyInput), saved(Value),
-                                 {keep_mask, saved(Bias)}, drop, dy);
+                                 mask_with(saved(Bias)), drop, dy);
     return {{Query, d.query}, {KeyInput, d.key}, {Value, d.value}, {Bias, d.bias}};
   }
 
@@ -147,9 +151,8 @@ AttentionResult scaled_dot_product_attention(const Operand& query, const Var& ke
                ? v
                : broadcast_to(v, with_matrix(batch_dims, v.size(-2), v.size(-1)));
   };
-  return {
-      apply(ops::Attention(mask.keep, drop), spread(query), spread(key), spread(value), mask.bias),
-      {}};
+  return {apply(ops::Attention(mask, drop), spread(query), spread(key), spread(value), mask.bias),
+          {}};
 }
 
 }  // namespace glim

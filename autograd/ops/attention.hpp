@@ -28,12 +28,14 @@ AttentionGradients attention_gradients(const Var& query, const Var& key, const V
 
 // The part that both ops have. Heads are tensors (..., T or S, Dk or Dv) of any strides.
 struct AttentionOp : Fused {
-  AttentionOp(Tensor k, AttentionDropout d) : keep_mask(std::move(k)), drop(d) {}
+  AttentionOp(const AttentionMask& m, AttentionDropout d)
+      : keep_mask(m.keep), scale(m.scale), drop(d) {}
 
  protected:
   struct Heads {
     Tensor query, key, value;
   };
+  AttentionMask mask_with(const Var& bias) const { return {keep_mask, bias, scale}; }
   // Forward keeps P where a head's is small (T S <= 8192, which the first cache holds) and no larger than the
   // projections around it: reading it is then cheaper than a product and a softmax. For longer sequences P would
   // dominate the memory of the model. Keeping P costs 7 % more memory and saves 1 to 2 % of a step (100
@@ -56,11 +58,12 @@ struct AttentionOp : Fused {
     return bias_wanted ? sum_to(dscores, bias.shape()) : dscores;
   }
   Tensor keep_mask;
+  double scale;
   AttentionDropout drop;
 
  private:
   kernels::Attended attended(const Heads& x, const Tensor& bias) const {
-    return {x.query, x.key, x.value, bias, keep_mask, drop.p, drop.key};
+    return {x.query, x.key, x.value, bias, keep_mask, scale, drop.p, drop.key};
   }
 };
 

@@ -47,16 +47,17 @@ struct PackedAttention final : AttentionOp {
       "Vaswani et al. 2017, section 3.2.2"};
   static constexpr std::string_view label = "context";
   enum Input { X, Memory, Bias };
-  PackedAttention(Index h, Tensor k, AttentionDropout d) : AttentionOp(std::move(k), d), count(h) {}
+  PackedAttention(Index h, const AttentionMask& m, AttentionDropout d)
+      : AttentionOp(m, d), count(h) {}
 
   Var explicit_form(const Var& x, const Var& memory, const Var& bias) const {
-    return composed(x, memory, count, {keep_mask, bias}, drop, false).context;
+    return composed(x, memory, count, mask_with(bias), drop, false).context;
   }
 
   Grads gradient(const Var& dy) const override {
     const Var& memory = saved(Memory);
     auto h = heads_of(saved(X), memory, count);
-    auto d = attention_gradients(h.query, h.key, h.value, {keep_mask, saved(Bias)}, drop,
+    auto d = attention_gradients(h.query, h.key, h.value, mask_with(saved(Bias)), drop,
                                  split_heads(dy, count));
     Var dq = join_heads(d.query), dk = join_heads(d.key), dv = join_heads(d.value);
     if (!memory.defined()) return {{X, concatenate({dq, dk, dv}, 2)}, {Bias, d.bias}};
@@ -131,7 +132,7 @@ AttentionResult packed_attention(const Operand& x, const Var& memory, Index head
   ops::require_attention("packed_attention", operands, mask,
                          {x->size(0), heads, x->size(1), self ? x->size(1) : memory.size(1)},
                          dropout_p);
-  return {apply(ops::PackedAttention(heads, mask.keep, drop), x, memory, mask.bias), {}};
+  return {apply(ops::PackedAttention(heads, mask, drop), x, memory, mask.bias), {}};
 }
 
 }  // namespace glim

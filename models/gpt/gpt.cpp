@@ -31,6 +31,7 @@ LayerSizes sizes_of(const GptConfig& c) {
   s.norm_kind = c.norm_kind;
   s.feed_forward = c.feed_forward;
   s.kv_heads = c.kv_heads;
+  s.attention_scale = c.attention_scale;
   return s;
 }
 
@@ -58,12 +59,13 @@ Rows GptConfig::rows() {
           {"never_predicted", &never_predicted},
           size_rows::positions(positions),
           size_rows::position_base(position_base),
-          {"norm_kind", choice(norm_kind), "layer norms, or RMS norms, which only scale"},
+          size_rows::norm_kind(norm_kind),
           {.name = "feed_forward",
            .field = choice(feed_forward),
            .help = "plain, or gated by a second projection: SwiGLU with --activation silu"},
           {"kv_heads", &kv_heads, "heads of keys and values; must divide H (0: as many)", kCount},
-          size_rows::share_qk(share_qk)};
+          size_rows::share_qk(share_qk),
+          size_rows::attention_scale(attention_scale)};
 }
 
 Gpt::Gpt(const GptConfig& config)

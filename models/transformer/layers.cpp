@@ -9,13 +9,14 @@ AttentionOptions LayerSizes::attention(Positions relative) const {
   o.positions = relative;
   o.share_qk = share_qk;
   o.kv_heads = kv_heads;
+  o.scale = attention_scale;
   return o;
 }
 
 Var EncoderLayer::forward(const Var& x, const AttentionRequest& request, KeyValueCache* cache) {
-  Var attended = residual(sizes_.norm, x, *norm1, dropout1,
+  Var attended = residual(sizes_.norm, x, norm1.get(), dropout1,
                           [&](const Var& h) { return self_attn(h, request, cache).y; });
-  return residual(sizes_.norm, attended, *norm2, dropout2, [&](const Var& h) {
+  return residual(sizes_.norm, attended, norm2.get(), dropout2, [&](const Var& h) {
     return feed_forward(h, linear1, sizes_.activation, dropout, linear2, linear3.get());
   });
 }
@@ -25,16 +26,16 @@ AttentionOutput DecoderLayer::forward(const Var& x, const Var& memory,
                                       const AttentionRequest& memory_request,
                                       DecoderLayerCache* cache) {
   Var weights;
-  Var y = residual(sizes_.norm, x, *norm1, dropout1, [&](const Var& h) {
+  Var y = residual(sizes_.norm, x, norm1.get(), dropout1, [&](const Var& h) {
     return self_attn(h, self_request, cache ? &cache->self : nullptr).y;
   });
-  y = residual(sizes_.norm, y, *norm2, dropout2, [&](const Var& h) {
+  y = residual(sizes_.norm, y, norm2.get(), dropout2, [&](const Var& h) {
     AttentionOutput output = cache ? multihead_attn.attend(h, cache->memory, memory_request)
                                    : multihead_attn(h, memory, memory_request);
     weights = output.weights;
     return output.y;
   });
-  y = residual(sizes_.norm, y, *norm3, dropout3, [&](const Var& h) {
+  y = residual(sizes_.norm, y, norm3.get(), dropout3, [&](const Var& h) {
     return feed_forward(h, linear1, sizes_.activation, dropout, linear2, linear3.get());
   });
   return {y, weights};

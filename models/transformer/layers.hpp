@@ -37,7 +37,8 @@ struct LayerSizes {
   std::optional<bool> final_norm = {};          // behind a stack; pre-norm ones alone unless given
   NormKind norm_kind = NormKind::Layer;
   FeedForward feed_forward = FeedForward::Plain;
-  Index kv_heads = 0;  // heads of keys and values; 0: as many as heads
+  Index kv_heads = 0;          // heads of keys and values; 0: as many as heads
+  double attention_scale = 0;  // factor of Q Kᵀ in the scores; 0: 1/√Dh
 
   AttentionOptions attention(Positions relative = Positions::None) const;
   std::unique_ptr<Layer> new_norm() const {

@@ -35,6 +35,7 @@ Rows TransformerConfig::rows() {
        .range = kShare,
        .from_start = FromStart::Default},
       size_rows::norm(norm),
+      size_rows::norm_kind(norm_kind),
       size_rows::activation(activation),
       {"tie", choice(tie), "weights shared by embeddings and generator"},
       {"bias", &bias},
@@ -47,7 +48,8 @@ Rows TransformerConfig::rows() {
       size_rows::copy(copy),
       size_rows::positions(positions),
       size_rows::position_base(position_base),
-      size_rows::share_qk(share_qk)};
+      size_rows::share_qk(share_qk),
+      size_rows::attention_scale(attention_scale)};
 }
 
 const TransformerConfig& checked(const TransformerConfig& c, std::string_view model) {

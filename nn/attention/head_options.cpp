@@ -1,5 +1,7 @@
 #include "nn/attention/head_options.hpp"
 
+#include <cmath>
+
 #include "tensor/print.hpp"
 
 namespace glim {
@@ -10,11 +12,14 @@ Index require_options(Index d_model, Index heads, const AttentionOptions& option
     throw ValueError("attention", "share_qk needs as many heads of keys and values as of queries");
   if (!(options.dropout >= 0 && options.dropout <= 1))
     throw ValueError("attention", "dropout " + number_text(options.dropout) + " is outside [0, 1]");
+  if (!(options.scale >= 0 && std::isfinite(options.scale)))
+    throw ValueError("attention",
+                     "the scale must be 0 or above, and finite, not " + number_text(options.scale));
   return d_model;
 }
 
 HeadOptions::HeadOptions(Module& owner, Index width, const AttentionOptions& options)
-    : positions_(options.positions) {
+    : positions_(options.positions), scale_(options.scale) {
   if (positions_ == Positions::Rotary)
     rotary_ = {owner, "rotary", std::make_unique<RotaryPositions>(width, options.rotary_base)};
 }
@@ -40,7 +45,9 @@ AttentionMask HeadOptions::mask(const Heads& heads, const AttentionRequest& requ
   Var bias;
   if (positions_ == Positions::Alibi)
     bias = alibi_bias(scores[1], scores[2], scores[3], offset, heads.dtype());
-  return combined(request, scores, offset, bias);
+  AttentionMask mask = combined(request, scores, offset, bias);
+  mask.scale = scale_;
+  return mask;
 }
 
 }  // namespace glim

@@ -16,6 +16,7 @@ struct AttentionOptions {
   double rotary_base = 10000;
   bool share_qk = false;  // W^Q is W^K, and their biases
   Index kv_heads = 0;     // heads of keys and values; 0: as many as heads
+  double scale = 0;       // factor of Q Kᵀ in the scores; 0: 1/√Dh
 };
 // Returns d_model. ValueError for options that do not fit one another.
 Index require_options(Index d_model, Index heads, const AttentionOptions& options);
@@ -31,6 +32,7 @@ class HeadOptions {
 
  private:
   Positions positions_;
+  double scale_;
   Child<std::unique_ptr<RotaryPositions>> rotary_;
 };
 

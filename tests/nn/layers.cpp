@@ -235,18 +235,19 @@ TEST_CASE("residual connections, pre- and post-norm", "[nn]") {
   Var x = Var::leaf(normal({2, 3, 6}, 0, 1, {3, 3}));
   drop.eval();
   auto sublayer = [&](const Var& v) { return f(v); };
-  CHECK(same_bits(residual(NormPlacement::Pre, x, norm, drop, sublayer).value(),
+  CHECK(same_bits(residual(NormPlacement::Pre, x, &norm, drop, sublayer).value(),
                   add(x, f(norm(x))).value()));
-  CHECK(same_bits(residual(NormPlacement::Post, x, norm, drop, sublayer).value(),
+  CHECK(same_bits(residual(NormPlacement::Post, x, &norm, drop, sublayer).value(),
                   norm(add(x, f(x))).value()));
   // Dropout acts on the sublayer's result, before the sum: dropped, x passes as it is.
   Dropout all(1);
-  CHECK(same_bits(residual(NormPlacement::Pre, x, norm, all, sublayer).value(), x.value()));
-  CHECK(same_bits(residual(NormPlacement::Post, x, norm, all, sublayer).value(), norm(x).value()));
+  CHECK(same_bits(residual(NormPlacement::Pre, x, &norm, all, sublayer).value(), x.value()));
+  CHECK(same_bits(residual(NormPlacement::Post, x, &norm, all, sublayer).value(), norm(x).value()));
+  CHECK(same_bits(residual(NormPlacement::Post, x, nullptr, all, sublayer).value(), x.value()));
   // With pre-norm the gradient reaches x unchanged beside what passes through f.
   Tape tape;
   Tensor dy = normal({2, 3, 6}, 0, 1, {3, 4});
-  tape.backward(residual(NormPlacement::Pre, x, norm, all, sublayer), dy);
+  tape.backward(residual(NormPlacement::Pre, x, &norm, all, sublayer), dy);
   CHECK(same_bits(x.grad(), dy));
 }
 

@@ -67,6 +67,23 @@ def test_a_service_over_http(translator):
             service.kill()
 
 
+def test_curves_for_tensorboard(translator, folder):
+    (folder / "tensorboardX.py").write_text('''class SummaryWriter:
+    def __init__(self, folder): print(folder)
+    def __enter__(self): return self
+    def __exit__(self, *error): print("closed")
+    add_scalar = print
+''')
+    script = pathlib.Path(__file__).resolve().parents[2] / "tools/examples/to_tensorboard.py"
+    ran = subprocess.run([sys.executable, script, translator.path, "logs"], env={**os.environ, "PYTHONPATH": str(folder)},
+                         capture_output=True, text=True, timeout=60)
+    with open(os.path.join(translator.path, "metrics.jsonl")) as file:
+        rows = [json.loads(line) for line in file]
+    printed = ran.stdout.splitlines()
+    assert printed[0] == "logs" and printed[-1] == "closed" and f"valid/nll {rows[-1]['nll']} {rows[-1]['step']}" in printed
+    assert not [line for line in printed if "improved" in line or "type" in line]
+
+
 def test_one_sentence_is_a_string(translator):
     assert translator.translate("I have a cat") == translator.translate(["I have a cat"])[0]
     assert translator.kind == "transformer" and translator.score("I have a cat", "我有一只猫").tokens == 6

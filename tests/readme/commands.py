@@ -244,14 +244,14 @@ class Page:
         if found[2] and not self.options.slow:  # the table of this command counts it
             return
         status, _, errors = self.results.get(command) or self.run(command)
-        made = sorted(p for p in self.folder.rglob(path.name) if not p.is_symlink())
+        made = sorted((p for p in self.folder.rglob(path.name) if not p.is_symlink()), key=lambda p: p.stat().st_mtime_ns)
         if status or not made:
             self.judge(command, f"status {status}: {errors.strip()[-400:]}" if status else f"writes no {path.name}")
             return
-        equal = made[0].read_bytes() == path.read_bytes()
+        equal = made[-1].read_bytes() == path.read_bytes()  # the one made last: glim course start writes pictures, too
         self.judge(command, None if equal else f"{path.name} is another picture (--mend replaces it)")
         if self.options.mend and not equal:
-            shutil.copy(made[0], path)
+            shutil.copy(made[-1], path)
 
     def typed_through(self):
         try:

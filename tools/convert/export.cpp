@@ -29,6 +29,10 @@ Metadata torch_metadata(const Checkpoint& checkpoint, const SequenceModel& model
     refuse("has positions within attention (--positions " + kNames<Positions>.print(c.positions) +
            ")");
   if (c.share_qk) refuse("has one projection for queries and keys (--share-qk)");
+  if (c.norm_kind != NormKind::Layer)
+    refuse("has no layer norms (--norm-kind " + kNames<NormKind>.print(c.norm_kind) + ")");
+  if (c.attention_scale > 0)
+    refuse(fmt::format("has another factor than 1/√Dh (--attention-scale {})", c.attention_scale));
   nlohmann::ordered_json config = {{"d_model", c.d_model},
                                    {"nhead", c.heads},
                                    {"num_encoder_layers", c.encoder_layers},

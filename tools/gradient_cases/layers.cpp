@@ -83,7 +83,7 @@ void add_transformer_parts(std::vector<Case>& c) {
     explicit Block(NormPlacement p)
         : placement(p), GLIM_NAMED(norm, 4), GLIM_NAMED(dropout, 0.3), GLIM_NAMED(inner, 4, 4) {}
     Var forward(const Var& x) override {
-      return residual(placement, x, norm, dropout, [&](const Var& v) { return tanh(inner(v)); });
+      return residual(placement, x, &norm, dropout, [&](const Var& v) { return tanh(inner(v)); });
     }
     NormPlacement placement;
     Child<LayerNorm> norm;

@@ -65,6 +65,8 @@ void add_stacks(std::vector<Case>& cases) {
         [=](Encoder& stack, const Var& x) { return stack(x, causal); }, 1, sizes);
   };
   encoder("RMS norms", {.norm_kind = NormKind::Rms});
+  encoder("no norms", {.norm_kind = NormKind::None});
+  encoder("another factor of Q Kᵀ", {.attention_scale = 1.5});
   encoder("gated", {.feed_forward = FeedForward::Gated});
   encoder("a shared head of key and value", {.kv_heads = 1});
 }

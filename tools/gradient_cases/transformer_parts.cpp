@@ -86,9 +86,9 @@ Tensor padded() {
 }
 
 void attention_specs(Family& family) {
-  auto with = [](const Tensor& keep = {}, double p = 0) {
+  auto with = [](const Tensor& keep = {}, double p = 0, double scale = 0) {
     return [=](const Vars& x) {
-      AttentionMask m{keep, at(x, 3)};
+      AttentionMask m{keep, at(x, 3), scale};
       return scaled_dot_product_attention(x[0], x[1], x[2], m, p, {3, 4}).context;
     };
   };
@@ -102,6 +102,7 @@ void attention_specs(Family& family) {
   family.add(op, "bias and mask", {{2, 3, 2}, {2, 3, 2}, {2, 3, 2}, {3, 3}}, with(padded()))
       .with_explicit();
   family.add(op, "dropout", square, with(causal(), 0.4)).with_explicit();
+  family.add(op, "another factor of Q Kᵀ", square, with(causal(), 0, 1.5)).with_explicit();
   auto with_probs = [](const Var& q, const Var& k, const Var& v) {
     AttentionResult a = scaled_dot_product_attention(q, k, v, {causal(), {}}, 0, {}, true);
     return concatenate({a.context, mul(a.probs, a.probs)}, 1);
@@ -113,9 +114,10 @@ void attention_specs(Family& family) {
 
 void packed_attention_specs(Family& family) {
   // Inputs: projections, those of a memory if there is one, a bias if there is one.
-  auto with = [](bool memory, Index heads, const Tensor& keep = {}, double p = 0) {
+  auto with = [](bool memory, Index heads, const Tensor& keep = {}, double p = 0,
+                 double scale = 0) {
     return [=](const Vars& x) {
-      AttentionMask m{keep, at(x, memory ? 2 : 1)};
+      AttentionMask m{keep, at(x, memory ? 2 : 1), scale};
       return packed_attention(x[0], memory ? x[1] : Var(), heads, m, p, {3, 4}).context;
     };
   };
@@ -130,6 +132,7 @@ void packed_attention_specs(Family& family) {
   add("to a memory", {{2, 2, 4}, {2, 3, 8}}, with(true, 2));
   add("to a memory, bias of each head, mask", {{2, 3, 4}, {2, 3, 8}, {2, 1, 3}},
       with(true, 2, padded()));
+  add("another factor of Q Kᵀ", {{2, 3, 12}}, with(false, 2, causal(), 0, 1.5));
   add("to a memory, dropout", {{1, 2, 4}, {1, 3, 8}}, with(true, 2, {}, 0.3));
   auto with_probs = [](const Var& x) {
     AttentionResult a = packed_attention(x, {}, 2, {causal(), {}}, 0, {}, true);

@@ -176,7 +176,8 @@ AttentionView view_of(const Pass& pass, const std::string& module, const std::ve
   v.side = side_of(pass, v, text, source);
   const bool encoder = v.side == AttentionSide::EncoderSelf;
   const bool decoder = v.side == AttentionSide::DecoderSelf;
-  v.queries = tokens_for(encoder ? text.source : text.target_in, v.a.size(1));
+  const auto& predicted = text.target_out.empty() ? text.target_in : text.target_out;
+  v.queries = tokens_for(encoder ? text.source : decoder ? text.target_in : predicted, v.a.size(1));
   v.keys = tokens_for(decoder ? text.target_in : text.source, v.a.size(2));
   for (Index h = 0; h < v.a.size(0); ++h) v.heads.push_back(view_of_head(pass, v, h));
   return v;

@@ -39,11 +39,13 @@ struct HeadView : HeadStatistics {
 struct AttentionView {
   std::string module;  // "decoder.layers.2.multihead_attn"
   AttentionSide side;
-  int layer = 0;                           // from 0, as in the names of modules
-  std::vector<int> probs, scores;          // nodes
-  Tensor a, da, s, ds;                     // (H, T, S); gradients 0 where none arrived
-  Tensor keep;                             // (T, S) bool: may attend
-  std::vector<std::string> queries, keys;  // tokens: T and S of them
+  int layer = 0;                   // from 0, as in the names of modules
+  std::vector<int> probs, scores;  // nodes
+  Tensor a, da, s, ds;             // (H, T, S); gradients 0 where none arrived
+  Tensor keep;                     // (T, S) bool: may attend
+  // Tokens, T and S of them. A query of cross-attention is named by the token that is predicted there, as alignments are;
+  // one of self-attention by the token that is read, as its keys are.
+  std::vector<std::string> queries, keys;
   std::vector<HeadView> heads;
 };
 

@@ -111,8 +111,9 @@ function draw_attention(panel, [side, layer, in_front, map]) {
   const redraw = () => {
     const v = data.attention[module.value], keep = unpack(v.keep), old = was?.attention.get(v.module);
     const wanted = shown.value === "all" ? Object.keys(kinds_of_map) : [shown.value];
-    about.textContent = `${v.module}: queries down, keys across; hatched: masked. Layers and heads count from 0, as ` +
-      "in the names of modules." +
+    about.textContent = `${v.module}: queries down, keys across; hatched: masked.` +
+      (v.side === "cross" ? " A row is named by the token that is predicted." : "") +
+      " Layers and heads count from 0, as in the names of modules." +
       (Glim.live ? " A click on a cell, or Enter, masks it or lets it be attended to." : "");
     const pick = Glim.live && ((r, c) => Glim.live.toggle_mask(v.module, r, c, keep[r * v.keys.length + c]));
     Glim.link("attention", [side_name(v), v.layer, front, shown.value]);

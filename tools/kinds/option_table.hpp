@@ -120,7 +120,7 @@ OPTION(double, rate, 0, "peak learning rate (0: 5e-4; noam: that of --noam-facto
 OPTION(double, noam_factor, 0,
        "instead of --rate, with --schedule noam: peak = factor · D^-½ · warmup^-½ (0: 1)",
        .range = kNotNegative)
-OPTION(Index, warmup, 400, "steps of warm-up", .range = kCount)
+OPTION(Index, warmup, 400, "steps of warm-up (0: none)", .range = kCount)
 OPTION(double, clip, 1, "largest global norm of the gradient (0: no limit)", .range = kNotNegative)
 OPTION(Index, seed, 1, "seed of the initial weights, the order of batches and dropout",
        .range = kCount, .fresh = true)

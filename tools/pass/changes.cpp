@@ -117,12 +117,14 @@ Var ChangedForward::on_value(std::string_view path, Var v) {
   const auto dot = path.rfind('.');
   const std::string_view module = path.substr(0, dot == path.npos ? 0 : dot);
   const std::string_view name = path.substr(dot == path.npos ? 0 : dot + 1);
-  if (name == "query") dk_ = v.size(-1);
-  if (name == "scores" && scale_ && dk_ > 0) {
+  if (name == "query") factor_ = 1 / std::sqrt(static_cast<double>(v.size(-1)));
+  if (name == "scale") factor_ = v.value().item();
+  if (name == "scores" && scale_ && factor_ > 0) {
     const bool finite = all_finite(v.value());
     of_option("--scale", fmt::format("{}", *scale_), "",
               [&] { require_factor(*scale_, v.dtype()); });
-    v = v * (*scale_ * std::sqrt(static_cast<double>(dk_)));  // it was 1/√Dk
+    v = v * (*scale_ / factor_);
+    scaled_ = true;
     if (finite && !all_finite(v.value()))
       throw ValueError("--scale",
                        fmt::format("{} makes scores infinite in {}", *scale_, name_of(v.dtype())));
@@ -164,7 +166,7 @@ void ChangedForward::require_used() const {
   require_all_used(removed_, parts_, "part of a layer");
   require_all_used(heads_, attentions_, "attention");
   require_all_used(masks_, attentions_, "attention");
-  if (scale_ && attentions_.empty())
+  if (scale_ && !scaled_)
     throw ValueError("--scale", "this model has no attention with a factor 1/√Dk");
 }
 

@@ -2,7 +2,7 @@
 // changed value, and its gradient flows through the change. Backward, a node's complete gradient is changed before its
 // op passes it on.
 //
-//   scale           S = scale Q Kᵀ in place of Q Kᵀ/√Dk, in every attention
+//   scale           S = scale Q Kᵀ in place of Q Kᵀ/√Dk, or of the model's own factor, in every attention
 //   remove_heads    "decoder.layers.1.multihead_attn:2": the context of head 2 is 0
 //   remove          a part of a layer: "encoder.layers.0.norm2" gives what it was given, "….sublayer2" and "….skip2"
 //                   give 0; the number is that of the residual connection, from 1 on. "encoder.layers.0": its norms
@@ -78,8 +78,9 @@ class ChangedForward : public Observer {
   std::vector<MaskChange> masks_;
   std::vector<Change> removed_;                  // parts of layers
   std::vector<std::string> attentions_, parts_;  // seen so far
-  Index dk_ = 0;                                 // of the one that computes
-  Shape scores_;                                 // the same
+  double factor_ = 0;                            // of the scores that are computed
+  Shape scores_;                                 // their shape
+  bool scaled_ = false;                          // some scores had a factor
 };
 
 // The changes of gradients; ValueError for a text of another form.

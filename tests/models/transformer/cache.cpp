@@ -18,6 +18,8 @@ TEST_CASE("cached decoding equals decoding the whole prefix", "[transformer][cac
     c.positions = positions;
     c.position_base = 50;
     c.share_qk = positions != Positions::Sinusoidal;
+    c.attention_scale = positions == Positions::None ? 1.5 : 0;
+    c.norm_kind = positions == Positions::Alibi ? NormKind::None : NormKind::Layer;
     c.dropout = 0.3;  // off in eval
     Transformer model(c);
     evaluate_in_float64(model);

@@ -117,10 +117,11 @@ for positions in '--positions none' '--position-base 50'; do
   report "$positions there and back" "$(echo 3 4 5 6 | diff <(echo 3 4 5 6 | "$glim" translate --nbest 3 --model positions) \
     <(echo 3 4 5 6 | "$glim" translate --nbest 3 --model positions-back))"
 done
-quietly "$glim" train --task copy --examples 50 --max-steps 1 --layers 1 --share-qk --progress none --overwrite --out positions
-refuse "a shared projection" 'one projection for queries and keys \(--share-qk\), which torch.nn.Transformer cannot' \
-  "$glim" export --to torch positions --out no.safetensors
-for option in --share-qk '--positions none' '--norm-kind rms' '--kv-heads 1' '--feed-forward gated --activation gelu'; do
+for option in --share-qk '--norm-kind none' '--attention-scale 1'; do
+  quietly "$glim" train --task copy --examples 50 --max-steps 1 --layers 1 $option --progress none --overwrite --out positions
+  refuse "$option for torch" "\($option\), which torch.nn.Transformer cannot" "$glim" export --to torch positions --out no.safetensors
+done
+for option in --share-qk '--positions none' '--norm-kind rms' '--attention-scale 1.0' '--kv-heads 1' '--feed-forward gated --activation gelu'; do
   quietly "$glim" train --kind gpt --text cats --block 16 --d-model 16 --heads 2 --max-steps 1 --layers 1 $option --progress none --overwrite --out order
   refuse "$option for nanoGPT" "has ${option%% --activation*}.*which nanoGPT cannot have" "$glim" export --to nanogpt order --out no.safetensors
 done

@@ -152,6 +152,8 @@ TEST_CASE("rows of dS add up to 0, masked entries are exactly 0, rows of A add u
       INFO(kind << " " << v.module);
       CHECK(static_cast<Index>(v.queries.size()) == v.a.size(1));
       CHECK(static_cast<Index>(v.keys.size()) == v.a.size(2));
+      if (v.side == AttentionSide::Cross) CHECK(v.queries == example.target_out);
+      if (v.side == AttentionSide::DecoderSelf) CHECK(v.queries == example.target_in);
       double most = largest(v.ds);
       CHECK(largest(sum(v.ds, {-1})) <= 1e-5 * most + 1e-12);
       CHECK(largest(add(sum(v.a, {-1}), -1.0)) < 1e-5);
@@ -389,7 +391,7 @@ TEST_CASE("an attention's nodes name heads and tokens") {
     const Pass& c = inspection.pass;
     return axis_names(inspection.attention, c[c.find(path)]).rows;
   };
-  const auto &source = example.source, &target = example.target_in;
+  const auto &source = example.source, &target = example.target_out;
   std::size_t s = source.size(), t = target.size();
   CHECK(rows("decoder.layers.1.multihead_attn.query")[t] == "head 1 " + target[0]);
   CHECK(rows("decoder.layers.1.multihead_attn.key")[s + 1] == "head 1 " + source[1]);

@@ -57,6 +57,22 @@ TEST_CASE("a factor of 1/√Dk is the pass as it is; another is another pass") {
   CHECK(largest(sum(gradient(one, kSelf + ".scores"), {-1})) < 1e-14);
 }
 
+TEST_CASE("a factor replaces the model's own; scores without one are refused") {
+  ExampleOptions o = small_options();
+  o.float64 = true;
+  const auto loss = [&](double own, std::optional<double> factor) {
+    o.fresh.set("attention_scale", own);
+    o.changes.scale = factor;
+    return pass_of(*make_example(o)).loss_value();
+  };
+  CHECK(std::abs(loss(2, 3) - loss(3, {})) < 1e-14);
+  CHECK(std::abs(loss(2, {}) - loss(3, {})) > 1e-6);
+  o = small_options();
+  o.fresh.kind = "rnn";
+  o.changes.scale = 1;
+  CHECK_THROWS_AS(pass_of(*make_example(o)), ValueError);
+}
+
 TEST_CASE("without differences in the scores attention is even and ∂L/∂Q is 0") {
   Pass none = changed([](Changes& c) { c.scale = 0; });
   Tensor a = none[none.find(kCross + ".probs")].value;

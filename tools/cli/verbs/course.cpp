@@ -139,6 +139,9 @@ void run_course(const CourseArguments& a) {
   const std::string& action = a.words[0];
   const bool alone = action == "list" || action == "progress" || action == "handout",
              named = action == "start" || action == "hint" || action == "class";
+  if (action == "gradescope" || action == "nbgrader" || action == "otter")
+    throw UsageError("course " + action + ": the Python package makes it: python3 -m glim.course " +
+                     action + (action == "gradescope" ? " WHEEL" : " EXERCISE"));
   if (!alone && !named && action != "check")
     throw UsageError("course: '" + action +
                      "' is not one of list, start, check, hint, progress, class, handout");

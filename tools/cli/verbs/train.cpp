@@ -301,8 +301,11 @@ void run_train(Command& command, TrainArguments& a) {
     say("note: without --text FILE the text is that of --task " + o.task);
   if (a.start) say("weights, vocabulary and sizes are those of " + a.start->file);
   for (const std::string& note : a.notes) say("note: " + note);
-  say(fmt::format("model: {} parameters; {} updates at most", learner->model().parameter_count(),
-                  trainer->total_steps()));
+  say(fmt::format(
+      "model: {} parameters; {} updates at most, {} (--patience {})",
+      learner->model().parameter_count(), trainer->total_steps(),
+      o.patience > 0 ? "fewer if validations bring no improvement" : "without an early stop",
+      o.patience));
   say("schedule: " + trainer->schedule().describe());
   if (!o.record && trainer->total_steps() >= kLongRun)
     say("note: --record would keep each module's gradient and each head's entropy, for glim "
