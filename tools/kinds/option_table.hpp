@@ -3,6 +3,12 @@
 // model are rows of its own. Command line, help, manual page, completions, configurations, checkpoints and --resume are
 // made from these rows.
 //
+//   .range, .choices   the values that it may have
+//   .decides           defaults of other options depend on it, as those of --source on --kind
+//   .resumes           --resume may change it: the updates so far do not depend on it
+//   .from_start        what --init-from makes of it
+//   .fresh             an option of `inspect --fresh`, too
+//
 // No include guard: options.hpp makes the members of the rows, options.cpp the table.
 
 GROUP("Data")
@@ -24,7 +30,7 @@ OPTION(std::string, columns, "",
 OPTION(double, valid_share, -1,
        "share of the training data to validate on instead (below 0: a tenth, at most 1,000 "
        "sentences, where no other data are named)",
-       .range = {-1, 1, false, true})
+       .range = {.least = -1, .most = 1, .below = true})
 OPTION(std::string, text, "", "file of text; for bert of sentences, one a line", .decides = true)
 OPTION(std::string, valid_text, "",
        "file of text to validate on (without: the end of --text, --valid-share of it)",
