@@ -1,6 +1,5 @@
 #include "autograd/scope.hpp"
 
-#include <fnmatch.h>
 #include <utility>
 
 #include "tensor/error.hpp"
@@ -43,13 +42,24 @@ std::string dotted(std::string_view scope, std::string_view name) {
   return scope.empty() ? std::string(name) : std::string(scope).append(".").append(name);
 }
 
+// After a * that does not match so far, one more character belongs to it.
 bool glob_match(std::string_view pattern, std::string_view path) {
-  std::string known;  // fnmatch gives [ and \ a meaning, too
-  for (char c : pattern) {
-    if (c == '[' || c == '\\') known += '\\';
-    known += c;
+  std::size_t p = 0, star = std::string_view::npos, rest = 0;
+  for (std::size_t i = 0; i < path.size();) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = ++p;
+      rest = i;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == path[i])) {
+      ++p;
+      ++i;
+    } else if (star != std::string_view::npos) {
+      p = star;
+      i = ++rest;
+    } else {
+      return false;
+    }
   }
-  return ::fnmatch(known.c_str(), std::string(path).c_str(), 0) == 0;
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
 }  // namespace glim

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Includes flow one way: no file includes one of a folder behind its own in CONTRIBUTING.md's two chains of folders, and
 # what is compiled once includes none. No two types have one name. The live pages' library has each std::ranges that is
-# used. Numbers do not come from the C library.
+# used. Numbers do not come from the C library, and headers of systems are in tensor/system alone.
 set -euo pipefail
 cd "$1"
 chains=$(tr '\n' ' ' <CONTRIBUTING.md | grep -oE '`[a-z_]+( → [a-z_]+)+`' | sed 's/[`→]//g')
@@ -55,6 +55,11 @@ find tensor autograd nn optim models tools -name '*.hpp' | sort | xargs awk '
   --include='*.hpp' tensor autograd nn optim models tools |
   grep -vE '^(autograd/gradcheck|tools/(benchmarks|course|examples|render|study)|tools/foreign/behaviour|tools/inspect/(pack|report/pictures)|models/transformer/one_file)' ||
   { echo "the lines above call the C library: tensor/portable.hpp has the same bits everywhere"; exit 1; }
+
+# What is an operating system's is in tensor/system. Linux's guests have their own: the sandbox, children, Python, a server.
+! grep -rnE '^ *#include <[a-z_0-9/]+\.h>|_WIN32|__APPLE__|__linux__' --include='*.cpp' --include='*.hpp' tensor autograd nn optim models tools |
+  grep -vE '^(tensor/(system/|fast/parallel.cpp)|tools/(course/runner|foreign/child|python|examples/serve|live)|[^<]*<([a-z]*mmintrin|cxxabi|utf8proc|sentencepiece_[a-z]+|zlib|png|mpi|editline/readline|fmt/[a-z]+)\.h>)' ||
+  { echo "the lines above use a system's headers: tensor/system is for them"; exit 1; }
 
 ranges=$(grep -rhoE 'std::ranges::[a-z_]+' --include='*.cpp' --include='*.hpp' tensor autograd nn optim models tools |
   sort -u | sed 's/.*:://')

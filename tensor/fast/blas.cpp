@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <climits>
-#include <dlfcn.h>
 #include <initializer_list>
-#include <sys/mman.h>
 #include <vector>
 
 #include "tensor/error.hpp"
 #include "tensor/parallel.hpp"
+#include "tensor/system/memory.hpp"
+#include "tensor/system/process.hpp"
 
 namespace glim {
 namespace {
@@ -36,25 +36,21 @@ struct OpenBlas {
 void require_room_for_buffers() {
   constexpr std::size_t kBuffer = std::size_t{128} << 20, kLibrary = std::size_t{64} << 20;
   const std::size_t bytes = 2 * static_cast<std::size_t>(num_threads()) * kBuffer + kLibrary;
-  void* room = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (room == MAP_FAILED)
+  if (!has_addresses(bytes))
     throw MemoryError("OpenBLAS", "the system refused " + std::to_string(bytes >> 20) +
                                       " MiB, which are two buffers per thread; raise the limit "
                                       "(ulimit -v or -d) or lower OMP_NUM_THREADS");
-  munmap(room, bytes);
 }
 
-OpenBlas load_library() {
+OpenBlas load_openblas() {
   require_room_for_buffers();
-  void* library = dlopen(GLIM_OPENBLAS, RTLD_NOW);  // the build that Glim was configured with
-  if (!library) library = dlopen("libopenblas.so.0", RTLD_NOW);
+  void* library = load_library(GLIM_OPENBLAS);  // the build that Glim was configured with
+  if (!library) library = load_library("libopenblas.so.0");
   if (!library)
-    throw StateError("OpenBLAS", "not found; apt-get install libopenblas0-openmp (" +
-                                     std::string(dlerror()) + ")");
+    throw StateError("OpenBLAS", "not found; " GLIM_OPENBLAS_REMEDY " (" + library_error() + ")");
   OpenBlas blas{};
   auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(library_symbol(library, name));
     if (!function) throw StateError("OpenBLAS", std::string("the library has no ") + name);
   };
   find(blas.sgemm, "cblas_sgemm");
@@ -74,7 +70,7 @@ OpenBlas load_library() {
 }
 
 const OpenBlas& library() {
-  static const OpenBlas blas = load_library();
+  static const OpenBlas blas = load_openblas();
   return blas;
 }
 

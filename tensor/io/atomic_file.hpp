@@ -35,7 +35,6 @@ class FileSink {
   void flush();  // to the system; the writer itself flushes to the disk
 
  private:
-  void put(const char* data, std::size_t bytes);
   int fd_;
   const std::string& path_;
   std::vector<char> buffer_;
@@ -57,6 +56,6 @@ std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folde
 
 // Makes the names in a folder durable: what was created in it, renamed and removed. Some file systems cannot
 // (they say EINVAL), which is no error. FileError naming `path`.
-void sync_folder(const std::string& folder, const std::string& path);
+void sync_folder(const std::filesystem::path& folder, const std::string& path);
 
 }  // namespace glim

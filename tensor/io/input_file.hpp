@@ -6,26 +6,10 @@
 
 #include <cstdint>
 #include <string>
-#include <unistd.h>
-#include <utility>
+
+#include "tensor/system/files.hpp"
 
 namespace glim {
-
-// An open file's number, which it closes; below 0 for none.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  int close() { return ::close(std::exchange(fd_, -1)); }
-
- private:
-  int fd_;
-};
 
 class InputFile {
  public:

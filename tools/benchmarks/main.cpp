@@ -11,6 +11,7 @@
 #include "tensor/parallel.hpp"
 #include "tensor/random.hpp"
 #include "tensor/simd/isa.hpp"
+#include "tensor/system/process.hpp"
 #include "tools/benchmarks/measures.hpp"
 #include "tools/benchmarks/server.hpp"
 #include "tools/cli/command_line.hpp"
@@ -44,6 +45,7 @@ Work product(const std::string& order, Index m, Index n, Index k) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!glim::prepare_streams()) return 1;
   std::string name = "tiny", recompute = "none", order = "nn";
   int steps = 10, beam = 1;
   Index batch = 1, m = 4096, n = 4096, k = 4096;

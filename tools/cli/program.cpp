@@ -1,20 +1,19 @@
 #include "tools/cli/program.hpp"
 
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fcntl.h>
 #include <filesystem>
 #include <new>
 #include <string>
 #include <string_view>
-#include <unistd.h>
 
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tensor/matmul/plan.hpp"
 #include "tensor/simd/isa.hpp"
+#include "tensor/system/files.hpp"
+#include "tensor/system/process.hpp"
 #include "tools/cli/command_line.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/processes.hpp"
@@ -39,14 +38,6 @@ int fail(std::string message, int status = 1) {
   return status;
 }
 
-// A file opened later must not get the number of a closed standard stream. /dev/null is opened the
-// wrong way round, so that writing to a closed standard output still fails.
-void hold_standard_descriptors() {
-  for (int fd = 0; fd <= 2; ++fd)
-    if (::fcntl(fd, F_GETFD) == -1 && ::open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
-      std::_Exit(1);
-}
-
 // Memory may run out where no exception can pass: nlohmann-json's destructor takes some. Whatever else ends there
 // is a fault of the program, and said as it always is.
 const std::terminate_handler say_fault = std::get_terminate();
@@ -54,8 +45,7 @@ const std::terminate_handler say_fault = std::get_terminate();
   try {
     if (std::exception_ptr e = std::current_exception()) std::rethrow_exception(e);
   } catch (const std::bad_alloc&) {
-    constexpr std::string_view line = "glim: error: out of memory\n";
-    if (::write(STDERR_FILENO, line.data(), line.size()) > 0) std::_Exit(1);
+    if (glim::write_all(2, "glim: error: out of memory\n")) std::_Exit(1);
   } catch (...) {
   }
   say_fault();
@@ -66,20 +56,17 @@ const std::terminate_handler say_fault = std::get_terminate();
 
 int glim::run_program(int argc, char** argv) {
   std::set_terminate(end_in_one_line);
-  hold_standard_descriptors();
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is seen where output is written
-  std::signal(SIGXFSZ, SIG_IGN);  // and so is a file size limit
+  if (!glim::prepare_streams()) return 1;
   try {
     glim::Processes::start();
     const glim::Processes& world = glim::Processes::world();
-    if (!world.first() && !std::freopen("/dev/null", "w", stdout)) return 1;
+    if (!world.first() && !glim::drop_output()) return 1;
     bool quiet = false;
     std::string gemm;
     std::vector<glim::CommandMaker> makers = {GLIM_VERBS};
     for (const std::string_view name : glim::split_spaces(GLIM_LEFT_OUT))
       if (argc > 1 && argv[1] == name)
-        throw glim::UsageError(std::string(name) +
-                               " is not part of this build; `tools/build build` adds it");
+        throw glim::UsageError(std::string(name) + " " + GLIM_LEFT_OUT_WHY);
     for (glim::CommandMaker& maker : makers)
       maker = [make = maker, &quiet, &gemm] {
         glim::Command command = make();

@@ -1,16 +1,15 @@
 #include "tools/cli/progress.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <fmt/format.h>
-#include <unistd.h>
 #include <vector>
 
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/clock.hpp"
+#include "tensor/system/files.hpp"
+#include "tensor/system/process.hpp"
 #include "tools/common/output.hpp"
-#include "tools/common/terminal.hpp"
 
 namespace glim {
 namespace {
@@ -101,14 +100,8 @@ Progress::~Progress() {
   if (!drawn_.empty()) write("\n");
 }
 
-void Progress::write(std::string_view text) const {
-  while (!text.empty()) {
-    ssize_t n = ::write(fd_, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // progress is for whoever looks; training goes on
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-}
+// Progress is for whoever looks: where it cannot be written, training goes on.
+void Progress::write(std::string_view text) const { write_all(fd_, text); }
 
 void Progress::show(const ProgressState& state) {
   if (mode_ != ProgressMode::Bar) return;

@@ -1,17 +1,13 @@
 #include "tools/common/folder.hpp"
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <utility>
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
-#include "tools/common/escape.hpp"
+#include "tensor/system/files.hpp"
+#include "tensor/system/process.hpp"
 #include "tools/common/output.hpp"
 
 namespace glim {
@@ -36,10 +32,11 @@ void make_folder(const std::string& path) {
   make_folders(path);
   // Named as a temporary file: if the process is killed here, a FolderLock removes it.
   const std::string trial =
-      (std::filesystem::path(path) / (".trial.tmp." + std::to_string(::getpid()) + ".0")).string();
-  if (::mkdir(trial.c_str(), 0700) != 0 && errno != EEXIST)
+      (std::filesystem::path(path) / (".trial.tmp." + std::to_string(process_id()) + ".0"))
+          .string();
+  if (!make_private_folder(trial))
     throw FileError(path, std::string("no file can be created in it: ") + std::strerror(errno));
-  ::rmdir(trial.c_str());
+  remove_empty_folder(trial);
 }
 
 void refuse_existing(const std::string& path, bool overwrite) {
@@ -59,13 +56,13 @@ bool is_there(const std::string& path) {
 TemporaryFolder::TemporaryFolder() {
   std::error_code none;
   std::string name = (std::filesystem::temp_directory_path(none) / "glim-XXXXXX").string();
-  if (!::mkdtemp(name.data()))
+  if (!make_temporary_folder(name))
     throw FileError(name, std::string("cannot be made: ") + std::strerror(errno));
   path = name;
   try {
-    removal_ = std::make_unique<AfterDeath>("exec rm -rf -- " + shell_word(name));
+    removal_ = std::make_unique<AfterDeath>(name);
   } catch (...) {
-    ::rmdir(name.c_str());
+    remove_empty_folder(name);
     throw;
   }
 }
@@ -78,25 +75,21 @@ TemporaryFolder::~TemporaryFolder() {
 FolderLock::FolderLock(const std::string& path) {
   while (true) {
     for (std::string& made : make_folders(path)) made_.push_back(std::move(made));
-    fd_ = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd_ < 0) return;  // what reads the folder says why
-    if (::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-      ::close(fd_);
+    fd_ = lock_folder(path);
+    if (fd_ >= 0) break;
+    if (errno == EBUSY)
       throw FileError(path,
                       "another run is using it: wait until it ends, or name another folder with "
                       "--out");
-    }
-    struct stat mine {};
-    if (::fstat(fd_, &mine) != 0 || mine.st_nlink > 0) break;
-    ::close(fd_);  // the run that made it came to nothing and removed it
+    if (errno != EIDRM) return;  // what reads the folder says why
   }
   remove_temporary_files(path);
 }
 
 FolderLock::~FolderLock() {
   for (const std::string& folder : made_)
-    if (::rmdir(folder.c_str()) != 0) break;  // what has something in it stays, and the way to it
-  if (fd_ >= 0) ::close(fd_);
+    if (!remove_empty_folder(folder)) break;  // what has something in it stays, and the way to it
+  if (fd_ >= 0) close_file(fd_);
 }
 
 }  // namespace glim

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/common/after_death.hpp"
+#include "tensor/system/after_death.hpp"
 
 namespace glim {
 

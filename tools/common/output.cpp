@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
+#include "tensor/system/process.hpp"
 #include "tools/common/escape.hpp"
-#include "tools/common/terminal.hpp"
 
 namespace glim {
 namespace {
@@ -19,8 +19,8 @@ bool is_quiet = false, reader_needed = true;
 void require(bool written) {
   if (written) return;
   const int reason = errno;
-  if (reason == EPIPE && reader_needed) throw Exit(0);
-  if (reason == EPIPE && std::freopen("/dev/null", "w", stdout)) return;
+  if (reader_gone(reason) && reader_needed) throw Exit(0);
+  if (reader_gone(reason) && drop_output()) return;
   throw FileError("standard output", std::string("cannot be written: ") + std::strerror(reason));
 }
 

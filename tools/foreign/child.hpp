@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "tensor/error.hpp"
-#include "tools/common/after_death.hpp"
+#include "tensor/system/after_death.hpp"
 
 namespace glim::foreign {
 
@@ -53,7 +53,7 @@ class Child {
 
   Descriptor in_, out_, err_;  // of the child; in_ is written to
   std::string output_, errors_;
-  AfterDeath group_{"kill -9 0"};
+  AfterDeath group_;
   pid_t pid_ = -1;  // -1: reaped
   int status_ = 0;
   double seconds_ = 0;  // of processor time, once reaped

@@ -11,7 +11,7 @@
 #include "tensor/error.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
-#include "tools/common/machine.hpp"
+#include "tensor/system/machine.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
 #include "tools/kinds/estimate.hpp"
 #include "tools/kinds/kind.hpp"

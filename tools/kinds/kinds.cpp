@@ -8,7 +8,7 @@
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
-#include "tools/common/machine.hpp"
+#include "tensor/system/machine.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/kinds/embeddings.hpp"
 #include "tools/kinds/estimate.hpp"

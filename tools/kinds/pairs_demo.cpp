@@ -2,11 +2,10 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
+#include "tensor/system/process.hpp"
 #include "tools/common/picture.hpp"
 #include "tools/common/shared_work.hpp"
-#include "tools/common/terminal.hpp"
 #include "tools/data/bleu/bleu.hpp"
 #include "tools/kinds/pairs.hpp"
 
@@ -24,7 +23,7 @@ std::string attention_picture(const Translator& translator, const ParallelCorpus
   if (t.attention.empty()) return "";
   return fmt::format("\nattention of \"{}\" (rows) to \"{}\" (columns):\n\n", t.text, *sentence) +
          matrix_picture(t.attention, t.target_pieces, t.source_pieces,
-                        std::min(terminal_columns(STDOUT_FILENO), 120)) +
+                        std::min(terminal_columns(1), 120)) +
          "\n" + shade_legend() + "\n\n";
 }
 

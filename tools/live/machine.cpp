@@ -1,6 +1,6 @@
 // The machine that a page runs on, as far as it is known: a module's memory grows to 2 GB, it has one thread, and there
 // is no OpenBLAS.
-#include "tools/common/machine.hpp"
+#include "tensor/system/machine.hpp"
 
 #include "tensor/error.hpp"
 #include "tensor/matmul/blas.hpp"

@@ -9,11 +9,10 @@
 #include "tensor/clock.hpp"
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
+#include "tensor/system/process.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/common/output.hpp"
-#include "tools/common/processor_time.hpp"
 #include "tools/common/shared_work.hpp"
-#include "tools/common/terminal.hpp"
 #include "tools/study/statistics.hpp"
 
 namespace glim {

@@ -2,12 +2,12 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
+#include "tensor/system/files.hpp"
+#include "tools/common/folder.hpp"
 #include "tools/data/corpus/files.hpp"
 
 namespace glim {
@@ -28,28 +28,21 @@ std::string lines_until(const std::string& text, Index step) {
 
 JsonLines::JsonLines(std::string path, Index from_step, const std::string& head)
     : path_(std::move(path)) {
-  if (from_step > 0 && (::access(path_.c_str(), F_OK) == 0 || errno != ENOENT))
+  if (from_step > 0 && is_there(path_))
     write_file_atomically(
         path_, (head.empty() ? "" : head + "\n") + lines_until(read_file(path_, path_), from_step));
   else
     from_step = 0;
-  int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (from_step == 0 ? O_TRUNC : 0);
-  fd_ = ::open(path_.c_str(), flags, 0666);
+  fd_ = open_file(path_, from_step == 0 ? Access::Replace : Access::Append);
   if (fd_ < 0) throw FileError(path_, std::string("cannot write: ") + std::strerror(errno));
   if (from_step == 0 && !head.empty()) write(head);
 }
 
-JsonLines::~JsonLines() { ::close(fd_); }
+JsonLines::~JsonLines() { close_file(fd_); }
 
 void JsonLines::write(const std::string& line) {
-  std::string whole = line + "\n";
-  std::string_view rest = whole;
-  while (!rest.empty()) {
-    ssize_t n = ::write(fd_, rest.data(), rest.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw FileError(path_, std::string("cannot write: ") + std::strerror(errno));
-    rest.remove_prefix(static_cast<std::size_t>(n));
-  }
+  if (!write_all(fd_, line + "\n"))
+    throw FileError(path_, std::string("cannot write: ") + std::strerror(errno));
 }
 
 }  // namespace glim

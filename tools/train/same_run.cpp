@@ -7,6 +7,7 @@
 #include "tensor/error.hpp"
 #include "tensor/io/input_file.hpp"
 #include "tensor/matmul/plan.hpp"
+#include "tensor/system/process.hpp"
 #include "tools/common/counted.hpp"
 #include "tools/kinds/fingerprint.hpp"
 
@@ -53,7 +54,7 @@ void require_shares(const Processes& processes, const TrainOptions& o) {
 void require_same_options(const Processes& processes, const TrainOptions& o, bool distils) {
   require_same(processes, [&]() -> std::vector<Compared> {
     Fingerprint program, options, files;
-    mix_file(program, "/proc/self/exe");
+    mix_file(program, program_path());
     program.mix_all(std::string(name_of(gemm_engine())));
     options.mix_all(o.to_json());
     TrainOptions copy = o;

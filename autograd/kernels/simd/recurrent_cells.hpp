@@ -9,11 +9,11 @@ namespace glim::GLIM_ISA {
 
 template <class T>
 GLIM_INLINE void fill_zero(T* p, Index n) {
-  if (p) __builtin_memset(p, 0, static_cast<unsigned long>(n) * sizeof(T));
+  if (p) __builtin_memset(p, 0, static_cast<std::size_t>(n) * sizeof(T));
 }
 template <class T>
 GLIM_INLINE void copy_row(T* target, const T* source, Index n) {
-  __builtin_memcpy(target, source, static_cast<unsigned long>(n) * sizeof(T));
+  __builtin_memcpy(target, source, static_cast<std::size_t>(n) * sizeof(T));
 }
 template <class T>
 GLIM_INLINE T* row_of(T* p, Index r, Index n) {

@@ -9,6 +9,7 @@
 
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/io/atomic_file.hpp"
+#include "tensor/system/process.hpp"
 #include "tools/cli/example_options.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/escape.hpp"
@@ -40,7 +41,7 @@ struct InspectArguments {
 // the package's folder, which GLIM_PACKAGE names.
 std::string module_part(const std::string& name) {
   namespace fs = std::filesystem;
-  const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
+  const fs::path bin = fs::path(program_path()).parent_path();
   const char* package = std::getenv("GLIM_PACKAGE");
   for (const fs::path& folder :
        {bin, bin.parent_path() / "share/glim", fs::path(package ? package : bin)})

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <memory>
 
+#include "tensor/system/process.hpp"
 #include "tools/cli/example_options.hpp"
 #include "tools/cli/verbs/verbs.hpp"
-#include "tools/common/terminal.hpp"
 #include "tools/inspect/debugger/prompt.hpp"
 #include "tools/inspect/lettered.hpp"
 

@@ -11,9 +11,9 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
+#include "tensor/system/process.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/folder.hpp"
-#include "tools/common/terminal.hpp"
 
 namespace glim {
 namespace {

@@ -1,7 +1,6 @@
 // glim train: from text to a model in a folder.
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
@@ -9,12 +8,12 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <unistd.h>
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tensor/matmul/plan.hpp"
 #include "tensor/parallel.hpp"
+#include "tensor/system/process.hpp"
 #include "tools/cli/progress.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/counted.hpp"
@@ -39,7 +38,7 @@ namespace {
 constexpr Index kLongRun = 1000;  // updates, from which --record is worth a word
 
 std::atomic<bool> interrupted{false};
-extern "C" void interrupt(int) { interrupted = true; }
+void interrupt(int) { interrupted = true; }
 
 struct TrainArguments {
   TrainOptions options;
@@ -292,8 +291,7 @@ void run_train(Command& command, TrainArguments& a) {
   require_same_options(world, o, distils);
   require_same_weights(world, *learner, trainer->state());
   if (trainer->state().finished) return say(why_complete(o, trainer->state()));
-  std::signal(SIGINT, interrupt);
-  std::signal(SIGTERM, interrupt);
+  on_interrupt(interrupt);
   if (world.first()) write_file_atomically((fs::path(o.out) / "config.toml").string(), o.to_toml());
 
   for (const std::string& line : learner->summary()) say(line);
@@ -319,8 +317,7 @@ void run_train(Command& command, TrainArguments& a) {
                                        (o.precision == "float64" ? 8 : 4)) /
                         1e6));
 
-  Progress progress(quiet() ? ProgressMode::None : progress_mode(a.progress, STDERR_FILENO),
-                    STDERR_FILENO);
+  Progress progress(quiet() ? ProgressMode::None : progress_mode(a.progress, 2), 2);
   std::unique_ptr<TrainObserver> recorder;
   std::optional<JsonLines> metrics;
   std::optional<ProgressPrinter> console;
@@ -339,8 +336,7 @@ void run_train(Command& command, TrainArguments& a) {
   }
   bool done = trainer->run(observers, interrupted);
   progress.end();
-  std::signal(SIGINT, SIG_DFL);  // everything is saved
-  std::signal(SIGTERM, SIG_DFL);
+  on_interrupt(nullptr);  // everything is saved
   if (!done) {
     say("interrupted: saved to " + last + "; to go on: glim train --resume " +
         typed_option("out", o.out));

@@ -2,14 +2,11 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include "tensor/error.hpp"
-#include "tensor/io/input_file.hpp"
+#include "tensor/system/files.hpp"
 
 namespace glim {
 namespace {
@@ -26,17 +23,15 @@ void read_pieces(const std::string& path, std::string_view op,
   static bool input_was_read = false;
   if (path == "-" && std::exchange(input_was_read, true))
     throw FileError(op, name + ": has been read already; '-' can be given once");
-  Descriptor file(path == "-" ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file(path == "-" ? open_standard_input() : open_file(path, Access::Read));
   if (file.get() < 0) fail(op, name, errno);
   if (path.ends_with(".gz")) throw FileError(op, name + ": is packed: gunzip unpacks it");
-  struct stat s {};
-  if (::fstat(file.get(), &s) == 0 && S_ISCHR(s.st_mode) && !::isatty(file.get()))
+  if (status_of(file.get()).type == FileType::Device)
     throw FileError(op, name + ": is a device, which may have no end");
   std::vector<char> buffer(std::size_t{1} << 16);
   for (;;) {
-    const ssize_t n = ::read(file.get(), buffer.data(), buffer.size());
+    const std::ptrdiff_t n = read_some(file.get(), buffer.data(), buffer.size());
     if (n == 0) return;
-    if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail(op, name, errno);
     take({buffer.data(), static_cast<std::size_t>(n)});
   }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "tensor/error.hpp"
+#include "tensor/system/process.hpp"
 #include "tools/common/output.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/inspect/debugger/line_editor.hpp"
@@ -19,16 +20,11 @@ volatile std::sig_atomic_t interrupts = 0;
 class Interruptible {
  public:
   Interruptible() {
-    struct sigaction mark {};
-    mark.sa_handler = [](int) { interrupts = 1; };
-    ::sigaction(SIGINT, &mark, &before_);
+    on_interrupt([](int) { interrupts = 1; }, true);
   }
-  ~Interruptible() { ::sigaction(SIGINT, &before_, nullptr); }
+  ~Interruptible() { on_interrupt(nullptr, true); }
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
-
- private:
-  struct sigaction before_ {};
 };
 
 bool blank(const std::string& line) { return line.find_first_not_of(" \t\r") == std::string::npos; }

@@ -82,7 +82,7 @@ std::string rule_text(const Pass& pass, int i) {
     const FunctionLines f = function_around(lines, static_cast<std::size_t>(where.line()) - 1);
     std::string& code = functions[{where.file_name(), f.first}];
     if (!code.empty()) continue;
-    const std::string file = std::filesystem::path(where.file_name()).filename();
+    const std::string file = std::filesystem::path(where.file_name()).filename().string();
     code = fmt::format("  {}:{}\n", file, f.first + 1);
     const std::size_t left = indent(lines[f.first]);
     for (std::size_t k = f.first; k <= f.last; ++k)

@@ -1,21 +1,22 @@
-#include "tools/common/after_death.hpp"
-
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <system_error>
 #include <unistd.h>
 
-#include "tensor/error.hpp"
+#include "tensor/system/after_death.hpp"
 
 namespace glim {
 
-AfterDeath::AfterDeath(const std::string& command) {
+AfterDeath::AfterDeath(const std::string& folder) { start("exec rm -rf -- \"$0\"", folder); }
+AfterDeath::AfterDeath() { start("kill -9 0", "sh"); }
+
+void AfterDeath::start(std::string command, std::string argument) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0)
-    throw StateError("system", std::string("no pipe: ") + std::strerror(errno));
+    throw std::system_error(errno, std::generic_category(), "no pipe");
   pipe_ = ends[1];
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -26,15 +27,16 @@ AfterDeath::AfterDeath(const std::string& command) {
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  std::string sh = "sh", c = "-c", text = "trap '' HUP INT QUIT TERM; read -r nothing; " + command;
-  char* const arguments[] = {sh.data(), c.data(), text.data(), nullptr};
+  std::string sh = "sh", c = "-c";
+  command = "trap '' HUP INT QUIT TERM; read -r nothing; " + command;
+  char* const arguments[] = {sh.data(), c.data(), command.data(), argument.data(), nullptr};
   const int error = posix_spawn(&shell_, "/bin/sh", &actions, &attributes, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   ::close(ends[0]);
   if (error == 0) return;
   ::close(pipe_);
-  throw StateError("system", std::string("/bin/sh does not start: ") + std::strerror(error));
+  throw std::system_error(error, std::generic_category(), "/bin/sh does not start");
 }
 
 void AfterDeath::end_group() {

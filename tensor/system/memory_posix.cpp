@@ -1,8 +1,8 @@
-#include "tensor/system/memory.hpp"
-
 #include <cstdint>
 #include <cstdlib>
 #include <sys/mman.h>
+
+#include "tensor/system/memory.hpp"
 
 namespace glim {
 
@@ -25,6 +25,13 @@ std::byte* map_pages(std::size_t bytes, std::size_t alignment) {
   ::madvise(begin + head, bytes, MADV_HUGEPAGE);
 #endif
   return begin + head;
+}
+bool has_addresses(std::size_t bytes) {
+  void* p = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return false;
+  ::munmap(p, bytes);
+  return true;
 }
 void unmap_pages(std::byte* begin, std::size_t bytes) { ::munmap(begin, bytes); }
 void release_pages(std::byte* begin, std::size_t bytes) { ::madvise(begin, bytes, MADV_DONTNEED); }

@@ -1,0 +1,29 @@
+// What happens when this process ends, by a signal too.
+#pragma once
+
+#include <string>
+
+namespace glim {
+
+// A process that waits until this one has ended, even by SIGKILL: its standard input is a pipe, whose other end is closed
+// then. It has a process group of its own.
+class AfterDeath {
+ public:
+  explicit AfterDeath(
+      const std::string&
+          folder);  // that it removes. std::system_error if no process can be started
+  AfterDeath();     // it ends its group. Not on Windows
+  AfterDeath(const AfterDeath&) = delete;
+  AfterDeath& operator=(const AfterDeath&) = delete;
+  ~AfterDeath() { end_group(); }
+  // Other processes may be started in the group. They are ended with it.
+  int group() const { return shell_; }
+  void end_group();  // nothing is removed
+
+ private:
+  void start(std::string command, std::string argument);
+  int pipe_ = -1;
+  int shell_ = -1;  // -1: ended
+};
+
+}  // namespace glim

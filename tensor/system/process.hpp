@@ -1,0 +1,34 @@
+// This process: its number, its program, its terminal, its signals, and libraries that it loads.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace glim {
+
+int process_id();
+std::string program_path();
+double processor_seconds();  // of all threads together
+
+// Standard streams pass bytes as they are, to a terminal UTF-8. A closed one keeps its number, so that no file gets it.
+// A reader that goes away, and a file size limit, are errors of write. False if no file can be opened.
+bool prepare_streams();
+// What is printed from here on is dropped.
+bool drop_output();
+// True if a write to standard output failed because nobody reads it.
+bool reader_gone(int reason);
+
+bool is_terminal(int fd);
+// Columns of the terminal behind `fd`; COLUMNS or 80 where there is none.
+int terminal_columns(int fd);
+
+// Calls f on Control-C, and where the process is asked to end or its window is closed. Null: such an event ends the
+// process. `ends_reads`: a read that waits fails with EINTR.
+void on_interrupt(void (*f)(int), bool ends_reads = false);
+
+// A library that stays loaded; null: library_error() says why.
+void* load_library(const std::string& name);
+void* library_symbol(void* library, const char* name);
+std::string library_error();
+
+}  // namespace glim

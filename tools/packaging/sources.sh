@@ -1,0 +1,46 @@
+# Libraries of Debian from Debian's sources, for what must run without them (packaging/bundled). To be sourced; `fail` and
+# `work`, a folder, are those of the script that does. D3 is in the pages.
+
+# Debian's list of sources is one of our own: the machine's is left as it is.
+fetch_sources() {
+  local pair apt
+  source /etc/os-release
+  echo "deb-src http://deb.debian.org/debian $VERSION_CODENAME main" >"$work/sources.list"
+  mkdir -p "$work/lists/partial" "$work/bundled"
+  apt=(apt-get -q -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=/dev/null
+       -o "Dir::State::lists=$work/lists" -o APT::Sandbox::User=root)
+  "${apt[@]}" update >"$work/log" 2>&1 || { tail -n 5 "$work/log" >&2; fail "Debian's list of sources cannot be had"; }
+  for pair in zlib:zlib libpng:libpng1.6 utf8proc:utf8proc fmtlib:fmtlib sentencepiece:sentencepiece; do
+    (cd "$work" && "${apt[@]}" source --download-only "${pair#*:}" && dpkg-source -x "${pair#*:}"_*.dsc "bundled/${pair%:*}") \
+      >"$work/log" 2>&1 || { tail -n 5 "$work/log" >&2; fail "the source of ${pair#*:} cannot be had"; }
+  done
+  cp tools/packaging/bundled/meson.build "$work/bundled"
+}
+
+licences() {  # WHAT PACKAGE...: the text for WHAT, with those packages of the environment $work/environment
+  local file
+  echo "Glim's $1 has these libraries in it, each under its own licence."
+  for file in zlib/LICENSE libpng/LICENSE utf8proc/LICENSE.md fmtlib/LICENSE.rst sentencepiece/LICENSE \
+    sentencepiece/third_party/{absl,darts_clone,esaxx,protobuf-lite}/LICENSE; do
+    printf '\n---- %s ----\n\n' "$file"
+    cat "$work/bundled/$file" || return
+  done
+  for file in "${@:2}"; do
+    printf '\n---- %s ----\n\n' "$file"
+    cat "$work"/environment/lib/python3*/site-packages/"$file"-*.dist-info/licenses/LICENSE* || return
+  done
+  printf '\n---- D3 ----\n\n'
+  cat /usr/share/doc/node-d3/copyright
+}
+
+copy_tree() {  # FOLDER: a copy of the tree, with the libraries as a subproject
+  mkdir -p "$1/subprojects"
+  find "$1" -mindepth 1 -maxdepth 1 ! -name subprojects -exec rm -rf {} +
+  tar -c --exclude='./build*' --exclude=./.git --exclude=./subprojects . | tar -x -C "$1"
+  [ ! -d "$work/bundled" ] || mv "$work/bundled" "$1/subprojects/bundled"
+}
+golden=$(sed -n 's/^trained transformer \([0-9a-f]*\) .*/\1/p' tests/tools/benchmarks/one_hash.sh)
+golden_run() {  # PROGRAM...: the hash that it trains to
+  "$@" train --task copy --examples 400 --max-steps 10 --dropout 0.1 --layers 2 --d-model 32 --heads 2 --d-ff 64 \
+    --progress none --out run | tr -d '\r' | sed -n 's/^weights after .*: //p'
+}
