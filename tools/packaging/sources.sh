@@ -1,15 +1,19 @@
 # Libraries of Debian from Debian's sources, for what must run without them (packaging/bundled). To be sourced; `fail` and
 # `work`, a folder, are those of the script that does. D3 is in the pages.
 
-# Debian's list of sources is one of our own: the machine's is left as it is.
+# debian_lists NAME KIND OPTION...: apt-get with lists of our own, in the array `apt`; the machine's are left as they are.
+debian_lists() {
+  source /etc/os-release
+  mkdir -p "$work/$1/partial"
+  echo "$2 http://deb.debian.org/debian $VERSION_CODENAME main" >"$work/$1.list"
+  apt=(apt-get -q -o "Dir::Etc::sourcelist=$work/$1.list" -o Dir::Etc::sourceparts=/dev/null
+       -o "Dir::State::lists=$work/$1" -o APT::Sandbox::User=root "${@:3}")
+  "${apt[@]}" update >"$work/log" 2>&1 || { tail -n 5 "$work/log" >&2; fail "Debian's lists cannot be had"; }
+}
 fetch_sources() {
   local pair apt
-  source /etc/os-release
-  echo "deb-src http://deb.debian.org/debian $VERSION_CODENAME main" >"$work/sources.list"
-  mkdir -p "$work/lists/partial" "$work/bundled"
-  apt=(apt-get -q -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=/dev/null
-       -o "Dir::State::lists=$work/lists" -o APT::Sandbox::User=root)
-  "${apt[@]}" update >"$work/log" 2>&1 || { tail -n 5 "$work/log" >&2; fail "Debian's list of sources cannot be had"; }
+  debian_lists sources deb-src
+  mkdir -p "$work/bundled"
   for pair in zlib:zlib libpng:libpng1.6 utf8proc:utf8proc fmtlib:fmtlib sentencepiece:sentencepiece; do
     (cd "$work" && "${apt[@]}" source --download-only "${pair#*:}" && dpkg-source -x "${pair#*:}"_*.dsc "bundled/${pair%:*}") \
       >"$work/log" 2>&1 || { tail -n 5 "$work/log" >&2; fail "the source of ${pair#*:} cannot be had"; }
