@@ -102,6 +102,7 @@ def test_a_derived_program(name):
     leaves = [glim.Var.leaf(a) if k in floating else a for k, a in enumerate(exact)]
     with glim.Tape() as tape:
         tape.backward((f(*leaves) * glim.Var(dy)).sum())
+    forward = d.forward.__wrapped__  # it refuses other arrays where masks are of these
     for k, g in zip(floating, gradients):
         ours = leaves[k].grad.numpy()
         assert np.abs(g - ours).max() <= 1e-12 * max(np.abs(ours).max(), 1), k
@@ -109,7 +110,7 @@ def test_a_derived_program(name):
             def moved(h):
                 x = exact[k].copy()
                 x[at] += h
-                return (np.asarray(d.forward(*exact[:k], x, *exact[k + 1:])) * dy).sum()
+                return (np.asarray(forward(*exact[:k], x, *exact[k + 1:])) * dy).sum()
             h = 1e-5
             numeric = (8 * (moved(h) - moved(-h)) - (moved(2 * h) - moved(-2 * h))) / (12 * h)
             assert abs(numeric - g[at]) <= 1e-7 * max(1, np.abs(g).max()), (k, at)
@@ -205,3 +206,24 @@ def test_refused(f, arrays, error, words):
 def test_a_name_is_no_code():
     d = glim.derive(evil, W)
     assert "os.abort" not in d.program and "function f" in d.program
+
+
+@pytest.mark.parametrize("f", [lambda x: x.max(-1), lambda x: np.clip(x, -.5, .5), lambda x: x * (x > 0), lambda x: x * np.sign(x),
+                               lambda x: x[np.arange(2), x.argmax(-1)]])
+def test_masks_and_indices_of_values_are_for_these_arrays_alone(f):
+    x, other = normal(2, 3), normal(2, 3) + 1
+    derived = glim.derive(f, x)
+    dy = np.ones(np.shape(f(x)))
+    derived.backward(dy, x)
+    assert "for these arrays alone" in derived.program
+    for call in (lambda: derived.backward(dy, other), lambda: derived.forward(other)):
+        with pytest.raises(glim.ValueError, match="another x"):
+            call()
+
+
+def test_a_mask_that_is_an_argument_is_part_of_the_program():
+    x, mask = normal(2, 3), np.array([[True, False, True], [False, True, True]])
+    derived = glim.derive(lambda x, mask: np.where(mask, x, 0.0) * 2, x, mask)
+    assert (derived.forward(x + 1, mask) == np.where(mask, x + 1, 0) * 2).all()
+    with pytest.raises(glim.ValueError, match="another mask"):
+        derived.forward(x, ~mask)

@@ -12,7 +12,7 @@ class Derived:
     """What glim.derive found.
 
     program           the source of forward(...) and backward(dy, ...), which need NumPy alone
-    forward, backward the functions of that source
+    forward, backward the functions of that source, which refuse arrays that the program is not for
     lines             forward, and beside each line the lines of backward that it gives rise to, with the lines of f
     report            the check of backward against differences of f
     """
@@ -41,8 +41,10 @@ def derive(f, *arrays, out=None, overwrite=False):
         dx, dgamma, dbeta = d.backward(dy, x, gamma, beta)
 
     f is run once with Vars in place of its floating arrays: what ran is what is derived, so that loops are unrolled, and
-    shapes and branches are those of these arrays. The program is compared with f, and its gradients with differences of f,
-    before anything is returned: a ValueError says where they differ. out: a folder for the page of the pass.
+    shapes and branches are those of these arrays. So are masks and indices: arguments of other dtypes, and what f takes
+    from values by x > 0, argmax or max. The program is compared with f, and its gradients with differences of f,
+    before anything is returned: a ValueError says where they differ. It is compared at other points too. Where it is not f
+    there, its first line says so. out: a folder for the page of the pass.
     """
     import numpy as np  # importing glim imports no NumPy
     names = _names(f, len(arrays))
@@ -65,6 +67,7 @@ def derive(f, *arrays, out=None, overwrite=False):
     space = {}
     exec(compile(program, f"<derived from {_called(f)}>", "exec"), space)
     functions = space["forward"], space["backward"]
+    fixed = [k for k in range(len(arrays)) if k not in positions]
     if not _agree(functions[0], f, operands, positions):
         raise _glim.ValueError(f"derive: {_called(f)} gives other values with Vars than with arrays: it looks at the type of its "
                                "arguments, changes them in place, or says x.var(), which divides by n - 1 of a Var: np.var(x)")
@@ -76,7 +79,53 @@ def derive(f, *arrays, out=None, overwrite=False):
     if out is not None:
         with _glim.Tape(replay=True) as tape, _glim.explicit():
             tape.inspect(f(*leaves).sum(), out, title=f"{_called(f)}, with the loss Σ y", overwrite=overwrite)
-    return Derived(program, functions, lines, report)
+    why = "f was derived with another; masks and indices are part of the program"
+    if not _holds_elsewhere(functions, f, operands, positions, dy):
+        program = program.replace("for arrays of these shapes", "for these arrays alone: masks or indices are of their values", 1)
+        fixed, why = range(len(arrays)), "f takes masks or indices from values, which are part of the program"
+    guarded = [_guarded(function, skip, operands, fixed, names, why) for function, skip in zip(functions, (0, 1))]
+    return Derived(program, guarded, lines, report)
+
+
+def _guarded(function, skip, operands, fixed, names, why):
+    """The function, for the arrays alone that it was derived with, of those at `fixed`."""
+    import functools
+
+    import numpy as np
+
+    @functools.wraps(function)
+    def guarded(*arguments):
+        for k in fixed:
+            if k + skip < len(arguments) and not np.array_equal(arguments[k + skip], operands[k], equal_nan=operands[k].dtype.kind == "f"
+                                                                if isinstance(operands[k], np.ndarray) else False):
+                raise _glim.ValueError(f"derive: another {names[k]}: {why}. Derive it again with this one")
+        return function(*arguments)
+
+    return guarded
+
+
+def _holds_elsewhere(functions, f, operands, positions, dy):
+    """True if the program has the values and gradients of f at other points: with elements exchanged, negated, scaled."""
+    import numpy as np
+    random = np.random.default_rng(1)
+    for change in (random.permutation, lambda x: -random.permutation(x), lambda x: x * random.uniform(0.5, 1.5, x.shape)):
+        x = _filled(operands, positions, [change(operands[k].ravel()).reshape(operands[k].shape) for k in positions])
+        try:
+            with np.errstate(all="ignore"), _glim.Tape() as tape:
+                leaves = [_glim.Var.leaf(a.copy()) if k in positions else a for k, a in enumerate(x)]
+                y = f(*leaves)
+                tape.backward(y, dy)
+                expected = [y.numpy(), *(np.zeros(leaves[k].shape) if leaves[k].grad is None else leaves[k].grad.numpy() for k in positions)]
+        except Exception:  # f is not defined there
+            continue
+        if not all(np.isfinite(e).all() for e in expected):
+            continue
+        with np.errstate(all="ignore"):
+            gradients = functions[1](dy, *x)
+            found = [functions[0](*x), *(gradients if len(positions) > 1 else [gradients])]
+        if not all(np.shape(a) == e.shape and np.allclose(a, e, rtol=1e-6, atol=1e-9 * np.abs(e).max(initial=0)) for a, e in zip(found, expected)):
+            return False
+    return True
 
 
 def _agree(program, f, operands, positions):
