@@ -43,6 +43,22 @@ def test_no_framework_is_imported_without_need():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+def test_what_a_function_of_torch_writes_is_seen(torch):
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy.mul_(2)
+
+    assert glim.gradcheck(Doubled, torch.tensor(X)).mistake == "backward changes dy in place"
+    layer = torch.nn.Linear(4, 2).double()
+    layer.weight.register_hook(lambda g: 2 * g)
+    assert "2 times" in glim.gradcheck(layer, torch.tensor(X)).mistake
+
+
 # ---- Glim ----
 
 

@@ -132,6 +132,11 @@ class Hooked(Base):
         return z
 
 
+class HookedParameter(Base):
+    def changed(self):
+        self.b.weight.register_hook(lambda g: 0 * g)
+
+
 class Capped(Base):  # its mask is minus infinity, which is no fault
     def middle(self, h):
         q = self.b(h)
@@ -155,7 +160,8 @@ B = "b.weight, b.bias: "
     (Twice, "shared memory", "a.weight and b.weight are two parameters in one storage"), (Saturated, "saturated", "100% of the rows"),
     (Unused, "no gradient", B + "this pass does not read it"), (WithoutGrad, "no gradient", B + "the way to the loss is cut by detach, or torch.no_grad"),
     (Logarithm, "value", "log gives 34 infinite of 80"), (TimesZero, "zero gradient", B + "mul: the other operand is 0 everywhere"),
-    (Chosen, "no gradient", B + "the way to the loss is cut by argmax"), (Hooked, "another gradient", "as where a hook changes it")])
+    (Chosen, "no gradient", B + "the way to the loss is cut by argmax"), (Hooked, "another gradient", "as where a hook changes it"),
+    (HookedParameter, "another gradient", "^b.weight: .*as where a hook changes it")])
 def test_a_fault_is_named(cls, kind, words):
     report = glim.diagnose(cls(), X)
     first = report.findings[0]

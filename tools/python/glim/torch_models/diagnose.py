@@ -111,6 +111,9 @@ def _in_torch(module, args, kwargs):
     with state.undisturbed():
         copy, caught = state.copied(module), []
         parameters = {name: p for name, p in copy.named_parameters() if p.requires_grad}
+        for name, p in module.named_parameters():  # a copy has none of its hooks
+            for hook in (p._backward_hooks or {}).values() if name in parameters else ():
+                parameters[name].register_hook(hook)
         try:
             custom = functions.functions_of(verify.nodes_of(verify.Pass(state.copied(module), args, kwargs).roots.values()))
             with warnings.catch_warnings(record=True) as caught, torch.autograd.set_detect_anomaly(True, check_nan=False), \
