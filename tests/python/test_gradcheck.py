@@ -59,6 +59,32 @@ def test_what_atol_alone_decides_is_counted():
     assert glim.gradcheck(softmax, softmax_backward, X).within_atol == {}
 
 
+def test_what_is_not_checked_is_named():
+    report = glim.gradcheck(lambda x, k: x * k, lambda dy, x, k: (dy * k, -9.0 * dy), X, np.arange(X.size).reshape(X.shape))
+    assert report and "input 1 x1 (3, 4) int64, not checked" in str(report), report
+    assert json.loads(report.to_json())["not_checked"]
+
+
+def test_derivatives_that_nothing_decides_are_counted_first():
+    f = lambda z: (np.array([1e12, 1e-3, 1]) * np.sin(z)).sum()
+    report = glim.gradcheck(f, lambda dy, z: dy * np.array([1e12, -1e-3, 1]) * np.cos(z), np.array([0.3, 0.5, 0.7]))
+    assert "but for 2 of its derivatives, which nothing decides" in str(report).split("\n")[0]
+
+
+def test_values_beyond_three_of_both_signs_are_tried():
+    for x in ([1.0, -2.0], [-1.0, 2.0]):
+        assert not glim.gradcheck(lambda x: np.clip(x, 0, 6), lambda dy, x: dy * (x > 0), np.array(x))
+
+
+def test_rounding_of_float32_is_no_wrong_gradient():
+    f, right = lambda z: (z - z.mean()) ** 2, lambda dy, z: (g := 2 * dy * (z - z.mean())) - g.mean()
+    for seed in range(8):
+        z = (np.random.default_rng(seed).normal(size=4) + 1e4).astype(np.float32)
+        report = glim.gradcheck(f, right, z)
+        assert report or "UNDECIDED" in str(report) and "right in float64" in str(report), report
+        assert "FAILED" in str(glim.gradcheck(f, lambda dy, z: -right(dy, z), z))
+
+
 def test_a_size_written_as_a_number_has_not_passed():
     report = glim.gradcheck(np.mean, lambda dy, x: np.full(x.shape, dy / 12), X)
     assert not report and report.verdicts["differences"] == "passed" and report.verdicts["elsewhere"] == "undecided"

@@ -62,9 +62,10 @@ struct FunctionCheck {
 
 struct FunctionReport {
   std::string function;
-  std::vector<FunctionCheck> checks;  // all of them, in this order
-  std::string mistake;                // what the mistake looks like; empty when nothing fits
-  GradcheckReport differences;        // empty when the differences were not computed
+  std::vector<FunctionCheck> checks;     // all of them, in this order
+  std::string mistake;                   // what the mistake looks like; empty when nothing fits
+  GradcheckReport differences;           // empty when the differences were not computed
+  std::vector<std::string> not_checked;  // inputs without a derivative: "input 0 x (3) int64"
 
   const FunctionCheck& check(std::string_view name) const;
   // The derivatives are right, no check has failed, and none leaves a doubt.

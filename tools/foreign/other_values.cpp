@@ -162,6 +162,11 @@ Tensor changed_elements(const Tensor& x, FunctionRef<double(double value, Index 
   return from_vector(values, x.shape()).to(x.dtype());
 }
 
+Tensor up_to_8(const Tensor& x) {
+  const double most = x.numel() > 0 ? largest(x) : 0;
+  return most > 0 && most < 8 ? (8 / most) * x : x;
+}
+
 // Values for which a function often has a case of its own. It may be meant for none of them. Elements in order stay so.
 struct Special {
   const char* name;
@@ -169,11 +174,8 @@ struct Special {
 };
 constexpr Special kSpecial[] = {
     {"negative values", [](const Tensor& x) { return reversed_from(-1 * x, 0); }},
-    {"values beyond 3",
-     [](const Tensor& x) {
-       const double most = x.numel() > 0 ? largest(x) : 0;
-       return most > 0 && most < 8 ? (8 / most) * x : x;
-     }},
+    {"values beyond 3", up_to_8},
+    {"negated values beyond 3", [](const Tensor& x) { return reversed_from(-1 * up_to_8(x), 0); }},
     {"ties",
      [](const Tensor& x) {
        const double unit = x.numel() > 0 && largest(x) > 0 ? largest(x) / 4 : 1;

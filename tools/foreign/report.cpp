@@ -54,6 +54,10 @@ std::string FunctionReport::text() const {
   if (passed() && differences.within_atol() > 0)
     text += " but for " + std::to_string(differences.within_atol()) +
             " of its derivatives, which are within atol alone";
+  Index open = 0;  // away from kinks
+  for (const GradcheckEntry& e : differences.inputs) open += e.undecidable - e.kinks;
+  if (passed() && open > 0)
+    text += " but for " + std::to_string(open) + " of its derivatives, which nothing decides";
   if (!mistake.empty()) text += ": " + mistake;
   for (const FunctionCheck& c : checks) {
     std::string line = "\n  " + c.name;
@@ -66,6 +70,7 @@ std::string FunctionReport::text() const {
     for (std::size_t end = 0; (end = below.find('\n', end)) != std::string::npos; end += 3)
       below.insert(end + 1, "  ");
     text += below;
+    for (const std::string& name : not_checked) text += "\n      " + name + ", not checked";
   }
   return text;
 }
@@ -79,6 +84,7 @@ std::string FunctionReport::to_json() const {
   j["atol"] = differences.options.atol;
   j["rtol"] = differences.options.rtol;
   j["seed"] = differences.options.seed;
+  j["not_checked"] = not_checked;
   j["inputs"] = nlohmann::ordered_json::array();
   for (const GradcheckEntry& e : differences.inputs) j["inputs"].push_back(input_json(e));
   return j.dump();
