@@ -161,6 +161,7 @@ refuse "comparing without references" 'test-target' limited compare --task copy 
 refuse "comparing files without a test" 'test-source' limited compare --source good.src --target good.tgt --out fresh
 refuse "comparing what is no model" 'good\.src' limited compare --models good.src --test-source good.src --test-target good.tgt
 refuse "comparing trained models by kind" 'models' limited compare --models model --kinds rnn
+refuse "comparing trained models by training data" 'leave out --pairs, or name --test-pairs' limited compare --models model --pairs new.csv
 refuse "comparing a kind with itself" 'kinds.*rnn.*twice' limited compare --kinds rnn,rnn --out fresh
 refuse "comparing with no beam" 'beam' limited compare --beam 0 --out fresh
 report "no folder is left by refused variants" "$([ -e fresh ] && ls fresh)"

@@ -170,10 +170,17 @@ void run_compare(Command& command, CompareArguments& a) {
   TrainOptions& o = a.options;
   if (!a.models.empty()) {
     if (!a.kinds.empty()) throw ValueError("--models", "are trained already: leave out --kinds");
+    for (const Row& row : o.rows())
+      if (const std::string name = dashed(row.key()); name != "columns" && command.given(name))
+        throw ValueError("--models", "are trained already: leave out --" + name +
+                                         (name == "pairs" ? ", or name --test-pairs" : ""));
     const Checkpoint checkpoint = load_checkpoint(a.models[0]);
     require_gives(checkpoint, {Gives::Translations}, "translate");
     const TrainOptions& first = checkpoint.options;
     ParallelCorpus test = test_corpus(a, first);
+    if (a.test_pairs.empty() && a.test_source.empty() && first.task == "files")
+      say("note: the test pairs were held out from " + a.models[0] +
+          "; the other models may have learned from them. --test-pairs names others");
     const auto rows = shared_rows(a.models.size(), [&](std::size_t i, Comparison& row) {
       const std::string& path = a.models[i];
       // "m30k" for a folder, "m30k/best" for one of its files.
