@@ -59,6 +59,10 @@ def test_a_service_over_http(translator):
                     return json.load(reply)
 
             assert post("I have a cat\n".encode()) == {"result": translator.translate("I have a cat")}
+            two = ["I have a cat", "you have a cat"]
+            assert post("\r\n".join(two).encode()) == {"result": translator.translate(two)}
+            with pytest.raises(glim.ValueError, match="2 lines would be one sentence"):
+                translator.translate("\n".join(two))
             for body in (b"", b"\xff", b"x" * 65537):
                 with pytest.raises(urllib.error.HTTPError) as refused:
                     post(body)

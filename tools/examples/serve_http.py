@@ -1,4 +1,5 @@
-"""A trained model as an HTTP service of this machine: the body of a POST is a text, and the answer is JSON.
+"""A trained model as an HTTP service of this machine: the body of a POST is a text, and the answer is JSON. A text of
+several lines has a list of answers; for generate it is one text.
 
     python3 serve_http.py translate build/demo-model 8080
     curl --data-binary "I have a cat" localhost:8080          {"result": "我有一只猫"}
@@ -22,9 +23,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             length = int(self.headers.get("Content-Length", 0))
             if not 0 < length <= LONGEST:
                 raise ValueError(f"the body must have 1 to {LONGEST} bytes")
-            status, found = 200, {"result": answer(self.rfile.read(length).decode().strip())}
+            text = self.rfile.read(length).decode().strip()
+            lines = text.splitlines() if verb != "generate" else [text]
+            status, found = 200, {"result": answer(lines if len(lines) > 1 else text)}
         except (glim.Error, ValueError) as error:  # also a text that is not UTF-8
-            status, found = 400, {"error": str(error)}
+            status, found = 400, {"error": str(error).split("\n")[0]}
         body = json.dumps(found, ensure_ascii=False).encode() + b"\n"
         self.send_response(status)
         self.send_header("Content-Type", "application/json; charset=utf-8")

@@ -234,6 +234,8 @@ def _sentences(verb, text):
     for sentence in sentences:
         if not isinstance(sentence, str):
             raise TypeError(f"{verb}: takes text, a str, or a list of them; got {type(sentence).__name__}")
+        if verb != "generate" and "\n" in sentence.strip():
+            raise _glim.ValueError(f"{verb}: a text of {len(sentence.strip().splitlines())} lines would be one sentence: pass text.splitlines()")
         if not _is_text(sentence):
             raise _glim.ValueError(f"{verb}: {sentence[:40]!r} is no Unicode text: it has half of a surrogate pair. Read the "
                                    "file in its encoding, or with errors=\"replace\"")
