@@ -1,6 +1,7 @@
 #include "tools/course/judge.hpp"
 
 #include <cmath>
+#include <cctype>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -337,6 +338,28 @@ std::string file_in(const Exercise& e, const std::string& folder) {
   return "";
 }
 
+namespace {
+
+// A file of that name in another spelling, or up to two folders down: "hw1/softmax.py", "Softmax (1).py". Empty: none.
+std::string similar_file(const Exercise& e, const std::string& folder) {
+  std::error_code none;
+  int seen = 0;
+  for (fs::recursive_directory_iterator i(folder, none), end; i != end && ++seen < 1000;
+       i.increment(none)) {
+    if (none) break;
+    if (i.depth() == 2) i.disable_recursion_pending();
+    std::string name = i->path().filename().string();
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+    const std::string extension = fs::path(name).extension().string();
+    if (name.find(e.name) != name.npos && !name.starts_with("._") &&
+        (extension == ".py" || extension == ".cpp" || extension == ".ipynb"))
+      return i->path().lexically_relative(folder).string();
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string Verdict::text() const {
   switch (state) {
     case State::Right:
@@ -357,8 +380,13 @@ Verdict check(const Exercise& e, const std::string& folder, std::uint64_t seed) 
   v.exercise = &e;
   v.file = file_in(e, folder);
   if (v.file.empty()) {
+    const std::string expected = file_name(e, Language::NumPy);
+    v.similar = similar_file(e, folder);
     v.mistake =
-        fmt::format("there is no {} (glim course start {})", file_name(e, Language::NumPy), e.name);
+        v.similar.empty()
+            ? fmt::format("there is no {} (glim course start {})", expected, e.name)
+            : fmt::format("there is no {}, but {}: hand it in under that name, in no folder",
+                          expected, visible(v.similar));
     return v;
   }
   const std::string path = v.file, file = fs::path(path).filename().string();

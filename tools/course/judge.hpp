@@ -14,6 +14,7 @@ struct Verdict {
   std::string mistake{};  // "a term missing: ..."; of Wrong
   std::string worst{};    // "dx[1, 0] is 0.7, expected 0.2", or empty
   std::string receipt{};  // of copy_task
+  std::string similar{};  // without a file: one that is named or placed otherwise
   std::string printed{};  // by the file: lines
   double times = 0;       // of Slow: the time of the solution
   double seconds = 0;     // of the check

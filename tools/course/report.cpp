@@ -115,13 +115,15 @@ std::string to_text(const std::vector<Submission>& submissions) {
     std::map<std::string, std::vector<std::string>> names;
     for (const Submission& s : submissions)
       for (const Verdict& v : s.verdicts)
-        if (v.exercise == &e && !v.file.empty()) {
+        if (v.exercise == &e && !(v.file + v.similar).empty()) {
           // Without "softmax.py, line 7: ".
           const bool placed = v.mistake.starts_with(e.name + ".");
           const std::string mistake = v.mistake.substr(placed ? v.mistake.find(": ") + 2 : 0);
-          names[v.state == State::Slow    ? "right, but slow"
-                : v.state == State::Wrong ? "wrong: " + mistake
-                                          : std::string(name_of(v.state))]
+          names[v.state == State::Slow ? "right, but slow"
+                : v.state == State::Wrong
+                    ? "wrong: " + mistake
+                    : std::string(name_of(v.state)) +
+                          (v.similar.empty() ? "" : ": there is " + visible(v.similar))]
               .push_back(s.student);
         }
     std::vector<std::pair<std::string, std::vector<std::string>>> rows(names.begin(), names.end());

@@ -103,7 +103,11 @@ graded binary 1 'softmax.py' softmax
 graded folder 1 'softmax.py: is not a file' softmax
 mkdir pipe; mkfifo pipe/softmax.py
 graded pipe 1 'softmax.py: is not a file' softmax
-graded stubs/.. 1 'there is no softmax.py \(glim course start softmax\)' softmax
+mkdir -p named/hw1 misnamed
+graded named 1 'there is no softmax.py \(glim course start softmax\)' softmax
+cp solved/softmax.py named/hw1; cp solved/softmax.py 'misnamed/Softmax (1).py'
+graded named 1 'there is no softmax.py, but hw1/softmax.py: hand it in under that name' softmax
+graded misnamed 1 'there is no softmax.py, but Softmax \(1\).py: hand it in' softmax
 report "what is outside is as it was" "$([ -e outside ] && [ -e solved/softmax.py ] && [ ! -s outside ] || echo changed; ls written* 2>/dev/null)"
 report "no cache is left" "$(find . -name __pycache__)"
 report "no temporary folder is left" "$(ls temporary)"
