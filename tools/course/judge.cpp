@@ -1,7 +1,7 @@
 #include "tools/course/judge.hpp"
 
-#include <cmath>
 #include <cctype>
+#include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -343,13 +343,13 @@ namespace {
 // A file of that name in another spelling, or up to two folders down: "hw1/softmax.py", "Softmax (1).py". Empty: none.
 std::string similar_file(const Exercise& e, const std::string& folder) {
   std::error_code none;
-  int seen = 0;
-  for (fs::recursive_directory_iterator i(folder, none), end; i != end && ++seen < 1000;
+  int entries = 0;
+  for (fs::recursive_directory_iterator i(folder, none), end; i != end && ++entries < 1000;
        i.increment(none)) {
     if (none) break;
     if (i.depth() == 2) i.disable_recursion_pending();
     std::string name = i->path().filename().string();
-    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     const std::string extension = fs::path(name).extension().string();
     if (name.find(e.name) != name.npos && !name.starts_with("._") &&
         (extension == ".py" || extension == ".cpp" || extension == ".ipynb"))

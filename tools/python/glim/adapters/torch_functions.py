@@ -144,9 +144,9 @@ def _gradients(ys, x, dys, create_graph=False):
     """Zeros for what no output depends on."""
     pairs = [(y, d if create_graph else torch.tensor(np.asarray(d), dtype=y.dtype), d) for y, d in zip(ys, dys) if y.requires_grad]
     x = [a for a in x if a.requires_grad]
-    ys, given, dys = zip(*pairs) if pairs else ((), (), ())
-    dx = torch.autograd.grad(ys, x, given, allow_unused=True, create_graph=create_graph) if pairs else [None] * len(x)
-    for mine, theirs in zip(given, dys):  # the checker sees what backward writes to dy
+    ys, upstreams, dys = zip(*pairs) if pairs else ((), (), ())
+    dx = torch.autograd.grad(ys, x, upstreams, allow_unused=True, create_graph=create_graph) if pairs else [None] * len(x)
+    for mine, theirs in zip(upstreams, dys):  # the checker sees what backward writes to dy
         if isinstance(theirs, np.ndarray) and not np.array_equal(mine.numpy(), theirs, equal_nan=True):
             theirs[...] = mine.numpy()
     return [torch.zeros_like(a) if d is None else d for a, d in zip(x, dx)]
