@@ -171,7 +171,8 @@ void run_compare(Command& command, CompareArguments& a) {
   if (!a.models.empty()) {
     if (!a.kinds.empty()) throw ValueError("--models", "are trained already: leave out --kinds");
     for (const Row& row : o.rows())
-      if (const std::string name = dashed(row.key()); name != "columns" && command.given(name))
+      if (const std::string name = dashed(row.key());
+          name != "columns" && command.find(name) && command.given(name))
         throw ValueError("--models", "are trained already: leave out --" + name +
                                          (name == "pairs" ? ", or name --test-pairs" : ""));
     const Checkpoint checkpoint = load_checkpoint(a.models[0]);
