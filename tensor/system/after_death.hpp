@@ -9,10 +9,9 @@ namespace glim {
 // then. It has a process group of its own.
 class AfterDeath {
  public:
-  explicit AfterDeath(
-      const std::string&
-          folder);  // that it removes. std::system_error if no process can be started
-  AfterDeath();     // it ends its group. Not on Windows
+  // It removes the folder, or ends its group (not on Windows). std::system_error if no process can be started.
+  explicit AfterDeath(const std::string& folder);
+  AfterDeath();
   AfterDeath(const AfterDeath&) = delete;
   AfterDeath& operator=(const AfterDeath&) = delete;
   ~AfterDeath() { end_group(); }
