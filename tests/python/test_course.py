@@ -88,6 +88,21 @@ def test_a_request_by_standard_input():
 
 
 @pytest.mark.skipif(not hasattr(glim._glim, "run_program"), reason="a build without the program")
+def test_cells_of_a_notebook(monkeypatch):
+    """The imports and a helper are in cells of their own, and the exercise's cell imports glim.course."""
+    import linecache
+
+    import glim.course
+    space = {"__name__": "__main__"}
+    cells = ["import numpy as np", "def total(x):\n    return x.sum(-1, keepdims=True)\n",
+             "import glim.course\ndef softmax(x):\n    e = np.exp(x - x.max(-1, keepdims=True))\n    return e / total(e)\n\n\n"
+             "def softmax_backward(dy, x):\n    y = softmax(x)\n    return y * (dy - total(dy * y))\n"]
+    for k, cell in enumerate(cells):
+        linecache.cache[f"<cell {k}>"] = (len(cell), None, cell.splitlines(keepends=True), f"<cell {k}>")
+        exec(compile(cell, f"<cell {k}>", "exec"), space)
+    glim.course.check("softmax", space["softmax"], space["softmax_backward"])
+
+
 @pytest.mark.parametrize("name", ["../q", "/tmp/q", "", "3", "softmax.py", "--help", "softmux", None])
 def test_the_name_of_no_exercise(name, tmp_path):
     script = tmp_path / "script.py"

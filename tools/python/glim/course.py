@@ -23,7 +23,8 @@ from .program import _glim_program, main, run
 
 
 def check(name, *functions):
-    """Checks the cells or files that the functions are defined in, as the file of exercise NAME.
+    """Checks the cells or files that the functions are defined in, as the file of exercise NAME, with NumPy and the
+    functions of other cells that they use. Lines that import glim or call it from the margin are left out.
 
     Files beside them (*.py of the current folder) may be imported. Raises AssertionError with the mistake, in one line;
     RuntimeError if the check cannot be made, which is nobody's mistake.
@@ -38,10 +39,12 @@ def check(name, *functions):
         sources[file] = "".join(linecache.getlines(file))
         if not sources[file]:
             raise AssertionError(f"{name}: {getattr(f, '__name__', f)} has no source: define it in a cell or a file")
+    text = "\n\n".join([*_used(functions, sources), *sources.values()])
+    text = re.sub(r"^(import glim|from glim|glim)\b.*", "", text, flags=re.M)
     with tempfile.TemporaryDirectory() as folder:
         for file in pathlib.Path().glob("*.py"):
             shutil.copy(file, folder)
-        pathlib.Path(folder, name + ".py").write_text("\n\n".join(sources.values()), encoding="utf-8")
+        pathlib.Path(folder, name + ".py").write_text(text, encoding="utf-8")
         environment = dict(os.environ, GLIM_PYTHON=sys.executable, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
         done = subprocess.run([sys.executable, "-m", "glim", "course", "check", name, "--folder", folder, "--format",
                                "json"], env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
@@ -54,6 +57,23 @@ def check(name, *functions):
     if not verdict["score"]:
         raise AssertionError(f"{name}: {verdict['message']}")
     print(f"{name}: {verdict['message']}")
+
+
+def _used(functions, sources):
+    """Imports of NumPy, and the cells of functions, that the functions use and their own cells lack."""
+    found, codes = {}, [(f.__code__, f.__globals__) for f in functions if hasattr(f, "__code__")]
+    for code, globals_ in codes:  # grows
+        codes += [(inner, globals_) for inner in code.co_consts if hasattr(inner, "co_names")]
+        for used in code.co_names:
+            value = globals_.get(used)
+            if getattr(value, "__name__", "") == "numpy":
+                found[used] = f"import numpy as {used}"
+            elif hasattr(value, "__code__") and value.__globals__ is globals_ and value.__code__.co_filename not in sources:
+                file = value.__code__.co_filename
+                if file not in found:
+                    codes.append((value.__code__, globals_))
+                    found[file] = "".join(linecache.getlines(file))
+    return sorted(found.values(), key=lambda text: not text.startswith("import numpy as"))
 
 
 def _require_name(name):
