@@ -132,7 +132,8 @@ void run_handout(const CourseArguments& a) {
     if (value->empty()) throw UsageError(std::string("course handout: give ") + option);
   h.folder = a.out.empty() ? "handout" : a.out;
   write_handout(h);
-  say(h.folder + ": handout.html, page/inspect.html and deck.html");
+  const bool pdf = fs::exists(fs::path(h.folder) / "handout.pdf");  // pdflatex was there
+  say(h.folder + ": handout." + (pdf ? "pdf" : "html") + ", page/inspect.html and deck.html");
 }
 
 void run_course(const CourseArguments& a) {
