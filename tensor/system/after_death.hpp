@@ -1,4 +1,4 @@
-// What happens when this process ends, by a signal too.
+// Work that is done when this process has ended, also by a signal.
 #pragma once
 
 #include <string>

@@ -13,13 +13,13 @@ double processor_seconds();  // of all threads together
 // Standard streams pass bytes as they are, to a terminal UTF-8. A closed one keeps its number, so that no file gets it.
 // A reader that goes away, and a file size limit, are errors of write. False if no file can be opened.
 bool prepare_streams();
-// What is printed from here on is dropped.
+// Drops all further output.
 bool drop_output();
 // True if a write to standard output failed because nobody reads it.
 bool reader_gone(int reason);
 
 bool is_terminal(int fd);
-// Columns of the terminal behind `fd`; COLUMNS or 80 where there is none.
+// Width of the terminal behind `fd`, in columns. Without a terminal: COLUMNS, or 80.
 int terminal_columns(int fd);
 
 // Calls f on Control-C, and where the process is asked to end or its window is closed. Null: such an event ends the

@@ -1,4 +1,4 @@
-// What the files for Windows share. windows.h defines words like `near`: no other file includes this one.
+// Declarations that the files for Windows share. Only they include this header: windows.h defines macros like `near`.
 #pragma once
 
 #define NOMINMAX

@@ -227,3 +227,6 @@ def test_a_mask_that_is_an_argument_is_part_of_the_program():
     assert (derived.forward(x + 1, mask) == np.where(mask, x + 1, 0) * 2).all()
     with pytest.raises(glim.ValueError, match="another mask"):
         derived.forward(x, ~mask)
+    assert (derived.backward(x, x=x, mask=mask) == np.where(mask, 2 * x, 0)).all()
+    with pytest.raises(glim.ValueError, match="another mask"):
+        derived.backward(x, x, mask=~mask)

@@ -1,4 +1,4 @@
-// What makes Glim slow on this machine.
+// Reasons why Glim is slow on this machine.
 #pragma once
 
 #include <optional>

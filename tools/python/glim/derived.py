@@ -83,23 +83,25 @@ def derive(f, *arrays, out=None, overwrite=False):
     if not _holds_elsewhere(functions, f, operands, positions, dy):
         program = program.replace("for arrays of these shapes", "for these arrays alone: masks or indices are of their values", 1)
         fixed, why = range(len(arrays)), "f takes masks or indices from values, which are part of the program"
-    guarded = [_guarded(function, skip, operands, fixed, names, why) for function, skip in zip(functions, (0, 1))]
+    guarded = [_guarded(function, operands, fixed, names, why) for function in functions]
     return Derived(program, guarded, lines, report)
 
 
-def _guarded(function, skip, operands, fixed, names, why):
+def _guarded(function, operands, fixed, names, why):
     """The function, for the arrays alone that it was derived with, of those at `fixed`."""
     import functools
 
     import numpy as np
+    signature = inspect.signature(function)
 
     @functools.wraps(function)
-    def guarded(*arguments):
+    def guarded(*arguments, **keywords):
+        values = signature.bind(*arguments, **keywords).arguments
         for k in fixed:
-            if k + skip < len(arguments) and not np.array_equal(arguments[k + skip], operands[k], equal_nan=operands[k].dtype.kind == "f"
-                                                                if isinstance(operands[k], np.ndarray) else False):
+            floating = getattr(operands[k], "dtype", None) == np.float64
+            if not np.array_equal(values[names[k]], operands[k], equal_nan=floating):
                 raise _glim.ValueError(f"derive: another {names[k]}: {why}. Derive it again with this one")
-        return function(*arguments)
+        return function(*arguments, **keywords)
 
     return guarded
 
