@@ -86,7 +86,7 @@ Tensor padded() {
 }
 
 void attention_specs(Family& family) {
-  auto with = [](const Tensor& keep = {}, double p = 0, double scale = 0) {
+  auto attention = [](const Tensor& keep = {}, double p = 0, double scale = 0) {
     return [=](const Vars& x) {
       AttentionMask m{keep, at(x, 3), scale};
       return scaled_dot_product_attention(x[0], x[1], x[2], m, p, {3, 4}).context;
@@ -94,28 +94,28 @@ void attention_specs(Family& family) {
   };
   const char* op = "scaled_dot_product_attention";
   std::vector<Shape> square{{3, 2}, {3, 2}, {3, 4}};
-  family.add(op, "plain", square, with()).with_explicit();
-  family.add(op, "causal", square, with(causal())).with_explicit();
-  family.add(op, "a query with nothing to attend to", square, with(padded())).with_explicit();
-  family.add(op, "heads", {{2, 2, 2, 3}, {2, 2, 3, 3}, {2, 2, 3, 2}}, with()).with_explicit();
-  family.add(op, "bias", {{3, 2}, {3, 2}, {3, 4}, {3, 3}}, with()).with_explicit();
-  family.add(op, "bias and mask", {{2, 3, 2}, {2, 3, 2}, {2, 3, 2}, {3, 3}}, with(padded()))
+  family.add(op, "plain", square, attention()).with_explicit();
+  family.add(op, "causal", square, attention(causal())).with_explicit();
+  family.add(op, "a query with nothing to attend to", square, attention(padded())).with_explicit();
+  family.add(op, "heads", {{2, 2, 2, 3}, {2, 2, 3, 3}, {2, 2, 3, 2}}, attention()).with_explicit();
+  family.add(op, "bias", {{3, 2}, {3, 2}, {3, 4}, {3, 3}}, attention()).with_explicit();
+  family.add(op, "bias and mask", {{2, 3, 2}, {2, 3, 2}, {2, 3, 2}, {3, 3}}, attention(padded()))
       .with_explicit();
-  family.add(op, "dropout", square, with(causal(), 0.4)).with_explicit();
-  family.add(op, "another factor of Q Kᵀ", square, with(causal(), 0, 1.5)).with_explicit();
+  family.add(op, "dropout", square, attention(causal(), 0.4)).with_explicit();
+  family.add(op, "another factor of Q Kᵀ", square, attention(causal(), 0, 1.5)).with_explicit();
   auto with_probs = [](const Var& q, const Var& k, const Var& v) {
     AttentionResult a = scaled_dot_product_attention(q, k, v, {causal(), {}}, 0, {}, true);
     return concatenate({a.context, mul(a.probs, a.probs)}, 1);
   };
   family.add("attention with probabilities", "a composition", square, with_probs).with_explicit();
-  family.add_empty(op, "no queries", {{2, 0, 3}, {2, 4, 3}, {2, 4, 5}}, {2, 0, 5}, with());
-  family.add_empty(op, "no batch", {{0, 2, 3}, {0, 4, 3}, {0, 4, 5}}, {0, 2, 5}, with());
+  family.add_empty(op, "no queries", {{2, 0, 3}, {2, 4, 3}, {2, 4, 5}}, {2, 0, 5}, attention());
+  family.add_empty(op, "no batch", {{0, 2, 3}, {0, 4, 3}, {0, 4, 5}}, {0, 2, 5}, attention());
 }
 
 void packed_attention_specs(Family& family) {
   // Inputs: projections, those of a memory if there is one, a bias if there is one.
-  auto with = [](bool memory, Index heads, const Tensor& keep = {}, double p = 0,
-                 double scale = 0) {
+  auto attention = [](bool memory, Index heads, const Tensor& keep = {}, double p = 0,
+                      double scale = 0) {
     return [=](const Vars& x) {
       AttentionMask m{keep, at(x, memory ? 2 : 1), scale};
       return packed_attention(x[0], memory ? x[1] : Var(), heads, m, p, {3, 4}).context;
@@ -125,24 +125,24 @@ void packed_attention_specs(Family& family) {
   auto add = [&](const char* name, std::vector<Shape> shapes, auto f) {
     family.add(op, name, shapes, f).with_explicit();
   };
-  add("to itself", {{2, 3, 12}}, with(false, 2));
-  add("one head, causal", {{2, 3, 6}}, with(false, 1, causal()));
-  add("heads of one column, nothing to attend to", {{1, 3, 9}}, with(false, 3, padded()));
-  add("bias and dropout", {{2, 3, 12}, {3, 3}}, with(false, 2, {}, 0.4));
-  add("to a memory", {{2, 2, 4}, {2, 3, 8}}, with(true, 2));
+  add("to itself", {{2, 3, 12}}, attention(false, 2));
+  add("one head, causal", {{2, 3, 6}}, attention(false, 1, causal()));
+  add("heads of one column, nothing to attend to", {{1, 3, 9}}, attention(false, 3, padded()));
+  add("bias and dropout", {{2, 3, 12}, {3, 3}}, attention(false, 2, {}, 0.4));
+  add("to a memory", {{2, 2, 4}, {2, 3, 8}}, attention(true, 2));
   add("to a memory, bias of each head, mask", {{2, 3, 4}, {2, 3, 8}, {2, 1, 3}},
-      with(true, 2, padded()));
-  add("another factor of Q Kᵀ", {{2, 3, 12}}, with(false, 2, causal(), 0, 1.5));
-  add("to a memory, dropout", {{1, 2, 4}, {1, 3, 8}}, with(true, 2, {}, 0.3));
+      attention(true, 2, padded()));
+  add("another factor of Q Kᵀ", {{2, 3, 12}}, attention(false, 2, causal(), 0, 1.5));
+  add("to a memory, dropout", {{1, 2, 4}, {1, 3, 8}}, attention(true, 2, {}, 0.3));
   auto with_probs = [](const Var& x) {
     AttentionResult a = packed_attention(x, {}, 2, {causal(), {}}, 0, {}, true);
     return concatenate({reshape(a.context, {-1}), reshape(mul(a.probs, a.probs), {-1})}, 0);
   };
   family.add("packed attention with probabilities", "a composition", {{1, 3, 12}}, with_probs)
       .with_explicit();
-  family.add_empty(op, "no positions", {{2, 0, 12}}, {2, 0, 4}, with(false, 2));
-  family.add_empty(op, "no queries", {{2, 0, 4}, {2, 3, 8}}, {2, 0, 4}, with(true, 2));
-  family.add_empty(op, "no batch", {{0, 2, 4}, {0, 3, 8}}, {0, 2, 4}, with(true, 2));
+  family.add_empty(op, "no positions", {{2, 0, 12}}, {2, 0, 4}, attention(false, 2));
+  family.add_empty(op, "no queries", {{2, 0, 4}, {2, 3, 8}}, {2, 0, 4}, attention(true, 2));
+  family.add_empty(op, "no batch", {{0, 2, 4}, {0, 3, 8}}, {0, 2, 4}, attention(true, 2));
 }
 
 void label_smoothing_specs(Family& family) {

@@ -60,8 +60,8 @@ TEST_CASE("a factor of 1/√Dk is the pass as it is; another is another pass") {
 TEST_CASE("a factor replaces the model's own; scores without one are refused") {
   ExampleOptions o = small_options();
   o.float64 = true;
-  const auto loss = [&](double own, std::optional<double> factor) {
-    o.fresh.set("attention_scale", own);
+  const auto loss = [&](double model_scale, std::optional<double> factor) {
+    o.fresh.set("attention_scale", model_scale);
     o.changes.scale = factor;
     return pass_of(*make_example(o)).loss_value();
   };
