@@ -27,6 +27,18 @@ def from_torch(module, args=(), kwargs=None, *, hooks=False, verify=True):
     return from_torch(module, args, kwargs, hooks=hooks, verify=verify)
 
 
+def compare_backward(kernel, reference, *inputs, **options):
+    """The backward of a kernel in bfloat16, float16 or float32 beside a reference: see glim.kernels.compare_backward."""
+    from .kernels import compare_backward
+    return compare_backward(kernel, reference, *inputs, **options)
+
+
+def record_inputs(kernel):
+    """The operands of a kernel where it is used: see glim.kernels.record_inputs."""
+    from .kernels import record_inputs
+    return record_inputs(kernel)
+
+
 def diagnose(model, inputs, loss=None):
     """What is wrong with the gradients of a PyTorch model in one pass: a wrong backward of a custom Function, the first value
     or gradient that is not finite, parameters without a gradient or with zeros and where it was lost, queries that may

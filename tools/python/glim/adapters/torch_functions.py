@@ -108,7 +108,7 @@ def adapt(function, args, second_order=False):
         return tuple(next(dx).detach().numpy(force=True).copy() if a.requires_grad else None for a in x)
 
     def arrays_of(where):
-        arrays = [operands[i] if isinstance(operands[i], np.ndarray) else operands[i].detach().numpy() for i in where]
+        arrays = [_array(operands[i]) for i in where]
         return [np.array(a, dtype=dtype if a.dtype.kind == "f" else a.dtype) for a in arrays]
 
     state = torch.get_rng_state()
@@ -137,7 +137,8 @@ def adapt(function, args, second_order=False):
         inputs, names, dtypes = [*first, *inputs], [*first_names, *names], [None] * len(first) + dtypes
         upstreams = len(first)
     threads = _one_thread if sum(x.size for x in inputs) <= SMALL else contextlib.nullcontext
-    return Adapted(f, backward, tuple(inputs), tuple(names), tuple(notes), keywords, of_torch, threads)
+    low = {str(operands[i].dtype)[6:] for i in where if getattr(operands[i], "dtype", None) in (torch.bfloat16, torch.float16)}
+    return Adapted(f, backward, tuple(inputs), tuple(names), tuple(notes), keywords, of_torch, threads, tuple(sorted(low)))
 
 
 def _gradients(ys, x, dys, create_graph=False):
@@ -215,6 +216,12 @@ def _is_floating(x, name):
     if x.is_complex():
         raise TypeError(f"gradcheck: {name} is complex ({x.dtype}); pass torch.view_as_real({name})")
     return x.is_floating_point()
+
+
+def _array(x):
+    if isinstance(x, np.ndarray):
+        return x
+    return (x.detach().double() if x.is_floating_point() else x).numpy()  # NumPy has no bfloat16
 
 
 def _cast(x, dtype):

@@ -1,0 +1,191 @@
+"""The checks of compare_backward, at each probe."""
+
+from __future__ import annotations
+
+import torch
+
+from .. import _glim
+from .name import mistake_in
+from .place import Box
+from .probes import AS_GIVEN, probes
+from .report import KernelReport
+from .scores import FAILED, LIMITS, scores
+from .time_limit import time_limit
+from .truth import floating, truth, unit
+
+CHECKS = ["runs", "inputs kept", "finite", *LIMITS, "item alone", "linear in dy", "twice"]
+HANGS = 120  # seconds for one call of the kernel
+# Where rounding errors are all alike, as at equal rows, their sum along the gradient is no measure of a factor.
+NO_FACTOR = {"repeated rows", "all of one sign", "dy in the last row alone", "dy in the last item alone"}
+
+
+class Judge:
+    def __init__(self, gradients, reference, contract, seed, names):
+        self.gradients, self.reference, self.contract, self.seed = gradients, reference, contract, seed
+        self.names = names
+        self.found = {}  # check: (value / limit, detail, probe, input)
+        self.left_out, self.notes = [], []
+        self.box, self.random = None, torch.get_rng_state()
+
+    def judge(self, name, inputs, dys, batch, also):
+        decisive = False
+        for probe, xs, ds in probes(inputs, dys):
+            known = truth(self.reference, xs, ds, self.contract, self.seed)
+            if not self._finite(known, xs):
+                if probe == AS_GIVEN:
+                    raise _glim.ValueError("compare_backward: the true gradient is not finite in the inputs' dtype; pass inputs "
+                                           "at which it is")
+                self.left_out.append(probe)
+                continue
+            units = [k and unit(*k, x.dtype) for k, x in zip(known, xs)]
+            if probe == AS_GIVEN:
+                decisive = any(k and bool((k[0].abs() > LIMITS["element"] * u).any()) for k, u in zip(known, units))
+            gradients = self._gradients(probe, ds, xs, known)
+            if gradients is None:
+                continue
+            for j, (g, k, u) in enumerate(zip(gradients, known, units)):
+                if k:
+                    self._measure(probe, j, g, *k, u, xs[j].dtype)
+            if probe == AS_GIVEN:
+                self._behaviour(gradients, units, xs, ds, batch)
+        if not decisive and not any(v > FAILED for v, *_ in self.found.values()):
+            raise _glim.ValueError("compare_backward: every gradient is smaller than what rounding may change, so any kernel would "
+                                   "pass; pass other inputs or another dy")
+        return self._report(name, inputs, dys, batch, also)
+
+    def _finite(self, known, xs):
+        return all(bool(torch.isfinite(k[0].to(x.dtype)).all() and torch.isfinite(k[1].to(x.dtype)).all())
+                   for k, x in zip(known, xs) if k)
+
+    def _note(self, check, value, probe, j, detail):
+        if check not in self.found or value > self.found[check][0]:
+            self.found[check] = (value, detail, probe, j)
+
+    def call(self, dys, xs):
+        """The kernel's gradients, from the same random numbers each time."""
+        with torch.random.fork_rng(devices=[]), time_limit(HANGS):
+            torch.set_rng_state(self.random)
+            return self.gradients(dys, xs)
+
+    def _gradients(self, probe, dys, xs, known):
+        copies = [x.clone() if isinstance(x, torch.Tensor) else x for x in [*dys, *xs]]
+        try:
+            gradients = self.call(copies[:len(dys)], copies[len(dys):])
+        except Exception as error:
+            if probe == AS_GIVEN and not isinstance(error, TimeoutError):
+                raise
+            self._note("runs", float("inf"), probe, None, _words(error))
+            return None
+        for label, old, new in zip(["dy"] * len(dys) + self.names, [*dys, *xs], copies):
+            if isinstance(old, torch.Tensor) and not _same(old, new):
+                self._note("inputs kept", float("inf"), probe, None, f"the kernel writes to {label}")
+        wrong = self._misshapen(gradients, xs, known)
+        if wrong:
+            self._note("runs", float("inf"), probe, None, wrong)
+            return None
+        return [None if k is None else (torch.zeros_like(x) if g is None else g.detach()).double()
+                for g, x, k in zip(gradients, xs, known)]
+
+    def _misshapen(self, gradients, xs, known):
+        if len(gradients) != len(xs):
+            return f"{len(gradients)} gradients for {len(xs)} inputs"
+        for name, g, x, k in zip(self.names, gradients, xs, known):
+            if k and g is not None and (g.shape, g.dtype) != (x.shape, x.dtype):
+                return (f"the gradient of {name} is {_dtype(g)} {tuple(g.shape)}; {name} is {_dtype(x)} {tuple(x.shape)}")
+        return None
+
+    def _measure(self, probe, j, gradient, true, errors, unit, dtype):
+        error = gradient - true
+        worst = 0.0
+        for check, (value, where) in scores(error, true, errors, unit, dtype, probe not in NO_FACTOR).items():
+            share = value / LIMITS.get(check, 1)
+            worst = max(worst, share)
+            self._note(check, share, probe, j, _detail(check, self.names[j], where, gradient, true, error))
+        # The inputs as given show a mistake best; another probe only if it shows it alone.
+        if worst > 1 and (self.box is None or self.box[0] <= FAILED < worst):
+            self.box = (worst, j, probe, Box(gradient, true, unit))
+
+    def _behaviour(self, gradients, units, xs, dys, batch):
+        """The kernel again, with 4 dy, and with each item alone, beside what it gave."""
+        everything = range(len(xs))
+        self._again("twice", dys, xs, 1, everything, gradients, units, "a second call gives another gradient of {}")
+        self._again("linear in dy", [dy * 4 for dy in dys], xs, 4, everything, gradients, units,
+                    "4 dy does not give 4 times the gradient of {}")
+        if not batch:
+            return
+        items = next(x.shape[a] for x, a in zip(xs, batch) if a is not None)
+        for b in range(items if items > 1 else 0):
+            def item(x, axis):
+                return x if axis is None or x is None else x.narrow(axis, b, 1)
+            self._again("item alone", [dy[b:b + 1] for dy in dys], list(map(item, xs, batch)), 1,
+                        [j for j, a in enumerate(batch) if a is not None], list(map(item, gradients, batch)),
+                        list(map(item, units, batch)), f"item {b} alone has another gradient of {{}}")
+
+    def _again(self, check, dys, xs, scale, which, gradients, units, words):
+        try:
+            others = self.call(dys, xs)
+        except Exception as error:
+            return self._note(check, float("inf"), AS_GIVEN, None, _words(error))
+        for j in which:
+            if gradients[j] is not None:
+                error = (torch.zeros_like(gradients[j]) if others[j] is None else others[j].double() / scale) - gradients[j]
+                error = torch.where(error.isnan(), float("inf"), error)
+                value = max((error / units[j]).abs().max().item() / LIMITS["element"],
+                            (error.norm() / units[j].norm()).item() / LIMITS["whole"])
+                self._note(check, value, AS_GIVEN, j, words.format(self.names[j]) if value else "the same bits")
+
+    def _report(self, name, inputs, dys, batch, also):
+        checks = {}
+        for check in CHECKS:
+            value, detail, probe, j = self.found.get(check, (0.0, "", None, None))
+            verdict = "passed" if value <= 1 else "undecided" if value <= FAILED else "failed"
+            if check == "item alone" and "item alone" not in self.found:
+                verdict, detail = "not applicable", "" if batch else "batch= has no axis of items"
+            if check == "factor" and check not in self.found:
+                verdict, detail = "not applicable", "every gradient has 200 elements or fewer"
+            if 0 < value < float("inf") and verdict != "not applicable":
+                detail = f"{value:.2g} of the limit" + f": {detail}" * (value > 1)
+            if value > 1 and probe != AS_GIVEN:
+                detail += f" (at {probe!r})"
+            checks[check] = {"verdict": verdict, "value": value, "detail": detail, "probe": probe,
+                             "input": None if j is None else self.names[j]}
+        worst = self.box
+        failed = any(c["verdict"] == "failed" for c in checks.values())
+        integers = [n for n, x in zip(self.names, inputs) if isinstance(x, torch.Tensor) and not floating(x)]
+        notes = [f"{probe!r} is left out: the reference is not finite there" for probe in self.left_out]
+        if worst and worst[2] != AS_GIVEN and integers:
+            notes.append(f"{', '.join(integers)}: the same numbers at every probe. If they are computed from the floating inputs, "
+                         "compute them within kernel and reference.")
+        small, mistake = mistake_in(self, inputs, dys, also) if failed and worst and worst[3].everywhere else (None, None)
+        dtype, inside, accumulate = (str(d).removeprefix("torch.") for d in self.contract)
+        probe = worst[2] if worst else next((c["probe"] for c in checks.values() if c["verdict"] == "failed"), None)
+        return KernelReport({
+            "name": name, "dtype": dtype, "inside": inside, "accumulate": accumulate, "checks": checks,
+            "place": worst and [self.names[worst[1]], worst[3].text], "box": worst and [worst[1], [list(r) for r in worst[3].ranges]],
+            "inputs": [{"name": self.names[worst[1]], "shape": list(worst[3].shape), "errors": worst[3].errors.flatten().tolist()}]
+            if worst and worst[3].errors.numel() <= 4096 else [],
+            "probe": probe, "left_out": self.left_out, "mistake": mistake, "small": small, "notes": notes})
+
+
+def _detail(check, name, where, gradient, true, error):
+    if check in ("element", "finite"):
+        return f"{name}{list(where)} is {gradient[where].item():.5g}, true {true[where].item():.5g}"
+    if check == "slice":
+        return f"{name}, index {where[1]} of axis {where[0]}"
+    if check == "factor":
+        factor = 1 + ((error * true).sum() / (true**2).sum()).item()
+        return f"{name} is {factor:.4g} × the truth along the truth"
+    return name
+
+
+def _words(error):
+    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
+
+
+def _same(old, new):
+    return torch.equal(old, new) or bool(old.is_floating_point() and torch.equal(old.nan_to_num(), new.nan_to_num())
+                                         and torch.equal(old.isnan(), new.isnan()))
+
+
+def _dtype(x):
+    return str(x.dtype).removeprefix("torch.")

@@ -1,0 +1,64 @@
+"""The true gradients, in float64 on the kernel's low-precision values, and what rounding adds to them."""
+
+from __future__ import annotations
+
+import contextlib
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from .rounding import BITS, QUANTUM, Rounding, rounded
+
+PASSES = 8  # of the reference, each with other roundings
+
+
+def floating(x):
+    return isinstance(x, torch.Tensor) and x.is_floating_point()
+
+
+def outputs_of(y):
+    """The floating outputs, a list."""
+    return [t for t in (y if isinstance(y, (tuple, list)) else [y]) if floating(t)]
+
+
+def reference_gradients(reference, inputs, dys, mode=None):
+    """(outputs, gradients) of float64 inputs; None for inputs that are not floating."""
+    xs = [x.detach().double().requires_grad_() if floating(x) else x for x in inputs]
+    with sdpa_kernel(SDPBackend.MATH), torch.enable_grad(), mode(xs) if mode else contextlib.nullcontext():
+        ys = outputs_of(reference(*xs))
+        targets = [x for x in xs if floating(x)]
+        pairs = [(y, dy.to(y.dtype)) for y, dy in zip(ys, dys) if y.requires_grad]
+        found = torch.autograd.grad([y for y, _ in pairs], targets, [dy for _, dy in pairs], allow_unused=True)
+    found = iter(torch.zeros_like(x) if g is None else g.detach() for x, g in zip(targets, found))
+    return [y.detach() for y in ys], [next(found) if floating(x) else None for x in xs]
+
+
+def truth(reference, inputs, dys, contract, seed):
+    """For each input the true gradient and the errors of PASSES passes that round, or None."""
+    _, true = reference_gradients(reference, inputs, dys)
+    errors = [[] for _ in true]
+    for k in range(1, PASSES + 1):
+        mode = lambda xs: Rounding(*contract, seed * 1000 + k, [*xs, *dys])
+        for j, g in enumerate(reference_gradients(reference, inputs, dys, mode)[1]):
+            if g is not None:
+                errors[j].append(rounded(g, inputs[j].dtype, seed * 1000 + 500 + k) - true[j])
+    return [None if t is None else (t, torch.stack(e)) for t, e in zip(true, errors)]
+
+
+def unit(true, errors, dtype):
+    """What an element of the gradient may be off by: the root mean square of the passes' errors and of half a digit.
+
+    PASSES samples estimate a mean square badly, so it is drawn to the product of its means along each axis. Zeros that
+    no rounding moves, as behind a mask, must be zeros nearly.
+    """
+    s2 = (errors**2).mean(0)
+    pool = s2.mean()
+    if pool > 0:
+        for axis in range(s2.ndim):
+            others = [a for a in range(s2.ndim) if a != axis]
+            pool = pool * (s2.mean(others, keepdim=True) if others else s2) / s2.mean()
+    zeros = (true == 0) & (s2 == 0)
+    half = (true.abs() * 2.0 ** -BITS[dtype]) ** 2 / 3
+    floor = (2.0**-22 * true.abs().max()) ** 2  # of float32 accumulators under cancellation
+    s2 = (PASSES * s2 + 4 * pool) / (PASSES + 4) + half + floor
+    return torch.sqrt(torch.where(zeros, 1e-4 * s2.mean(), s2)) + QUANTUM[dtype]
