@@ -116,6 +116,10 @@ def test_behaviour_is_judged():
         return attention_backward(dy.clamp(-1, 1), *x)
     assert glim.compare_backward((None, clipped), attention, *inputs).verdicts["linear in dy"] == "failed"
 
+    def flat(dy, *x):  # as a kernel reads memory
+        return attention_backward(torch.as_strided(dy, dy.shape, (768, 384, 16, 1)), *x)
+    assert glim.compare_backward((None, flat), attention, *inputs).verdicts["strided dy"] == "failed"
+
     def other_item(dy, q, k, v):
         dq, dk, dv = attention_backward(dy, q, k, v)
         return dq + dq[:1] * (len(dq) > 1), dk, dv
@@ -232,3 +236,28 @@ def test_gradcheck_says_what_it_did_not_check():
     report = glim.gradcheck(lambda x: x.softmax(-1), torch.randn(3, 4).bfloat16())
     assert report and "bfloat16 was not checked" in str(report).splitlines()[0]
     assert "bfloat16 arithmetic" in json.loads(report.to_json())["not_checked"]
+
+
+def test_the_sums_of_pytorch_in_bfloat16_are_found():
+    generator = torch.Generator().manual_seed(0)
+    x, w, b = (torch.randn(shape, generator=generator).bfloat16() for shape in ((4096, 8), (8,), (8,)))
+
+    def layer_norm(x, w, b):
+        return torch.nn.functional.layer_norm(x, (8,), w, b)
+    report = glim.compare_backward(layer_norm, layer_norm, x, w, b)
+    assert report.verdict == "failed" and report.place[0] in "wb"
+    assert glim.compare_backward(layer_norm, layer_norm, x.float(), w.float(), b.float())
+
+
+def test_a_hidden_row_of_pytorch_is_found():
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(1, 1, 4, 8, generator=generator) for _ in range(3))
+    mask = torch.zeros(4, 4)
+    mask[0] = torch.finfo(torch.float32).min
+
+    def fused(q, k, v):
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask.to(q.dtype))
+    dy = torch.zeros(1, 1, 4, 8)
+    dy[..., 0, :] = torch.randn(8, generator=generator)
+    report = glim.compare_backward(fused, fused, q, k, v, dy=dy)
+    assert report.place[0] == "v" and "4 × the truth" in report.place[1], report

@@ -38,7 +38,6 @@ class Adapted(NamedTuple):
     parameters: int = 0  # how many of the inputs, the last ones, are those of a module
     refuses_misfits: bool = True  # f raises an exception for sizes that do not fit each other
     context: Callable = contextlib.nullcontext  # in which f and backward are called
-    low: tuple = ()  # dtypes of the inputs that f and backward do not run in
 
 
 def adapt(function: Any, *args: Any, second_order: bool = False) -> Adapted:

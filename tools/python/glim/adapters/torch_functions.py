@@ -137,8 +137,7 @@ def adapt(function, args, second_order=False):
         inputs, names, dtypes = [*first, *inputs], [*first_names, *names], [None] * len(first) + dtypes
         upstreams = len(first)
     threads = _one_thread if sum(x.size for x in inputs) <= SMALL else contextlib.nullcontext
-    low = {str(operands[i].dtype)[6:] for i in where if getattr(operands[i], "dtype", None) in (torch.bfloat16, torch.float16)}
-    return Adapted(f, backward, tuple(inputs), tuple(names), tuple(notes), keywords, of_torch, threads, tuple(sorted(low)))
+    return Adapted(f, backward, tuple(inputs), tuple(names), tuple(notes), keywords, of_torch, threads)
 
 
 def _gradients(ys, x, dys, create_graph=False):

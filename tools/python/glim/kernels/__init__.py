@@ -94,7 +94,7 @@ def _upstreams(reference, inputs, dy, dtype, seed):
     with torch.no_grad():
         runs = [outputs_of(reference(*(x.double() if floating(x) else x for x in inputs))) for _ in range(2)]
     if not runs[0]:
-        raise TypeError("compare_backward: the reference has no floating output")
+        raise TypeError("compare_backward: the reference returns no floating tensor; write it in ops of PyTorch")
     if not all(torch.equal(a, b) or a.isnan().any() for a, b in zip(*runs)):
         raise _glim.ValueError("compare_backward: the reference gives another output the second time; pass its random numbers "
                                "as an input, as a mask")

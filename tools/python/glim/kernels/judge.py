@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 
 from .. import _glim
@@ -13,10 +15,20 @@ from .scores import FAILED, LIMITS, scores
 from .time_limit import time_limit
 from .truth import floating, truth, unit
 
-CHECKS = ["runs", "inputs kept", "finite", *LIMITS, "item alone", "linear in dy", "twice"]
+CHECKS = ["runs", "inputs kept", "finite", *LIMITS, "item alone", "linear in dy", "strided dy", "twice"]
 HANGS = 120  # seconds for one call of the kernel
 # Where rounding errors are all alike, as at equal rows, their sum along the gradient is no measure of a factor.
 NO_FACTOR = {"repeated rows", "all of one sign", "dy in the last row alone", "dy in the last item alone"}
+
+
+class Place(NamedTuple):
+    share: float  # the largest number of this input's gradient, of its limit
+    j: int
+    probe: str
+    box: Box
+
+    def words(self, names):
+        return f"{names[self.j]}{'' if self.box.text.startswith('[') else ' '}{self.box.text}"
 
 
 class Judge:
@@ -25,7 +37,7 @@ class Judge:
         self.names = names
         self.found = {}  # check: (value / limit, detail, probe, input)
         self.left_out, self.notes = [], []
-        self.box, self.random = None, torch.get_rng_state()
+        self.places, self.random = [], torch.get_rng_state()
 
     def judge(self, name, inputs, dys, batch, also):
         decisive = False
@@ -43,10 +55,15 @@ class Judge:
             gradients = self._gradients(probe, ds, xs, known)
             if gradients is None:
                 continue
-            for j, (g, k, u) in enumerate(zip(gradients, known, units)):
-                if k:
-                    self._measure(probe, j, g, *k, u, xs[j].dtype)
+            places = [self._measure(probe, j, g, *k, u, xs[j].dtype)
+                      for j, (g, k, u) in enumerate(zip(gradients, known, units)) if k]
+            worst = max(share for share, *_ in places)
+            # The inputs as given show a mistake best; another probe only if it shows it alone.
+            if worst > 1 and (not self.places or self.places[0].share <= FAILED < worst):
+                self.places = sorted((Place(share, j, probe, Box(*pair)) for share, j, pair in places
+                                      if share > (FAILED if worst > FAILED else 1)), key=lambda place: place.box.part)
             if probe == AS_GIVEN:
+                self.as_given = gradients
                 self._behaviour(gradients, units, xs, ds, batch)
         if not decisive and not any(v > FAILED for v, *_ in self.found.values()):
             raise _glim.ValueError("compare_backward: every gradient is smaller than what rounding may change, so any kernel would "
@@ -101,9 +118,7 @@ class Judge:
             share = value / LIMITS.get(check, 1)
             worst = max(worst, share)
             self._note(check, share, probe, j, _detail(check, self.names[j], where, gradient, true, error))
-        # The inputs as given show a mistake best; another probe only if it shows it alone.
-        if worst > 1 and (self.box is None or self.box[0] <= FAILED < worst):
-            self.box = (worst, j, probe, Box(gradient, true, unit))
+        return worst, j, (gradient, true, unit)
 
     def _behaviour(self, gradients, units, xs, dys, batch):
         """The kernel again, with 4 dy, and with each item alone, beside what it gave."""
@@ -111,6 +126,8 @@ class Judge:
         self._again("twice", dys, xs, 1, everything, gradients, units, "a second call gives another gradient of {}")
         self._again("linear in dy", [dy * 4 for dy in dys], xs, 4, everything, gradients, units,
                     "4 dy does not give 4 times the gradient of {}")
+        self._again("strided dy", list(map(_strided, dys)), xs, 1, everything, gradients, units,
+                    "dy with other strides, as autograd may pass it, gives another gradient of {}")
         if not batch:
             return
         items = next(x.shape[a] for x, a in zip(xs, batch) if a is not None)
@@ -149,21 +166,22 @@ class Judge:
                 detail += f" (at {probe!r})"
             checks[check] = {"verdict": verdict, "value": value, "detail": detail, "probe": probe,
                              "input": None if j is None else self.names[j]}
-        worst = self.box
+        place = self.places[0] if self.places else None
         failed = any(c["verdict"] == "failed" for c in checks.values())
         integers = [n for n, x in zip(self.names, inputs) if isinstance(x, torch.Tensor) and not floating(x)]
         notes = [f"{probe!r} is left out: the reference is not finite there" for probe in self.left_out]
-        if worst and worst[2] != AS_GIVEN and integers:
+        notes += [f"also wrong: {other.words(self.names)}" for other in self.places[1:]]
+        if place and place.probe != AS_GIVEN and integers:
             notes.append(f"{', '.join(integers)}: the same numbers at every probe. If they are computed from the floating inputs, "
                          "compute them within kernel and reference.")
-        small, mistake = mistake_in(self, inputs, dys, also) if failed and worst and worst[3].everywhere else (None, None)
+        small, mistake = mistake_in(self, inputs, dys, also) if failed and place and place.box.everywhere else (None, None)
         dtype, inside, accumulate = (str(d).removeprefix("torch.") for d in self.contract)
-        probe = worst[2] if worst else next((c["probe"] for c in checks.values() if c["verdict"] == "failed"), None)
+        probe = place.probe if place else next((c["probe"] for c in checks.values() if c["verdict"] == "failed"), None)
         return KernelReport({
             "name": name, "dtype": dtype, "inside": inside, "accumulate": accumulate, "checks": checks,
-            "place": worst and [self.names[worst[1]], worst[3].text], "box": worst and [worst[1], [list(r) for r in worst[3].ranges]],
-            "inputs": [{"name": self.names[worst[1]], "shape": list(worst[3].shape), "errors": worst[3].errors.flatten().tolist()}]
-            if worst and worst[3].errors.numel() <= 4096 else [],
+            "place": place and [self.names[place.j], place.box.text], "box": place and [place.j, [list(r) for r in place.box.ranges]],
+            "inputs": [{"name": self.names[p.j], "shape": list(p.box.shape), "errors": p.box.errors.flatten().tolist()}
+                       for p in self.places if p.box.errors.numel() <= 4096],
             "probe": probe, "left_out": self.left_out, "mistake": mistake, "small": small, "notes": notes})
 
 
@@ -176,6 +194,11 @@ def _detail(check, name, where, gradient, true, error):
         factor = 1 + ((error * true).sum() / (true**2).sum()).item()
         return f"{name} is {factor:.4g} × the truth along the truth"
     return name
+
+
+def _strided(x):
+    """The same numbers, not contiguous."""
+    return x.mT.contiguous().mT if x.ndim >= 2 else torch.stack([x, x], -1)[..., 0]
 
 
 def _words(error):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from .scores import LIMITS, slice_ratio
@@ -18,6 +20,7 @@ class Box:
         self.indices = [_wrong_indices(wrong, error, unit, axis) for axis in range(true.ndim)]
         self.ranges = tuple((min(i), max(i) + 1) for i in self.indices)
         inside = tuple(slice(*r) for r in self.ranges)
+        self.part = math.prod(e - b for b, e in self.ranges) / max(1, true.numel())
         self.everywhere = self.ranges == tuple((0, n) for n in self.shape)
         self.text = "; ".join([self._words(), _factor(gradient[inside], true[inside], unit[inside])])
 

@@ -139,12 +139,13 @@ class Rounding(TorchDispatchMode):
         if first is not None and args[first].dtype == torch.float64:
             a, b = (self._low(x) for x in args[first:first + 2])
             args = (*args[:first], a, b, *args[first + 2:])
-            size = a.shape[-1] if name != "convolution" else b[0].numel()
-            terms = func(*(x.abs() if isinstance(x, torch.Tensor) else x for x in args), **kwargs) * size**-0.5
+            terms = func(*(x.abs() if isinstance(x, torch.Tensor) else x for x in args), **kwargs) / 2  # of both signs, one by one
         elif name in _SUMS:
             if name == "sum" and self.backward:
                 args = (self._low(args[0]), *args[1:])
             terms = func(*(x.abs() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in args), **kwargs)
+            if isinstance(terms, torch.Tensor):  # one number after another, all of one sign
+                terms = terms * max(1, (args[0].numel() / max(1, terms.numel())) ** 0.5 / 8)
         out = func(*args, **kwargs)
         if isinstance(out, (tuple, list)):
             terms = terms if isinstance(terms, (tuple, list)) else [None] * len(out)

@@ -9,7 +9,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from .rounding import BITS, QUANTUM, Rounding, rounded
 
-PASSES = 8  # of the reference, each with other roundings
+PASSES = 12  # of the reference, each with other roundings
 
 
 def floating(x):
@@ -48,8 +48,8 @@ def truth(reference, inputs, dys, contract, seed):
 def unit(true, errors, dtype):
     """What an element of the gradient may be off by: the root mean square of the passes' errors and of half a digit.
 
-    PASSES samples estimate a mean square badly, so it is drawn to the product of its means along each axis. Zeros that
-    no rounding moves, as behind a mask, must be zeros nearly.
+    PASSES samples estimate a mean square badly. So it is drawn to the product of its means along each axis, or to the
+    median of the relative errors, whichever is larger. Zeros that no rounding moves, as behind a mask, must be zeros nearly.
     """
     s2 = (errors**2).mean(0)
     pool = s2.mean()
@@ -57,6 +57,8 @@ def unit(true, errors, dtype):
         for axis in range(s2.ndim):
             others = [a for a in range(s2.ndim) if a != axis]
             pool = pool * (s2.mean(others, keepdim=True) if others else s2) / s2.mean()
+        relative = (errors / true).abs()[errors.isfinite() & (true != 0)].median()
+        pool = torch.maximum(pool, (1.5 * relative.nan_to_num() * true) ** 2)  # 1.5: from a median to a deviation
     zeros = (true == 0) & (s2 == 0)
     half = (true.abs() * 2.0 ** -BITS[dtype]) ** 2 / 3
     floor = (2.0**-22 * true.abs().max()) ** 2  # of float32 accumulators under cancellation
