@@ -43,18 +43,6 @@ inline void evaluate_in_float64(Module& model) {
   model.eval();
 }
 
-// The gradients of all parameters, none of which is zero.
-inline std::vector<Tensor> gradients_of(const Module& model) {
-  std::vector<Tensor> gradients;
-  for (auto& [name, p] : model.named_parameters()) {
-    INFO(name);
-    REQUIRE(p.grad().defined());
-    CHECK(dot(p.grad(), p.grad()) > 0);
-    gradients.push_back(p.grad().contiguous());
-  }
-  return gradients;
-}
-
 // The results of f have the same bits with 1, 2 and 5 threads.
 inline void check_threads(const std::function<std::vector<Tensor>()>& f) {
   int before = num_threads();
