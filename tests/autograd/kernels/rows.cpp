@@ -178,24 +178,6 @@ TEST_CASE("one element has a layer norm's gradient of exactly 0", "[kernels]") {
   }
 }
 
-TEST_CASE("gradients of functions equal their differences", "[kernels]") {
-  const double h = 1e-6;
-  for (Isa isa : supported_isas())
-    for (auto [name, f, slope_reads_y] : kFunctionRows)
-      for (Index n : {1, 7, 8, 15, 16, 17, 33}) {
-        auto x = random<double>(static_cast<std::size_t>(n), 1), y = x, dy = x, dx = x;
-        auto above = x, below = x;
-        for (std::size_t i = 0; i < x.size(); ++i) above[i] += h, below[i] -= h;
-        for (auto* v : {&y, &above, &below})
-          dispatch<simd::function<double>>.on(isa)(f, n, v->data(), v->data());
-        dispatch<simd::function_grad<double>>.on(isa)(f, n, (slope_reads_y ? y : x).data(),
-                                                      dy.data(), dx.data());
-        INFO(name);
-        for (std::size_t i = 0; i < x.size(); ++i)
-          CHECK(dx[i] == Approx(dy[i] * (above[i] - below[i]) / (2 * h)).margin(1e-8));
-      }
-}
-
 TEST_CASE("the bias of one output gets the sum over all rows", "[kernels]") {
   for (Index rows : {1000, 100'000, 200'000}) {  // one piece, two, and more
     Var x = Var::leaf(ones({rows, 2})), w = Var::leaf(ones({1, 2})), b = Var::leaf(zeros({1}));
