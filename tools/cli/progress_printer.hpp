@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "tools/cli/progress.hpp"
-#include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/escape.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/train/json_lines.hpp"

@@ -1,6 +1,5 @@
 // Fused ops equal their compositions at sizes beyond those of gradient cases: values, gradients, gradients of gradients;
 // for any number of threads the same bits.
-#include <string>
 #include <vector>
 
 #include "autograd/op_form.hpp"

@@ -1,6 +1,5 @@
 // The kernels of ops give the same bits with every instruction set (tensor/numerics.md), at lengths around the
 // widths of vectors.
-#include <algorithm>
 #include <initializer_list>
 #include <memory>
 #include <vector>

@@ -15,7 +15,6 @@
 
 #include "autograd/formula.hpp"
 #include "autograd/tape.hpp"
-#include "tensor/ops/reduce.hpp"
 #include "tensor/parallel.hpp"
 #include "tests/fuzz/graphs/catalogue.hpp"
 #include "tests/fuzz/graphs/check.hpp"

@@ -2,7 +2,6 @@
 #include "models/cnn/cnn.hpp"
 
 #include "tensor/ops/elementwise.hpp"
-#include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tests/models/common.hpp"
 

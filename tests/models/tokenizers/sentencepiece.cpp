@@ -7,7 +7,6 @@
 #include <unistd.h>
 #include <vector>
 
-#include "models/tokenizers/base64.hpp"
 #include "models/tokenizers/sentencepiece_model.hpp"
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"

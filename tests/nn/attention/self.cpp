@@ -1,8 +1,6 @@
 // Scaled dot-product attention and single-head self-attention against torch, and exact facts.
 #include "nn/attention/self.hpp"
 
-#include <cmath>
-
 #include "nn/init.hpp"
 #include "tensor/matmul/matmul.hpp"
 #include "tensor/ops/elementwise.hpp"

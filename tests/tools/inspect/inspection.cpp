@@ -6,7 +6,6 @@
 #include <fstream>
 #include <set>
 
-#include "autograd/op_form.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tensor/ops/elementwise.hpp"

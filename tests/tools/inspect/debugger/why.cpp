@@ -6,7 +6,6 @@
 #include "tools/kinds/example.hpp"
 #include "tools/kinds/kind.hpp"
 #include "tools/kinds/presets.hpp"
-#include "tools/pass/node_names.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace test_why {
