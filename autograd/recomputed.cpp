@@ -5,7 +5,6 @@
 // Memory of the region is needed twice for a short while, and not in between; time is one more
 // forward. The generator is set back for the second run, so dropout draws the same mask.
 #include <algorithm>
-#include <exception>
 
 #include "autograd/ops.hpp"
 #include "autograd/tape_pass.hpp"

@@ -45,7 +45,7 @@ class Module : private LeafNames {
   virtual ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
-
+  // ---- parameters, buffers and children ----
   // A module's own leaves in order of registration, then its children's. A leaf shared by several
   // modules (tied weights) comes once, under its first name, unless `aliases`.
   NamedParameters named_parameters(bool aliases = false) const;
@@ -59,7 +59,7 @@ class Module : private LeafNames {
   Tensor parameter_vector() const;
   // Copies a vector into them. ShapeError for another length, DTypeError unless it has their dtype.
   void set_parameter_vector(const Tensor& values) const;
-
+  // ---- training ----
   void train(bool on = true);  // this module and all below
   void eval() { train(false); }
   bool training() const { return training_; }
@@ -76,7 +76,7 @@ class Module : private LeafNames {
   std::vector<std::string> unfreeze(std::string_view pattern = "*") const {
     return set_trainable(pattern, true);
   }
-
+  // ---- stored state ----
   // Parameters under every one of their names, and buffers. The tensors are the module's own, not
   // copies.
   StateDict state_dict() const;
@@ -84,7 +84,7 @@ class Module : private LeafNames {
   // parameter where shapes differ; DTypeError if one side has integers and the other floating
   // values. Values of another floating dtype are converted. Nothing is written if anything is refused.
   void load_state_dict(const StateDict& state, bool strict = true);
-
+  // ---- within a parent ----
   // Registers a child that the caller owns. Module and child may be destroyed in either order.
   void register_child(std::string_view name, Module& child);
 

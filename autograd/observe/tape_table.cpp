@@ -1,7 +1,6 @@
 #include "autograd/observe/tape_table.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "tensor/ops/reduce.hpp"

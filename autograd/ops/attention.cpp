@@ -44,39 +44,6 @@ AttentionGradients attention_gradients(const Var& query, const Var& key, const V
   return {scale * matmul(dscores, key), scale * matmul(transpose(dscores), query), dvalue, dbias};
 }
 
-void require_attention(std::string_view op, std::initializer_list<NamedOperand> operands,
-                       const AttentionMask& mask, const Shape& scores, double dropout_p) {
-  const Tensor &keep = mask.keep, &bias = mask.bias.value();
-  const DType dtype = operands.begin()->tensor.dtype();
-  auto refuse = [&](auto error) {
-    throw with_operands(std::move(error), NamedOperand("keep", keep), NamedOperand("bias", bias));
-  };
-  auto of_dtype = [&](const NamedOperand& x) {
-    return !x.tensor.defined() || x.tensor.dtype() == dtype;
-  };
-  auto fits = [&](const Tensor& m) {
-    if (!m.defined()) return true;
-    if (m.rank() > scores.rank()) return false;
-    for (int i = 1; i <= m.rank(); ++i)
-      if (m.size(-i) != 1 && m.size(-i) != scores[scores.rank() - i]) return false;
-    return true;
-  };
-  if (!(dropout_p >= 0)) throw ValueError("dropout", "the probability is outside [0, 1]");
-  if (!std::all_of(operands.begin(), operands.end(), of_dtype) || !is_floating(dtype) ||
-      (bias.defined() && bias.dtype() != dtype) || (keep.defined() && keep.dtype() != DType::Bool))
-    refuse(DTypeError(op, "needs operands of one floating dtype and a bool keep", operands));
-  if (!fits(keep) || !fits(bias))
-    refuse(
-        ShapeError(op, "a mask does not broadcast to the scores " + to_string(scores), operands));
-}
-
-// (B, H, R, C) laid out as (B, R, H, C): joining the heads is then a view. Other ranks row-major.
-Tensor heads_apart(const Shape& batch_dims, Index rows, Index columns, DType dtype) {
-  if (batch_dims.rank() == 2)
-    return transpose(empty({batch_dims[0], rows, batch_dims[1], columns}, dtype), 1, 2);
-  return empty(with_matrix(batch_dims, rows, columns), dtype);
-}
-
 struct Attention final : AttentionOp {
   static constexpr Formula formula{
       "scaled_dot_product_attention",
@@ -117,7 +84,40 @@ struct Attention final : AttentionOp {
                     saved(Bias).value(), dy.value(), d, needs_grad(Bias));
     return {{Query, d.query}, {KeyInput, d.key}, {Value, d.value}, {Bias, dbias}};
   }
+
+  // (B, H, R, C) laid out as (B, R, H, C): joining the heads is then a view. Other ranks row-major.
+  static Tensor heads_apart(const Shape& batch_dims, Index rows, Index columns, DType dtype) {
+    if (batch_dims.rank() == 2)
+      return transpose(empty({batch_dims[0], rows, batch_dims[1], columns}, dtype), 1, 2);
+    return empty(with_matrix(batch_dims, rows, columns), dtype);
+  }
 };
+
+void require_attention(std::string_view op, std::initializer_list<NamedOperand> operands,
+                       const AttentionMask& mask, const Shape& scores, double dropout_p) {
+  const Tensor &keep = mask.keep, &bias = mask.bias.value();
+  const DType dtype = operands.begin()->tensor.dtype();
+  auto refuse = [&](auto error) {
+    throw with_operands(std::move(error), NamedOperand("keep", keep), NamedOperand("bias", bias));
+  };
+  auto of_dtype = [&](const NamedOperand& x) {
+    return !x.tensor.defined() || x.tensor.dtype() == dtype;
+  };
+  auto fits = [&](const Tensor& m) {
+    if (!m.defined()) return true;
+    if (m.rank() > scores.rank()) return false;
+    for (int i = 1; i <= m.rank(); ++i)
+      if (m.size(-i) != 1 && m.size(-i) != scores[scores.rank() - i]) return false;
+    return true;
+  };
+  if (!(dropout_p >= 0)) throw ValueError("dropout", "the probability is outside [0, 1]");
+  if (!std::all_of(operands.begin(), operands.end(), of_dtype) || !is_floating(dtype) ||
+      (bias.defined() && bias.dtype() != dtype) || (keep.defined() && keep.dtype() != DType::Bool))
+    refuse(DTypeError(op, "needs operands of one floating dtype and a bool keep", operands));
+  if (!fits(keep) || !fits(bias))
+    refuse(
+        ShapeError(op, "a mask does not broadcast to the scores " + to_string(scores), operands));
+}
 
 }  // namespace ops
 

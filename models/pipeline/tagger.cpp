@@ -7,7 +7,6 @@
 #include "models/pipeline/described.hpp"
 #include "models/pipeline/padded.hpp"
 #include "tensor/error.hpp"
-#include "tensor/ops/index.hpp"
 
 namespace glim {
 

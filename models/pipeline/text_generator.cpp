@@ -6,7 +6,6 @@
 #include "models/pipeline/text_stream.hpp"
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
-#include "tensor/ops/index.hpp"
 
 namespace glim {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <numeric>
 #include <optional>
 
 #include "models/pipeline/copying.hpp"

@@ -1,6 +1,5 @@
 #include "tensor/simd/isa.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 #include <string>
 

@@ -86,42 +86,6 @@ TEST_CASE("a chain of 100,000 ops neither recurses nor leaks", "[tape]") {
   CHECK(x.grad().at<double>({0}) == 1);
 }
 
-TEST_CASE("a second backward is defined", "[tape]") {
-  Var x = Var::leaf(tensor({3}, DType::Float64), "x");
-  Tape tape;
-  Var y = sum(x * x);
-  tape.backward(y, {.retain = true});
-  tape.backward(y);
-  CHECK(x.grad().at<double>({0}) == 12);
-  CHECK_THROWS_AS(tape.backward(y), StateError);
-}
-
-TEST_CASE("a checkpointed region gives the same bits", "[checkpoint]") {
-  Var x = Var::leaf(uniform({4, 5}, -1, 1, {1, 2}, DType::Float64), "x");
-  Var w = Var::leaf(uniform({5, 5}, -1, 1, {1, 3}, DType::Float64), "w");
-  Tensor dx, dw;
-  for (bool keep : {true, false}) {
-    seed(7);
-    x.zero_grad();
-    w.zero_grad();
-    Tape tape;
-    Var h = tanh(x);
-    auto region = [&] { return dropout(relu(matmul(h, w)), 0.5, generator().next()); };
-    Var y = keep ? region() : recomputed(region);
-    Var loss = sum(mul(y, dropout(y, 0.5, generator().next())));
-    auto size = tape.nodes().size();
-    tape.backward(loss);
-    CHECK(tape.nodes().size() == size);
-    if (keep) {
-      dx = x.grad();
-      dw = w.grad();
-    } else {
-      CHECK(dx.to_vector<double>() == x.grad().to_vector<double>());
-      CHECK(dw.to_vector<double>() == w.grad().to_vector<double>());
-    }
-  }
-}
-
 TEST_CASE("a second backward over what is used up is an error that names the node", "[tape]") {
   Var x = leaf_of({1, 2});
   Tape tape;

@@ -6,7 +6,6 @@
 
 #include "nn/loss.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tensor/parallel.hpp"
 #include "tests/catch.hpp"
 #include "tests/models/prefix_decoder.hpp"
 #include "tests/nn/check_case.hpp"
@@ -41,33 +40,6 @@ inline void spread(Module& model) {
 inline void evaluate_in_float64(Module& model) {
   model.to(DType::Float64);
   model.eval();
-}
-
-// The gradients of all parameters, none of which is zero.
-inline std::vector<Tensor> gradients_of(const Module& model) {
-  std::vector<Tensor> gradients;
-  for (auto& [name, p] : model.named_parameters()) {
-    INFO(name);
-    REQUIRE(p.grad().defined());
-    CHECK(dot(p.grad(), p.grad()) > 0);
-    gradients.push_back(p.grad().contiguous());
-  }
-  return gradients;
-}
-
-// The results of f have the same bits with 1, 2 and 5 threads.
-inline void check_threads(const std::function<std::vector<Tensor>()>& f) {
-  int before = num_threads();
-  std::vector<Tensor> first;
-  for (int threads : {1, 2, 5}) {
-    INFO(threads << " threads");
-    set_num_threads(threads);
-    std::vector<Tensor> got = f();
-    if (first.empty()) first = got;
-    REQUIRE(got.size() == first.size());
-    for (std::size_t i = 0; i < got.size(); ++i) CHECK(same_bits(got[i], first[i]));
-  }
-  set_num_threads(before);
 }
 
 // Two sentences decoded with what steps share kept give what their whole prefixes give: step by step,

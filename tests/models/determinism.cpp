@@ -2,9 +2,7 @@
 #include <cmath>
 
 #include "autograd/op_form.hpp"
-#include "models/non_autoregressive/non_autoregressive.hpp"
 #include "models/transformer/transformer.hpp"
-#include "nn/attention/guided.hpp"
 #include "optim/adam.hpp"
 #include "optim/clip.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -125,42 +123,6 @@ TEST_CASE("after 200 steps the fused and the explicit path have one loss", "[det
   INFO("losses " << fused.front() << " ... " << fused.back() << ", largest difference " << worst);
   CHECK(worst < 1e-5);
   CHECK(worst > 0);  // they are two paths
-}
-
-TEST_CASE("variants of the Transformer give the same bits for any number of threads",
-          "[determinism]") {
-  Tensor source = random_integers({17, 12}, 3, 300, {1, 1}),
-         target = random_integers({17, 11}, 3, 300, {1, 2});
-  std::vector<Index> targets(17, 11), sources(17, 12);
-  auto gradients = [&](bool parallel) {
-    seed(22);
-    auto c = sized<TransformerConfig>(300, 96, 4, 128, 1);
-    c.dropout = 0.2;
-    c.copy = !parallel;
-    std::unique_ptr<SequenceModel> model;
-    if (parallel)
-      model = std::make_unique<NonAutoregressive>(NonAutoregressiveConfig{c});
-    else
-      model = std::make_unique<Transformer>(c);
-    SourceBatch batch(source);
-    batch.copy_ids = random_integers({17, 12}, 3, 304, {1, 3});
-    batch.extra = 4;
-    TeachOptions o;
-    o.need_attention = true;
-    o.sampling = parallel ? 0 : 0.4;
-    Tape tape;
-    TeacherForced taught = model->teach(batch, target, o);
-    Var loss = label_smoothing_loss(reshape(taught.logits, {-1, taught.logits.size(-1)}),
-                                    reshape(target, {-1}), 0.1, 0);
-    for (const Var& a : taught.attention)
-      loss = add(loss, guided_attention_loss(a, targets, sources));
-    if (taught.auxiliary.defined()) loss = add(loss, taught.auxiliary);
-    tape.backward(loss);
-    std::vector<Tensor> all{taught.logits.value()};
-    for (const Var& p : model->parameters()) all.push_back(p.grad());
-    return all;
-  };
-  for (bool parallel : {false, true}) check_threads([&] { return gradients(parallel); });
 }
 
 }  // namespace test_determinism

@@ -2,10 +2,8 @@
 #include <cmath>
 #include <memory>
 #include <random>
-#include <vector>
 
 #include "optim/adam.hpp"
-#include "optim/kernels/adam.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
@@ -102,11 +100,6 @@ void check_step(std::mt19937_64& dice, DType dtype, double tolerance) {
   CHECK(near(state_of(*adam, parameter), expected, tolerance));
 }
 
-template <class T>
-std::vector<T> values(Index n, std::uint64_t stream) {
-  return uniform({n}, 0.1, 1, {9, stream}, dtype_of<T>).template to_vector<T>();
-}
-
 }  // namespace
 
 TEST_CASE("a step of Adam is the paper's", "[optim]") {
@@ -115,58 +108,6 @@ TEST_CASE("a step of Adam is the paper's", "[optim]") {
     check_step(dice, DType::Float64, 1e-12);
     check_step(dice, DType::Float32, 1e-6);
   }
-}
-
-TEST_CASE("a thousand steps of Adam are the paper's", "[optim]") {
-  for (bool decoupled : {false, true}) {
-    Setting setting{{.rate = 0.01, .beta2 = 0.98, .eps = 1e-9, .weight_decay = 0.1}, decoupled};
-    Tensor start = normal({30}, 0, 1, {1, 2}, DType::Float64), zero = zeros({30}, DType::Float64);
-    State expected{start, zero, zero};
-    Var parameter = Var::leaf(start.clone());
-    auto adam = adam_of(setting, parameter);
-    for (Index t = 1; t <= 1000; ++t) {
-      Tensor gradient = normal({30}, 0.1, 1, {3, static_cast<std::uint64_t>(t)}, DType::Float64);
-      expected = paper_step(setting, t, gradient, expected);
-      parameter.leaf().grad = gradient;
-      adam->step();
-    }
-    CHECK(near(state_of(*adam, parameter), expected, 1e-12));
-  }
-}
-
-TEST_CASE("a step of Adam with each instruction set", "[optim][kernels]") {
-  auto check = []<class T>(Isa isa, Index n) {
-    auto theta = values<T>(n, 1), g = values<T>(n, 2), m = values<T>(n, 3), v = values<T>(n, 4);
-    auto theta1 = theta, m1 = m, v1 = v;
-    AdamStep<T> step{.eta = T(0.01),
-                     .beta1 = T(0.9),
-                     .beta2 = T(0.98),
-                     .eps = T(1e-3),
-                     .one_minus_beta1 = T(0.1),
-                     .one_minus_beta2 = T(0.02),
-                     .unbias1 = T(2),
-                     .unbias2 = T(4),
-                     .lambda = T(0.2),
-                     .lambda_decoupled = T(0.1)};
-    dispatch<simd::adam<T>>.on(isa)(step, n, theta1.data(), g.data(), m1.data(), v1.data());
-    auto same = [](T a, double b) {
-      return std::abs(static_cast<double>(a) - b) <= (sizeof(T) == 4 ? 1e-6 : 1e-14) * std::abs(b);
-    };
-    for (std::size_t i = 0; i < theta.size(); ++i) {
-      auto w = static_cast<double>(theta[i]), d = static_cast<double>(g[i]) + 0.2 * w;
-      double mean = 0.9 * static_cast<double>(m[i]) + 0.1 * d;
-      double square = 0.98 * static_cast<double>(v[i]) + 0.02 * d * d;
-      CHECK(same(m1[i], mean));
-      CHECK(same(v1[i], square));
-      CHECK(same(theta1[i], w - 0.01 * 0.1 * w - 0.01 * 2 * mean / (std::sqrt(4 * square) + 1e-3)));
-    }
-  };
-  for (Isa isa : supported_isas())
-    for (Index n : {1, 3, 7, 8, 15, 16, 17, 33, 100}) {
-      INFO(name_of(isa) << ", " << n << " elements");
-      check.operator()<float>(isa, n);
-      check.operator()<double>(isa, n);
-    }
 }
 
 }  // namespace test_adam_step

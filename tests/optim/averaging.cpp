@@ -1,8 +1,6 @@
 // Averages of states.
 #include "optim/averaging.hpp"
 
-#include <cmath>
-
 #include "tensor/ops/elementwise.hpp"
 #include "tests/optim/common.hpp"
 

@@ -1,5 +1,4 @@
 // How the work of a step is shared out: every element once, the same bits for any number of threads.
-#include <cmath>
 
 #include "optim/clip.hpp"
 #include "tensor/ops/elementwise.hpp"

@@ -1,5 +1,4 @@
 // The state of an optimizer: names, saving, loading.
-#include <cmath>
 
 #include "tensor/ops/elementwise.hpp"
 #include "tests/optim/common.hpp"

@@ -170,6 +170,15 @@ def test_buffers_of_a_module_are_left_alone(torch):
     assert not norm.running_mean.any() and norm.num_batches_tracked == 0
 
 
+def test_indices_that_torch_does_not_check_stay_as_they_are(torch):
+    """lu_unpack and segment_reduce read and write beyond their arrays at other ones, which may end the process."""
+    lu, pivots = torch.linalg.lu_factor(torch.rand(4, 4, dtype=torch.float64))
+    for op, x, ids in ((lambda x, ids: torch.lu_unpack(x, ids)[1], lu, pivots),
+                       (lambda x, ids: torch.segment_reduce(x, "sum", lengths=ids), lu, torch.tensor([1, 3]))):
+        tried = set()
+        assert glim.gradcheck(lambda x, ids: (tried.add(tuple(ids.tolist())), op(x, ids))[1], x, ids) and tried == {tuple(ids.tolist())}
+
+
 def test_random_numbers_of_torch_are_reported(torch):
     x = torch.rand(4, 5)
     state = torch.get_rng_state()

@@ -28,6 +28,8 @@ INDICES = {
     "a mask and ids": (MASK, [0, 1, 1, 4]),
     "new axis first": (None, [1, 1]),
     "one element of NumPy": np.int64(-1),
+    "a number": 0, "the second column": (slice(None), 1), "the end": (..., 2), "None and a number": (None, 0),
+    "steps": (0, slice(1, None, 2)), "nothing": slice(1, 1), "one element": (-1, -1, -1), "None between": (slice(None), None, 2),
 }
 
 

@@ -26,23 +26,6 @@ def test_gradients_reach_leaves():
     assert w.grad is None and w.name == "w" and w.is_leaf
 
 
-@pytest.mark.parametrize("f", [
-    lambda x: x + 2, lambda x: 2 + x, lambda x: x - 2.0, lambda x: 2.0 - x, lambda x: 3 * x, lambda x: x * 3, lambda x: x / 4,
-    lambda x: 4 / x, lambda x: -x, lambda x: x ** 3, lambda x: x + np.full((2, 3), 2.0), lambda x: np.full((2, 3), 2.0) - x,
-    lambda x: np.full((2, 3), 2.0) * x, lambda x: np.full((2, 3), 2.0) / x, lambda x: x @ np.ones((3, 2)),
-    lambda x: np.ones((4, 2)) @ x])
-def test_operators_are_those_of_numpy(f):
-    x = RNG.uniform(1, 2, size=(2, 3))
-    assert np.allclose(f(glim.Var(x)).numpy(), f(x), rtol=1e-15)
-
-
-@pytest.mark.parametrize("index", [0, (slice(None), 1), (..., 2), (None, 0), (0, slice(1, None, 2)), slice(1, 1), (-1, -1, -1),
-                                   (slice(None), None, 2)])
-def test_indexing_is_that_of_numpy(index):
-    x = np.arange(24.0).reshape(2, 3, 4)
-    assert (glim.Var(x)[index].numpy() == x[index]).all()
-
-
 def test_every_op_has_mathematics_in_its_documentation():
     for name in ("add", "softmax", "layer_norm", "scaled_dot_product_attention", "gather", "linear", "gru_cell"):
         assert len(getattr(glim, name).__doc__.split("\n")) > 2, name

@@ -3,7 +3,6 @@
 #include "tensor/portable.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>

@@ -1,4 +1,3 @@
-#include <set>
 
 #include "tensor/ops/index.hpp"
 #include "tensor/tensor.hpp"

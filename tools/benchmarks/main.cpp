@@ -1,7 +1,6 @@
 // glim_bench: the measurements that tools/bench compares with a peer's (tools/benchmarks/run.py).
 #include <cstdlib>
 #include <fmt/format.h>
-#include <memory>
 
 #include "autograd/op_form.hpp"
 #include "tensor/error.hpp"

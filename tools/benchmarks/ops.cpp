@@ -1,7 +1,5 @@
 #include "autograd/ops.hpp"
 
-#include <fmt/format.h>
-
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
 #include "tools/benchmarks/measures.hpp"

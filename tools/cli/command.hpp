@@ -3,7 +3,6 @@
 // tables of options all go by these lists (command_line.hpp, help.hpp, verbs/describe.cpp).
 #pragma once
 
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <vector>
 
-#include "models/tokenizers/utf8.hpp"
 #include "tensor/clock.hpp"
 #include "tensor/system/files.hpp"
 #include "tensor/system/process.hpp"

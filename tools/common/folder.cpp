@@ -8,7 +8,6 @@
 #include "tensor/io/atomic_file.hpp"
 #include "tensor/system/files.hpp"
 #include "tensor/system/process.hpp"
-#include "tools/common/output.hpp"
 
 namespace glim {
 namespace {

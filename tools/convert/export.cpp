@@ -8,7 +8,6 @@
 #include "models/stored_rows.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/safetensors.hpp"
-#include "tensor/ops/index.hpp"
 #include "tools/convert/convert.hpp"
 #include "tools/convert/formats.hpp"
 #include "tools/kinds/kind.hpp"

@@ -2,8 +2,6 @@
 // (formats.txt), and the parts of a program and a document that are always the same.
 #pragma once
 
-#include <array>
-#include <map>
 #include <string>
 #include <string_view>
 

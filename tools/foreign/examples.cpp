@@ -1,6 +1,5 @@
 // Does the gradient treat the examples of a batch as f does? Does it sum over broadcast axes?
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "autograd/gradcheck/analytic.hpp"

@@ -1,7 +1,6 @@
 #include "tools/inspect/attention_view.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <limits>
 #include <map>

@@ -1,8 +1,5 @@
 #include "tools/inspect/attribution.hpp"
 
-#include <algorithm>
-#include <set>
-
 #include "nn/embedding.hpp"
 #include "tensor/matmul/matmul.hpp"
 #include "tensor/ops/elementwise.hpp"

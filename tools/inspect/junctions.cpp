@@ -1,7 +1,6 @@
 #include "tools/inspect/junctions.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "tensor/ops/elementwise.hpp"

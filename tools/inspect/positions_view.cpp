@@ -8,7 +8,6 @@
 #include "nn/attention/positions.hpp"
 #include "tensor/matmul/matmul.hpp"
 #include "tensor/ops/elementwise.hpp"
-#include "tensor/ops/index.hpp"
 #include "tensor/portable.hpp"
 
 namespace glim {

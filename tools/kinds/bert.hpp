@@ -7,9 +7,6 @@
 // the same mask.
 #pragma once
 
-#include <memory>
-#include <string>
-
 #include "models/bert/bert.hpp"
 #include "tools/kinds/sentences.hpp"
 

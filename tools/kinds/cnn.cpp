@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <numeric>
 
 #include "tensor/error.hpp"
 #include "tools/common/counted.hpp"

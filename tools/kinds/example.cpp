@@ -15,7 +15,6 @@
 #include "tools/data/phrasebook/phrasebook.hpp"
 #include "tools/kinds/estimate.hpp"
 #include "tools/kinds/kind.hpp"
-#include "tools/kinds/labels.hpp"
 
 namespace glim {
 namespace {

@@ -9,7 +9,6 @@
 #include "tensor/error.hpp"
 #include "tensor/random.hpp"
 #include "tensor/system/machine.hpp"
-#include "tools/common/nearest.hpp"
 #include "tools/kinds/embeddings.hpp"
 #include "tools/kinds/estimate.hpp"
 #include "tools/kinds/kind.hpp"

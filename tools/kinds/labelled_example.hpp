@@ -1,8 +1,6 @@
 // Examples of the kinds that label sentences, or their tokens.
 #pragma once
 
-#include <fmt/format.h>
-
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/index.hpp"

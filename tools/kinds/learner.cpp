@@ -1,7 +1,6 @@
 #include "tools/kinds/learner.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 
 #include "models/tokenizers/utf8.hpp"

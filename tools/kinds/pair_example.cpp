@@ -6,7 +6,6 @@
 #include "tensor/random.hpp"
 #include "tools/kinds/example.hpp"
 #include "tools/kinds/pairs.hpp"
-#include "tools/kinds/presets.hpp"
 
 namespace glim {
 namespace {

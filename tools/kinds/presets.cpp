@@ -5,7 +5,6 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <stdexcept>
-#include <string_view>
 
 #include "tools/common/toml.hpp"
 #include "tools/kinds/kind.hpp"

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "tensor/error.hpp"
-#include "tools/common/counted.hpp"
 #include "tools/kinds/images.hpp"
 
 namespace glim {

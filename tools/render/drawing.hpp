@@ -9,7 +9,6 @@
 
 #include <limits>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace glim {

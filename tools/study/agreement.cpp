@@ -6,7 +6,6 @@
 
 #include "models/pipeline/padded.hpp"
 #include "nn/loss.hpp"
-#include "tools/data/corpus/batches.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/sequences.hpp"
 

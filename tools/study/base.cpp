@@ -12,7 +12,6 @@
 #include <cmath>
 
 #include "tensor/ops/elementwise.hpp"
-#include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/sequences.hpp"

@@ -4,11 +4,9 @@
 #include <map>
 
 #include "tensor/error.hpp"
-#include "tensor/matmul/matmul.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tools/study/statistics.hpp"
 
 namespace glim {
 

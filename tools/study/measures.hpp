@@ -1,4 +1,4 @@
-// The measurements of single studies, in functions of their own, so that tests can call them on cases with a known
+// The studies, and what they measure, in functions of their own, so that tests can call them on cases with a known
 // answer.
 #pragma once
 
@@ -19,9 +19,25 @@
 
 namespace glim {
 
+// Each study: its word in studies.toml, and its namespace, which has measure(seed, small).
+// clang-format off
+#define GLIM_STUDIES(F) \
+  F("norm-placement", norm_placement) F("warm-up", warm_up) F("scaling", scaling) F("rank-collapse", rank_collapse) \
+  F("identical-tokens", identical_tokens) F("entropy", entropy) F("dependence", dependence) \
+  F("label-smoothing", label_smoothing) F("rollout", rollout_study) F("length", length) \
+  F("fixed-or-learned", fixed_or_learned) F("heads", heads) F("norms", norms) F("exposure", exposure) F("bf16", bf16) \
+  F("order", order) F("base", base) F("query-is-key", query_is_key) F("bottleneck", bottleneck) F("hunger", hunger) \
+  F("influence", influence_study) F("modern", modern)
+// clang-format on
+#define GLIM_MEASURE(word, study)                      \
+  namespace study {                                    \
+  Measurement measure(std::uint64_t seed, bool small); \
+  }
+GLIM_STUDIES(GLIM_MEASURE)
+#undef GLIM_MEASURE
+
 namespace norm_placement {
 
-Measurement measure(std::uint64_t seed, bool small);
 // ‖∂L/∂W₂‖_F of the last encoder layer in the theorem's setting (norm_placement.cpp), for fresh
 // weights, input and target.
 double last_layer_gradient(Index layers, NormPlacement norm);
@@ -32,7 +48,6 @@ std::vector<double> pre_norm_growth(Index layers, Index sentences, double gain =
 
 namespace warm_up {
 
-Measurement measure(std::uint64_t seed, bool small);
 // True if a placement needs warm-up where the other learns without. Losses: without and with it,
 // and the other's without. Learned: the loss is below `limit`; it is infinite after a divergence.
 bool alone_needs_warm_up(double without, double with, double other, double limit);
@@ -41,7 +56,6 @@ bool alone_needs_warm_up(double without, double with, double other, double limit
 
 namespace scaling {
 
-Measurement measure(std::uint64_t seed, bool small);
 // Scores of independent queries and keys of unit variance, (heads, tokens, d_k) each, through
 // scaled_dot_product_attention with values of width 64 and a random upstream gradient, all N(0, 1).
 struct ScoreStatistics {
@@ -60,7 +74,6 @@ ScorePair score_statistics(Index heads, Index tokens, Index d_k);
 
 namespace identical_tokens {
 
-Measurement measure(std::uint64_t seed, bool small);
 // Norms of the gradients of W_Q, W_K and W_V when <y, dy> is differentiated, y = attention(x).
 struct ProjectionGradients {
   double query = 0, key = 0, value = 0;
@@ -75,7 +88,6 @@ Tensor eighths(const Shape& shape);
 
 namespace rank_collapse {
 
-Measurement measure(std::uint64_t seed, bool small);
 // Least (ln r_l - ln r_{l-1})/(ln r_{l-1} - ln r_{l-2}) with r_l > floor: 1 where r falls
 // exponentially, 3 where ln r does, threefold in each layer. Infinite for fewer than three r.
 double step_growth(const std::vector<double>& r, double floor);
@@ -84,7 +96,6 @@ double step_growth(const std::vector<double>& r, double floor);
 
 namespace label_smoothing {
 
-Measurement measure(std::uint64_t seed, bool small);
 // Largest |∂ℓ/∂logits - (p - q)| over rows of logits (N, V) float64 whose loss is summed: the
 // Transformer's (q = 1-ε for the target, 0 for pad, ε/(V-2) for the rest; rows of padding 0), and
 // cross-entropy's (q = (1-ε) onehot + ε/V). The losses have `smoothing`, q has `epsilon`. In the
@@ -110,7 +121,6 @@ Trained train_transformer(std::uint64_t seed, bool small, double smoothing);
 
 namespace dependence {
 
-Measurement measure(std::uint64_t seed, bool small);
 // Adds N(0, (η · rms(W))²) to every matrix W of the model; vectors stay.
 void perturb(Module& model, double eta);
 // Mean square of the change of a fresh encoder's output (dependence.cpp).
@@ -124,7 +134,6 @@ OutputShifts output_shifts(Index layers, NormPlacement norm);
 
 namespace entropy {
 
-Measurement measure(std::uint64_t seed, bool small);
 // Zhai et al. 2023, theorem 3.1: the least entropy of a softmax over T keys whose logits, less
 // their mean, have norm σ. With β = exp(-σ √(T/(T-1))):
 //
@@ -142,7 +151,6 @@ std::vector<double> attention_entropies(const Tensor& logits);
 
 namespace rollout_study {
 
-Measurement measure(std::uint64_t seed, bool small);
 // A sentence whose hidden verb agrees with its subject's head (rollout.cpp has the grammar).
 struct AgreementSentence {
   enum Token : Index {
@@ -170,15 +178,8 @@ void train_on_agreement(SequenceClassifier& model, Index steps, Index batch);
 
 }  // namespace rollout_study
 
-namespace length {
-
-Measurement measure(std::uint64_t seed, bool small);
-
-}  // namespace length
-
 namespace fixed_or_learned {
 
-Measurement measure(std::uint64_t seed, bool small);
 // How far the means of two samples are apart, in deviations of one draw.
 double distance_in_deviations(const std::vector<double>& a, const std::vector<double>& b);
 
@@ -186,7 +187,6 @@ double distance_in_deviations(const std::vector<double>& a, const std::vector<do
 
 namespace heads {
 
-Measurement measure(std::uint64_t seed, bool small);
 // The deviation of the heads' distances, each the mean of the sentences; probs (B, H, T, S).
 double spread_of(const Tensor& probs);
 // A forward pass: the multiplications of all products, and the spread, the mean of all attentions.
@@ -199,7 +199,6 @@ ForwardPass forward_pass(Transformer& model, const std::vector<TokenPair>& pairs
 
 namespace norms {
 
-Measurement measure(std::uint64_t seed, bool small);
 // Layer norm or batch norm of x (B, T, D), over D or over B and T.
 class Norm : public Layer {
  public:
@@ -223,7 +222,6 @@ Tensor fresh_logits(bool batch, const Tensor& ids);
 
 namespace exposure {
 
-Measurement measure(std::uint64_t seed, bool small);
 // The share of wrong tokens at each step, of greedy outputs for pairs of one length. At step `wrong` all of them are made
 // wrong, if there is such a step.
 std::vector<double> errors_by_step(SequenceModel& model, const std::vector<TokenPair>& pairs,
@@ -235,7 +233,6 @@ double mean_after(const std::vector<double>& errors, std::size_t step);
 
 namespace bf16 {
 
-Measurement measure(std::uint64_t seed, bool small);
 // The nearest number with this many stored bits of precision, ties to even: 7 for bfloat16, 23 for float32.
 float rounded(float x, int bits);
 
@@ -243,7 +240,6 @@ float rounded(float x, int bits);
 
 namespace order {
 
-Measurement measure(std::uint64_t seed, bool small);
 // How far the encoding of a permuted sentence of different words is from the permuted encoding, largest element, or from
 // one mean to the other. Of fresh weights in float64.
 double moved_by_permutation(Positions positions, const std::vector<Index>& order, bool as_mean);
@@ -252,7 +248,6 @@ double moved_by_permutation(Positions positions, const std::vector<Index>& order
 
 namespace base {
 
-Measurement measure(std::uint64_t seed, bool small);
 // PE(p)·PE(p + apart)/(width/2): 1 for the same position.
 double similarity(Index apart, double base, Index width);
 
@@ -260,7 +255,6 @@ double similarity(Index apart, double base, Index width);
 
 namespace query_is_key {
 
-Measurement measure(std::uint64_t seed, bool small);
 // The mean A_ii of probabilities (..., T, T).
 double diagonal_mass(const Tensor& probs);
 
@@ -268,7 +262,6 @@ double diagonal_mass(const Tensor& probs);
 
 namespace bottleneck {
 
-Measurement measure(std::uint64_t seed, bool small);
 // "vector", "attention" or "transformer".
 std::unique_ptr<SequenceModel> model_of(const std::string& name);
 
@@ -276,7 +269,6 @@ std::unique_ptr<SequenceModel> model_of(const std::string& name);
 
 namespace hunger {
 
-Measurement measure(std::uint64_t seed, bool small);
 struct Digits {
   Tensor images, classes;  // (N, 1, 12, 12), (N,)
 };
@@ -286,7 +278,6 @@ Digits draw_digits(Index count, RandomKey key);
 
 namespace influence_study {
 
-Measurement measure(std::uint64_t seed, bool small);
 // All sentences of the grammar in a random order.
 std::vector<TokenPair> sentences(std::uint64_t seed);
 
@@ -295,7 +286,7 @@ std::vector<TokenPair> sentences(std::uint64_t seed);
 namespace modern {
 
 // `text`: a file to learn; of none the phrasebook's English.
-Measurement measure(std::uint64_t seed, bool small, const std::string& text);
+Measurement measure_text(std::uint64_t seed, bool small, const std::string& text);
 // The modern block's sizes, with no more parameters than a model of these.
 GptConfig modern_of(GptConfig sizes);
 

@@ -42,7 +42,8 @@ GptConfig modern_of(GptConfig c) {
   return c;
 }
 
-Measurement measure(std::uint64_t seed, bool small, const std::string& text) {
+Measurement measure(std::uint64_t seed, bool small) { return measure_text(seed, small, {}); }
+Measurement measure_text(std::uint64_t seed, bool small, const std::string& text) {
   Measurement m;
   TrainOptions o = run_options(seed, small, text);
   auto trained = [&](const std::string& name) {

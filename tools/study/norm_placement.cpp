@@ -13,7 +13,6 @@
 // N(0, I); the loss is cross-entropy of one position under a linear generator. Beside it, a whole
 // Transformer as Glim initialises it: N + N layers, 4 heads, d_ff = 4 d, Xavier-uniform.
 #include <algorithm>
-#include <cmath>
 
 #include "models/transformer/transformer.hpp"
 #include "nn/init.hpp"

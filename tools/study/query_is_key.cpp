@@ -4,7 +4,6 @@
 // map of each token by itself. A score is then q_i·q_j/√d_k, which is largest on the diagonal for vectors of one length,
 // and the matrix of scores is symmetric. Measured is the mass on the diagonal, the mean A_ii of the encoder's
 // self-attentions over all heads, before training and after it, and what the model has learned.
-#include <cmath>
 
 #include "autograd/observe/watch.hpp"
 #include "autograd/op_form.hpp"

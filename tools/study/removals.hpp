@@ -10,7 +10,6 @@
 //   BM25          -score of the example's words for those of the query           Robertson & Zaragoza 2009
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 

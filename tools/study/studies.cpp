@@ -20,32 +20,10 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+#define GLIM_WORD(word, study) {word, study::measure},
 const std::map<std::string, Measurement (*)(std::uint64_t, bool)> kMeasures = {
-    {"norm-placement", norm_placement::measure},
-    {"warm-up", warm_up::measure},
-    {"scaling", scaling::measure},
-    {"rank-collapse", rank_collapse::measure},
-    {"identical-tokens", identical_tokens::measure},
-    {"entropy", entropy::measure},
-    {"dependence", dependence::measure},
-    {"label-smoothing", label_smoothing::measure},
-    {"rollout", rollout_study::measure},
-    {"length", length::measure},
-    {"fixed-or-learned", fixed_or_learned::measure},
-    {"heads", heads::measure},
-    {"norms", norms::measure},
-    {"exposure", exposure::measure},
-    {"bf16", bf16::measure},
-    {"order", order::measure},
-    {"base", base::measure},
-    {"query-is-key", query_is_key::measure},
-    {"bottleneck", bottleneck::measure},
-    {"hunger", hunger::measure},
-    {"influence", influence_study::measure},
-    {"modern", [](std::uint64_t seed, bool small) { return modern::measure(seed, small, {}); }},
-};
-const std::map<std::string, decltype(Study::measure_text)> kTextMeasures = {
-    {"modern", modern::measure}};
+    GLIM_STUDIES(GLIM_WORD)};
+#undef GLIM_WORD
 
 // The words from this one on.
 std::string text_from(const Words& words, std::size_t first) {
@@ -59,8 +37,7 @@ std::vector<Study> read_studies() {
     if (e.is_table && dot == e.table.npos) {
       all.emplace_back().name = e.table;
       all.back().measure = kMeasures.at(e.table);
-      if (auto entry = kTextMeasures.find(e.table); entry != kTextMeasures.end())
-        all.back().measure_text = entry->second;
+      if (e.table == "modern") all.back().measure_text = modern::measure_text;
     }
     if (e.is_table) continue;
     Study& s = all.back();

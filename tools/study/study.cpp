@@ -1,7 +1,6 @@
 #include "tools/study/study.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -14,37 +14,40 @@
 namespace glim {
 
 bool Trainer::run(TrainObservers observers, const std::atomic<bool>& stop) {
-  const Processes& processes = shards_.processes;
   const Restored watched(observers_, std::move(observers));
   // Several processes stop after the same update.
-  const Restored stopped_by(stop_, processes.size() == 1 ? &stop : nullptr);
-  const auto due = [&](Index every) { return every > 0 && state_.step % every == 0; };
+  const Restored stopped_by(stop_, shards_.processes.size() == 1 ? &stop : nullptr);
   learner_.model().train();
   try {
-    while (!state_.finished) {
-      const Index batches = learner_.begin(Split::Train, state_.epoch);
-      const double epoch_start = seconds_now();
-      while (state_.batch < batches) {
-        notify(&TrainObserver::stepped, update(batches));
-        if (state_.batch == batches) break;
-        if (due(options_.valid_every) || at_limit()) {
-          if (validate_and_save(false, seconds_now() - epoch_start)) return true;
-        } else if (due(options_.save_every)) {
-          save(kLastFile, true);
-        }
-        if (processes.any(stop)) throw Interrupted{};
-      }
-      if (validate_and_save(true, seconds_now() - epoch_start)) return true;
-      if (processes.any(stop)) return false;
+    while (!state_.finished && run_epoch(stop)) {
     }
   } catch (const Interrupted&) {
     // The state is as before the interrupted update or validation.
     learner_.model().zero_grad();
     learner_.model().train();
     save(kLastFile, true);
-    return false;
   }
-  return true;
+  return state_.finished;
+}
+
+bool Trainer::run_epoch(const std::atomic<bool>& stop) {
+  const auto due = [&](Index every) { return every > 0 && state_.step % every == 0; };
+  const Index batches = learner_.begin(Split::Train, state_.epoch);
+  const double start = seconds_now();
+  while (state_.batch < batches) {
+    notify(&TrainObserver::stepped, update(batches));
+    if (state_.batch == batches) break;
+    if (due(options_.valid_every) || at_limit()) {
+      if (validate_and_save(false, seconds_now() - start)) return false;
+    } else if (due(options_.save_every)) {
+      save(kLastFile, true);
+    }
+    if (shards_.processes.any(stop)) {
+      save(kLastFile, true);
+      return false;
+    }
+  }
+  return !validate_and_save(true, seconds_now() - start) && !shards_.processes.any(stop);
 }
 
 StepReport Trainer::update(Index batches) {
@@ -94,15 +97,13 @@ Measures Trainer::backward(Index shard, Index first, Index end, Index targets) {
 
 double Trainer::clip_gradient(Index first, Index end) {
   const NamedParameters parameters = optimizer_->parameters();
-  double norm = 0;
   try {
-    norm = options_.clip > 0 ? clip_gradient_norm(parameters, options_.clip)
+    return options_.clip > 0 ? clip_gradient_norm(parameters, options_.clip)
                              : gradient_norm(parameters);
   } catch (const NonFiniteError& e) {
     learner_.model().zero_grad();
     end_not_finite(first, end, e.problem());
   }
-  return norm;
 }
 
 BatchSize Trainer::joined_size(Index first, Index end) const {

@@ -66,6 +66,8 @@ class Trainer {
   Index total_steps() const { return total_steps_; }
 
  private:
+  // The rest of the epoch, and its validation. Returns false at the end of the run, or when stopped.
+  bool run_epoch(const std::atomic<bool>& stop);
   // The next update of an epoch with so many batches.
   StepReport update(Index batches);
   // Adds the gradient of one shard of each of the batches first … end - 1 to the parameters'. Adds nothing if the loss
@@ -75,7 +77,7 @@ class Trainer {
   bool at_limit() const { return options_.max_steps > 0 && state_.step >= options_.max_steps; }
   BatchSize joined_size(Index first, Index end) const;
   // Ends the run, in all processes, with what diagnosis finds in the first (trainer_not_finite.cpp).
-  void end_not_finite(Index first, Index end, const std::string& what);
+  [[noreturn]] void end_not_finite(Index first, Index end, const std::string& what);
   std::string diagnosis(Index first, Index end, const std::string& what);
   std::string not_finite_parameter() const;  // which one is; empty: none
   std::string kept_checkpoint() const;       // and what may help, for errors

@@ -26,6 +26,7 @@ void Trainer::end_not_finite(Index first, Index end, const std::string& what) {
   shards_.processes.together([&] {
     if (shards_.processes.first()) throw NonFiniteError("train", diagnosis(first, end, what));
   });
+  throw NonFiniteError("train", what);  // not reached: all processes have thrown
 }
 
 std::string Trainer::diagnosis(Index first, Index end, const std::string& what) {

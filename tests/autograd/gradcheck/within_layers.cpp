@@ -1,6 +1,5 @@
 // Wrong ops within layers: the check of the layer names the op at fault, and its mistake.
 #include <cstdio>
-#include <string_view>
 
 #include "nn/attention/self.hpp"
 #include "nn/recurrent/rnn.hpp"

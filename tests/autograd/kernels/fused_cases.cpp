@@ -43,15 +43,9 @@ std::vector<Case> cases() {
   auto targets = [](std::initializer_list<Index> t) {
     return from_vector(std::vector<Index>(t), {static_cast<Index>(t.size())});
   };
-  add_case("label_smoothing", {random({5, 7})}, loss(targets({3, 0, 6, 1, 0}), 0.1, 0));
-  add_case("label_smoothing, no smoothing", {random({4, 2})}, loss(targets({1, 0, 1, 1}), 0, 0));
   add_case("label_smoothing, pad in the middle", {random({3, 40})},
            loss(targets({39, 17, 0}), 0.3, 17));
-  add_case("label_smoothing, no pad class", {random({3, 33})}, loss(targets({0, 32, 4}), 0.2, -1));
   add_case("label_smoothing, every row padded", {random({2, 5})}, loss(targets({2, 2}), 0.1, 2));
-  add_case("label_smoothing, no rows", {random({0, 5})}, loss(targets({}), 0.1, 0));
-  add_case("label_smoothing, strided", {strided(random({5, 19}))},
-           loss(targets({3, 0, 6, 1, 0}), 0.1, 0));
   add_case("label_smoothing, long rows", {random({70, 1003})},
            loss(random_integers({70}, 0, 1003, {1, 2}), 0.1, 1));
 
@@ -61,13 +55,6 @@ std::vector<Case> cases() {
       return linear_label_smoothing_loss(x[0], x[1], x[2], target, epsilon, pad);
     };
   };
-  add_case("linear_label_smoothing", {random({5, 4}), random({7, 4}), random({7})},
-           projected(targets({3, 0, 6, 1, 0}), 0.1, 0));
-  add_case("linear_label_smoothing, no bias", {random({4, 3}), random({5, 3}), {}},
-           projected(targets({1, 0, 1, 4}), 0, 0));
-  add_case("linear_label_smoothing, strided",
-           {strided(random({5, 4})), swapped(random({7, 4})), random({7})},
-           projected(targets({3, 0, 6, 1, 0}), 0.2, -1));
   add_case("linear_label_smoothing, several chunks",
            {random({150, 2}), random({70001, 2}), random({70001})},
            projected(random_integers({150}, 0, 70001, {1, 2}), 0.1, 1));
@@ -77,45 +64,23 @@ std::vector<Case> cases() {
   for (Index d : {1, 5, 16, 37, 64})
     add_case("layer_norm of " + std::to_string(d), {random({3, 4, d}), random({d}), random({d})},
              norm);
-  add_case("layer_norm, plain", {random({4, 10}), {}, {}}, norm);
-  add_case("layer_norm, gamma only", {random({4, 10}), random({10}), {}}, norm);
   add_case("layer_norm, beta only", {random({4, 10}), {}, random({10})}, norm);
-  add_case("layer_norm, strided", {strided(random({4, 10})), strided(random({10})), random({10})},
-           norm);
-  add_case("layer_norm, swapped", {swapped(random({4, 3, 10})), random({10}), random({10})}, norm);
-  add_case("layer_norm, one row", {random({6}), random({6}), random({6})}, norm);
-  add_case("layer_norm, no rows", {random({0, 6}), random({6}), random({6})}, norm);
   add_case("layer_norm, many rows", {random({700, 96}), random({96}), random({96})}, norm);
 
   // ---- RMS norm ----
   auto rms = [](const std::vector<Var>& x) { return rms_norm(x[0], x[1], 1e-5); };
   for (Index d : {1, 5, 16, 37, 64})
     add_case("rms_norm of " + std::to_string(d), {random({3, 4, d}), random({d})}, rms);
-  add_case("rms_norm, plain", {random({4, 10}), {}}, rms);
-  add_case("rms_norm, strided", {strided(random({4, 10})), strided(random({10}))}, rms);
-  add_case("rms_norm, swapped", {swapped(random({4, 3, 10})), random({10})}, rms);
-  add_case("rms_norm, no rows", {random({0, 6}), random({6})}, rms);
   add_case("rms_norm, many rows", {random({700, 96}), random({96})}, rms);
 
   // ---- linear ----
   auto lin = [](const std::vector<Var>& x) { return linear(x[0], x[1], x[2]); };
-  add_case("linear", {random({3, 4, 5}), random({6, 5}), random({6})}, lin);
-  add_case("linear without bias", {random({3, 5}), random({6, 5}), {}}, lin);
-  add_case("linear of a vector", {random({5}), random({6, 5}), random({6})}, lin);
-  add_case("linear, strided",
-           {strided(random({3, 5})), strided(random({6, 5})), strided(random({6}))}, lin);
-  add_case("linear, swapped", {swapped(random({3, 4, 5})), swapped(random({6, 5})), random({6})},
-           lin);
-  add_case("linear, no rows", {random({0, 5}), random({6, 5}), random({6})}, lin);
   add_case("linear, no columns", {random({3, 0}), random({6, 0}), random({6})}, lin);
   add_case("linear, large", {random({300, 70}), random({130, 70}), random({130})}, lin);
 
   auto hidden = [](double p) {
     return [=](const std::vector<Var>& x) { return linear_relu(x[0], x[1], x[2], p, {6, 6}); };
   };
-  add_case("linear_relu", {random({3, 4, 5}), random({6, 5}), random({6})}, hidden(0));
-  add_case("linear_relu, dropout", {random({3, 4, 5}), random({6, 5}), random({6})}, hidden(0.3));
-  add_case("linear_relu, no bias", {strided(random({3, 5})), random({6, 5}), {}}, hidden(0.3));
   add_case("linear_relu, large", {random({600, 70}), random({1300, 70}), random({1300})},
            hidden(0.4));
   add_case("linear_relu, all dropped", {random({3, 5}), random({6, 5}), random({6})}, hidden(1));
@@ -130,23 +95,14 @@ std::vector<Case> cases() {
     return std::vector<Tensor>{random({b, h, t, dk}), random({b, h, s, dk}), random({b, h, s, dv}),
                                bias};
   };
-  add_case("attention", heads(2, 3, 4, 5, 6, 7), attend({}, 0));
-  add_case("attention, dropout", heads(2, 3, 4, 5, 6, 7), attend({}, 0.4));
   // ---- packed attention: x (B, T, 3D), or x (B, T, D) and memory (B, S, 2D); bias ----
   auto attend_packed = [](Index h, Tensor keep, double p) {
     return [=](const std::vector<Var>& x) {
       return packed_attention(x[0], x[1], h, {keep, x[2]}, p, {78, 5}).context;
     };
   };
-  add_case("packed attention", {random({2, 5, 36}), {}, {}}, attend_packed(3, {}, 0));
-  add_case("packed attention, causal, dropout", {random({2, 5, 36}), {}, {}},
-           attend_packed(3, keep_mask({1, 1, 5, 5}, 60), 0.3));
-  add_case("packed attention, one head", {random({2, 5, 12}), {}, random({5})},
-           attend_packed(1, {}, 0.2));
   add_case("packed attention, strided", {strided(random({2, 5, 36})), {}, random({3, 5, 5})},
            attend_packed(3, keep_mask({2, 1, 1, 5}, 61), 0));
-  add_case("packed attention, swapped", {swapped(random({2, 5, 36})), {}, {}},
-           attend_packed(3, {}, 0.1));
   add_case("packed attention to a memory", {random({2, 4, 12}), random({2, 7, 24}), {}},
            attend_packed(3, keep_mask({2, 1, 1, 7}, 62), 0.3));
   add_case("packed attention to a memory, strided",
@@ -184,18 +140,8 @@ std::vector<Case> cases() {
     return parts;
   };
   add_case("attention, packed", packed(2, 5, 3, 4), attend(keep_mask({1, 1, 5, 5}, 52), 0.1));
-  auto odd = heads(2, 3, 4, 5, 6, 7, strided(random({4, 5})));
-  for (Tensor& x : odd) x = strided(x);
-  add_case("attention, strided", odd, attend({}, 0.1));
-  add_case("attention of matrices", {random({4, 6}), random({5, 6}), random({5, 7}), {}},
-           attend(keep_mask({4, 5}, 53), 0.2));
-  add_case("attention, rank 3", {random({2, 4, 6}), random({2, 5, 6}), random({2, 5, 7}), {}},
-           attend(keep_mask({2, 1, 5}, 54), 0));
   add_case("attention, shared key",
            {random({2, 3, 4, 6}), random({3, 5, 6}), random({1, 3, 5, 7}), {}}, attend({}, 0.2));
-  add_case("attention, one of all", heads(1, 1, 1, 1, 1, 1), attend({}, 0));
-  add_case("attention, no batch", heads(0, 3, 4, 5, 6, 7), attend({}, 0.2));
-  add_case("attention, no queries", heads(2, 3, 0, 5, 6, 7), attend({}, 0.2));
   add_case("attention, no keys", heads(2, 3, 4, 0, 6, 7), attend({}, 0.2));
   add_case("attention, probabilities computed again", heads(1, 2, 6, 40, 3, 4),
            attend(keep_mask({1, 1, 6, 40}, 55), 0.2));
@@ -220,30 +166,14 @@ std::vector<Case> cases() {
            gru(valid));
   add_case("lstm_cell, many rows",
            {random({90, 4 * 70}), random({90, 4 * 70}), random({90, 2 * 70})}, lstm(valid));
-  add_case("gru_cell, strided",
-           {strided(random({3, 12})), swapped(random({3, 12})), strided(random({3, 4}))},
-           gru(slice(keep_mask({6}, 61), 0, 0, 6, 2)));
-  add_case("lstm_cell, strided",
-           {select(random({3, 5, 16}), 1, 2), strided(random({3, 16})), swapped(random({3, 8}))},
-           lstm(keep_mask({3}, 62)));
-  add_case("gru_cell, no rows", {random({0, 12}), random({0, 12}), random({0, 4})}, gru({}));
   auto scores = [](const std::vector<Var>& x) { return additive_scores(x[0], x[1], x[2]); };
-  add_case("additive_scores", {random({2, 3, 5}), random({2, 4, 5}), random({5})}, scores);
-  add_case("additive_scores, strided",
-           {strided(random({2, 3, 5})), swapped(random({2, 4, 5})), strided(random({5}))}, scores);
   add_case("additive_scores, many sentences",
            {random({40, 3, 70}), random({40, 9, 70}), random({70})}, scores);
-  add_case("additive_scores, no keys", {random({2, 3, 5}), random({2, 0, 5}), random({5})}, scores);
 
   // ---- dropout: its own mask again in backward ----
-  add_case("dropout", {random({5, 77})}, [](const std::vector<Var>& x) {
-    return dropout(x[0], 0.3, {4, 4});
-  });
   auto residual = [](double p) {
     return [=](const std::vector<Var>& x) { return add_dropout(x[0], x[1], p, {4, 5}); };
   };
-  add_case("add_dropout", {random({5, 77}), strided(random({5, 77}))}, residual(0.3));
-  add_case("add_dropout, nothing dropped", {random({5, 7}), random({5, 7})}, residual(0));
   add_case("add_dropout, broadcast", {random({5, 7}), random({7})}, residual(0.3));
   add_case("add_dropout, large", {random({90, 701}), random({90, 701})}, residual(0.3));
   return list;

@@ -1,4 +1,4 @@
-// The cases on which fused.cpp compares every fused op with its composition.
+// The cases on which fused.cpp compares fused ops with their compositions.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ struct Case {
   std::vector<Tensor> inputs;  // float64; undefined ones are passed on
   std::function<Var(const std::vector<Var>&)> call;
 };
-// The cases of every fused op: shapes, strides, masks, dropout, missing and empty operands.
+// Sizes that take several vectors, tiles, chunks or threads, and masks that broadcast. tools/gradient_cases has small ones.
 std::vector<Case> cases();
 
 // float64, other numbers at every call.

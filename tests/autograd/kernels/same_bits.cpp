@@ -1,6 +1,5 @@
 // The kernels of ops give the same bits with every instruction set (tensor/numerics.md), at lengths around the
 // widths of vectors.
-#include <algorithm>
 #include <initializer_list>
 #include <memory>
 #include <vector>
@@ -17,6 +16,7 @@ using namespace glim::kernel_tests;
 namespace {
 
 constexpr Index kRows = 5;
+const bool kValid[kRows] = {true, false, true, true, false};
 
 std::size_t size(Index a, Index b = 1) { return static_cast<std::size_t>(a * b); }
 
@@ -148,8 +148,8 @@ void check_cells(Index n) {
   auto run = [&](Isa isa, bool lstm) {
     const Index gates = lstm ? 4 : 3, held = lstm ? 2 : 1;
     CellRows<T> cell{
-        kRows,  n, {input.data(), gates * n}, {hidden.data(), gates * n}, {state.data(), held * n},
-        nullptr};
+        kRows, n, {input.data(), gates * n}, {hidden.data(), gates * n}, {state.data(), held * n},
+        kValid};
     std::vector<T> y(size(kRows, held * n)), dinput(size(kRows, gates * n)), dhidden = dinput,
                                                                              dstate = y;
     (lstm ? dispatch<simd::lstm<T>>.on(isa) : dispatch<simd::gru<T>>.on(isa))(cell, y.data());

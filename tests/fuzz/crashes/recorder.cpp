@@ -12,7 +12,6 @@
 #undef _FILE_OFFSET_BITS  // it would give open and open64 one name; both are wanted
 #include <cerrno>
 #include <cstdarg>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

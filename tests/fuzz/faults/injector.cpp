@@ -11,7 +11,6 @@
 #undef _FILE_OFFSET_BITS  // it would give open and open64 one name; both are wanted
 #include <cerrno>
 #include <cstdarg>
-#include <cstdint>
 #include <cstdio>
 #include <dirent.h>
 #include <dlfcn.h>

@@ -209,8 +209,6 @@ std::string by_differences(const Graph& g, const Checks& checks) {
 
 const Compared& compared() { return counted; }
 
-Tensors gradients(const Graph& graph) { return pass(graph); }
-
 std::string check(const Graph& graph, const Checks& checks) {
   try {
     const Tensors plain = pass(graph);

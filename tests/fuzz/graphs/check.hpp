@@ -29,9 +29,6 @@ const Compared& compared();
 // Returns the fault in one line, or a gradient check's report; empty for a right graph.
 std::string check(const Graph& graph, const Checks& checks);
 
-// Value and gradients of Σ u y, u fixed, by kernels.
-std::vector<Tensor> gradients(const Graph& graph);
-
 // A smaller graph that is wrong in some way, too: what the fault does not need is gone.
 Graph reduced(Graph graph, const Checks& checks);
 

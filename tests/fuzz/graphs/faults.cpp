@@ -1,12 +1,10 @@
 // Rules, kernels and views that are wrong.
 #include "tests/fuzz/graphs/faults.hpp"
 
-#include <cmath>
-#include <numbers>
-
 #include "autograd/ops.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/parallel.hpp"
+#include "tests/fuzz/graphs/catalogue.hpp"
 
 namespace glim::fuzz {
 namespace {
@@ -43,20 +41,20 @@ struct Instead final : Unary<Instead> {
   Rule rule;
 };
 
-// The gradient of an input, or (input -1) that of the output before the rule sees it.
+// The gradient of an input, or (kOutput) that of the output before the rule sees it.
+constexpr int kOutput = -1, kLast = -2;
 Fault bent(std::string where, std::string what, std::string op, int input, Change change,
            bool kernel_alone = false) {
   return {std::move(where), std::move(what), std::move(op), [=](const Step& right, const Vars& in) {
             Vars x = in;
             auto wrong = [&](const Var& v) { return apply(Bent(change, kernel_alone), v); };
-            if (input >= 0)
-              x[static_cast<std::size_t>(input)] = wrong(x[static_cast<std::size_t>(input)]);
+            if (input != kOutput) {
+              Var& operand = input == kLast ? x.back() : x[static_cast<std::size_t>(input)];
+              operand = wrong(operand);
+            }
             const Var y = right.run(right.module.get(), x);
-            return input < 0 ? wrong(y) : y;
+            return input == kOutput ? wrong(y) : y;
           }};
-}
-Fault rule(std::string what, std::string op, int input, Change change) {
-  return bent("rule", std::move(what), std::move(op), input, std::move(change));
 }
 Fault kernel(std::string what, std::string op, int input, Change change) {
   return bent("kernel", std::move(what), std::move(op), input, std::move(change), true);
@@ -90,47 +88,13 @@ Var rolled(const Var& d) {
 }
 bool is_square(const Var& d) { return d.rank() == 2 && d.size(0) == d.size(1); }
 
+// Of each op.
 std::vector<Fault> wrong_rules() {
-  return {
-      rule("tanh: 1 + y²", "tanh", -1, [](Var d, Var y) { return d * (1 + y * y) / (1 - y * y); }),
-      rule("sin: the sign", "sin", -1, [](Var d, Var) { return -d; }),
-      rule("exp: dy passed on", "exp", -1, [](Var d, Var y) { return d / y; }),
-      rule("sigmoid: 1 - y forgotten", "sigmoid", -1, [](Var d, Var y) { return d / (1 - y); }),
-      rule("sqrt: 1/2 forgotten", "sqrt", -1, [](Var d, Var) { return 2 * d; }),
-      rule("mul: da twice", "mul", 0, [](Var d, Var) { return 2 * d; }),
-      rule("sub: db without its sign", "sub", 1, [](Var d, Var) { return -d; }),
-      rule("div: db is lost", "div", 1, [](Var d, Var) { return 0 * d; }),
-      instead("rule", "softmax: the sum is forgotten", "softmax",
-              [](Var d, Var, Var y) { return d * y; }),
-      instead("rule", "log_softmax: dy passed on", "log_softmax",
-              [](Var d, Var, Var) { return d; }),
-      rule("logsumexp: half", "logsumexp", -1, [](Var d, Var) { return 0.5 * d; }),
-      rule("sum: the last element gets none", "sum", 0,
-           [](Var d, Var) { return partly(d, d.numel() - 1, d.numel(), 0); }),
-      rule("mean: 1/n forgotten", "mean", 0,
-           [](Var d, Var) { return d * static_cast<double>(d.numel()); }),
-      rule("max: shared among all", "max", 0, [](Var d, Var) { return d * 0.5; }),
-      rule("cumsum: off by one", "cumsum", 0, [](Var d, Var) { return rolled(d); }),
-      rule("layer_norm: a term of the variance", "layer_norm", 0,
-           [](Var d, Var x) { return d + 0.1 * x; }),
-      rule("layer_norm: dγ is dβ", "layer_norm", 1, [](Var d, Var) { return 1 + 0 * d; }),
-      rule("rms_norm: dγ negative", "rms_norm", 1, [](Var d, Var) { return -d; }),
-      rule("matmul: da transposed where square", "matmul", 0,
-           [](Var d, Var) { return is_square(d) ? transpose(d) : d; }),
-      rule("linear: dW over √n", "linear", 1, [](Var d, Var) { return 0.7071 * d; }),
-      rule("linear: db of one row", "linear", 2, [](Var d, Var) { return rolled(d); }),
-      rule("dropout: 1/(1 - p) forgotten", "dropout", 0, [](Var d, Var) { return 0.7 * d; }),
-      instead("rule", "gelu: x φ forgotten", "gelu",
-              [](Var d, Var x, Var) { return d * 0.5 * (1 + erf(x / std::numbers::sqrt2)); }),
-      rule("attention: dk without 1/√d", "attention", 1,
-           [](Var d, Var) { return std::sqrt(static_cast<double>(d.size(-1)) + 1) * d; }),
-      rule("gather: rows in another order", "gather", 0, [](Var d, Var) { return rolled(d); }),
-      rule("scatter_add: the source gets none", "scatter_add", 1, [](Var d, Var) { return 0 * d; }),
-      rule("lstm_cell: dstate negative", "lstm_cell", 2, [](Var d, Var) { return -d; }),
-      rule("label smoothing: the mean for the sum", "label_smoothing_loss", 0,
-           [](Var d, Var) { return d / static_cast<double>(d.size(0) + 1); }),
-      rule("erf: used as dy squared", "erf", -1, [](Var d, Var) { return d * d; }),
-  };
+  std::vector<Fault> all;
+  for (const Kind& kind : op_kinds())
+    all.push_back(bent("rule", kind.name + std::string(": 0.7 of the last operand's gradient"),
+                       kind.name, kLast, [](Var d, Var) { return 0.7 * d; }));
+  return all;
 }
 
 std::vector<Fault> wrong_kernels() {
@@ -142,9 +106,9 @@ std::vector<Fault> wrong_kernels() {
              [=](Var d, Var x) { return strided(x) ? 2 * d : d; }),
       kernel("softmax: rows longer than 3", "softmax", 0,
              [](Var d, Var) { return d.rank() && d.size(-1) > 3 ? 1.5 * d : d; }),
-      kernel("cos: an expanded dy", "cos", -1,
+      kernel("cos: an expanded dy", "cos", kOutput,
              [=](Var d, Var) { return strided(d) ? rolled(d) : d; }),
-      kernel("relu: writes into dy", "relu", -1,
+      kernel("relu: writes into dy", "relu", kOutput,
              [](Var d, Var) {
                const Tensor right = d.value().clone();
                if (d.value().is_contiguous()) mul_(d.value(), 1.5);

@@ -10,7 +10,6 @@
 #include "tests/fuzz/readers/readers.hpp"
 #include "tools/convert/settings.hpp"
 #include "tools/inspect/report/training_run.hpp"
-#include "tools/kinds/labels.hpp"
 #include "tools/train/checkpoint.hpp"
 
 namespace glim::fuzz {

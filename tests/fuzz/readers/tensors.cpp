@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include "tensor/io/safetensors.hpp"
 #include "tensor/ops/elementwise.hpp"

@@ -71,23 +71,6 @@ TEST_CASE("BERT: pre-trained weights load by name into a classifier", "[bert]") 
   CHECK(same_bits(classifier.bert(ids).value(), trained.bert(ids).value()));
 }
 
-TEST_CASE("BERT: every parameter receives a gradient, the same bits with any number of threads",
-          "[bert]") {
-  for (bool sinusoidal : {false, true})
-    check_threads([&] {
-      seed(5);
-      BertConfig c = small(NormPlacement::Pre);
-      c.dropout = 0.2;
-      if (sinusoidal) c.positions = Positions::Sinusoidal;
-      SequenceClassifier model(c, 3, Pooling::First);
-      CHECK(model.state_dict().count("bert.positions.weight") == (sinusoidal ? 0 : 1));
-      Tape tape;
-      tape.backward(cross_entropy(model(random_integers({6, 5}, 1, 11, {1, 2})),
-                                  random_integers({6}, 0, 3, {1, 3})));
-      return gradients_of(model);
-    });
-}
-
 TEST_CASE("BERT: what cannot be is refused", "[bert]") {
   BertConfig c = small();
   c.heads = 3;

@@ -1,5 +1,4 @@
 // Every search uses a decoder's logits so, greedy or with a beam.
-#include <cmath>
 #include <limits>
 
 #include "tensor/error.hpp"

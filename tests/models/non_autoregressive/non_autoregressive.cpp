@@ -170,34 +170,6 @@ TEST_CASE("a long output ends at the first END", "[nat]") {
   CHECK(all[1][0].tokens.size() == 2 * 3 + 10);
 }
 
-TEST_CASE("every parameter of a non-autoregressive model receives a gradient", "[nat]") {
-  for (OutputLength length : {OutputLength::Predict, OutputLength::Long})
-    for (Tie tie : {Tie::None, Tie::Decoder, Tie::All}) {
-      seed(7);
-      NonAutoregressiveConfig c = small_config(length);
-      c.tie = tie;
-      c.positions = Positions::Learned;
-      c.max_len = length == OutputLength::Long ? 20 : 5;
-      NonAutoregressive model(c);
-      model.to(DType::Float64);
-      Tape tape;
-      TeacherForced taught = model.teach(SourceBatch(kSource), kTarget);
-      Var loss = label_smoothing_loss(reshape(taught.logits, {-1, 13}),
-                                      ids({3, 4, 5, 2, 6, 2, 0, 0}, {8}), 0.1, 0);
-      if (taught.auxiliary.defined()) loss = add(loss, taught.auxiliary);
-      tape.backward(loss);
-      for (auto& [name, p] : model.named_parameters()) {
-        INFO(name);
-        REQUIRE(p.grad().defined());
-        CHECK(dot(p.grad(), p.grad()) > 0);
-      }
-      auto names = model.named_parameters();
-      CHECK((tie == Tie::All) == std::none_of(names.begin(), names.end(), [](auto& n) {
-              return n.first == "generator.weight";
-            }));
-    }
-}
-
 TEST_CASE("what a non-autoregressive model refuses", "[nat]") {
   NonAutoregressiveConfig c = small_config(OutputLength::Predict);
   c.heads = 3;

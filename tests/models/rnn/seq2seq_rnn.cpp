@@ -1,8 +1,6 @@
 // The recurrent sequence-to-sequence model against PyTorch, and against facts that must hold.
 #include "models/rnn/seq2seq_rnn.hpp"
 
-#include <cmath>
-
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
@@ -206,45 +204,6 @@ TEST_CASE("a share p of the inputs is sampled", "[seq2seq_rnn]") {
       sampled += same_bits(select(select(rows, 0, b), 0, t).contiguous(), seven.contiguous());
   }
   CHECK(sampled / 2000 == Approx(0.25).margin(0.04));  // four deviations
-}
-
-TEST_CASE("recurrent models give the same bits for any number of threads", "[seq2seq_rnn]") {
-  Tensor source = random_integers({17, 9}, 3, 60, {1, 1}),
-         target = random_integers({17, 8}, 3, 70, {1, 2});
-  for (double sampling : {0.0, 0.3}) {
-    check_threads([&] {
-      seed(10);
-      auto c = sized_recurrent<Seq2SeqRnnConfig>(60, 70, 48, 96);
-      c.dropout = 0.3;
-      Seq2SeqRnn model(c);
-      TeachOptions o;
-      o.sampling = sampling;
-      Tape tape;
-      Var logits = model.teach(source, target, o).logits;
-      tape.backward(cross_entropy(reshape(logits, {-1, 70}), reshape(target, {-1})));
-      std::vector<Tensor> all{logits.value()};
-      for (const Var& p : model.parameters()) all.push_back(p.grad());
-      return all;
-    });
-  }
-}
-
-TEST_CASE("every parameter of a recurrent model receives a gradient", "[seq2seq_rnn]") {
-  for (AttentionScore score : kScores)
-    for (CellKind cell : {CellKind::Gru, CellKind::Lstm, CellKind::Relu}) {
-      seed(11);
-      Seq2SeqRnn model(small(score, cell, 2));
-      Tape tape;
-      Var logits = model.teach(kSource, kTarget).logits;
-      CHECK(cross_entropy(reshape(logits, {-1, 10}), reshape(kTarget, {-1})).item() ==
-            Approx(std::log(10.0)).margin(0.5));
-      tape.backward(sum(mul(logits, logits)));
-      for (auto& [path, p] : model.named_parameters()) {
-        INFO(path);
-        REQUIRE(p.grad().defined());
-        CHECK(max(abs(p.grad())).item() > 0);
-      }
-    }
 }
 
 TEST_CASE("without attention the decoder reads one vector, however long the source",

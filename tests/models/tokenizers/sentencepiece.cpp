@@ -7,7 +7,6 @@
 #include <unistd.h>
 #include <vector>
 
-#include "models/tokenizers/base64.hpp"
 #include "models/tokenizers/sentencepiece_model.hpp"
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
@@ -249,43 +248,6 @@ TEST_CASE("a SentencePiece model says whether white space stays", "[sentencepiec
   CHECK(kept.encode("ka  lomi") != plain->encode("ka  lomi"));
   CHECK(kept.decode(kept.encode("ka  lomi ")) == "ka  lomi ");
   CHECK(plain->decode(plain->encode("ka  lomi ")) == "ka lomi");
-}
-
-TEST_CASE("damaged SentencePiece models are errors", "[sentencepiece]") {
-  const auto text = generated_text(100);
-  for (const std::string kind : {"unigram", "bpe"}) {
-    const TokenizerPtr t = train_tokenizer(pieces(kind, 60), text);
-    const std::string model = dynamic_cast<const SentencePieceTokenizer&>(*t).model();
-    CHECK_NOTHROW(check_sentencepiece_model(model));
-    CHECK_THROWS_AS(check_sentencepiece_model(""), ValueError);
-    std::size_t refused = 0;
-    for (std::size_t n = 0; n < model.size(); ++n) {
-      try {
-        SentencePieceTokenizer cut(model.substr(0, n));
-      } catch (const ValueError&) {
-        ++refused;
-      }
-    }
-    CHECK(refused * 10 > model.size() * 9);  // a cut between two fields leaves a shorter model
-
-    SplitMix64 random(8);
-    for (int round = 0; round < 3000; ++round) {
-      std::string changed = model;
-      for (std::uint64_t k = 0; k <= random.below(4); ++k) {
-        changed[random.below(changed.size())] = static_cast<char>(random.below(256));
-      }
-      try {
-        const SentencePieceTokenizer damaged(changed);
-        damaged.decode(damaged.encode(text[0]));
-      } catch (const ValueError&) {
-      }
-    }
-    for (int round = 0; round < 3000; ++round) {
-      std::string noise(random.below(80), ' ');
-      for (char& c : noise) c = static_cast<char>(random.below(256));
-      REQUIRE_THROWS_AS(SentencePieceTokenizer(noise), ValueError);
-    }
-  }
 }
 
 TEST_CASE("a SentencePiece model must be one of Glim's kind", "[sentencepiece]") {

@@ -1,9 +1,6 @@
 // Scaled dot-product attention and single-head self-attention against torch, and exact facts.
 #include "nn/attention/self.hpp"
 
-#include <cmath>
-
-#include "autograd/observe/watch.hpp"
 #include "nn/init.hpp"
 #include "tensor/matmul/matmul.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -90,62 +87,6 @@ TEST_CASE("scores are scaled before the softmax, not after", "[attention]") {
   Tensor scores = matmul(attention.query(x).value(), transpose(attention.key(x).value()));
   CHECK(close(out.probs.value(), softmax(mul(scores, 0.25)), 1e-14));
   CHECK(distance(out.probs.value(), mul(softmax(scores), 0.25)) > 0.01);
-}
-
-TEST_CASE("q·k of independent unit-variance entries has variance d_k", "[attention]") {
-  for (Index d_k : {4, 64, 256}) {
-    INFO("d_k " << d_k);
-    Tensor q = normal({20000, d_k}, 0, 1, {5, 1}), k = normal({20000, d_k}, 0, 1, {5, 2});
-    Tensor products = sum(mul(q, k), {1});
-    CHECK(var(products).item() == Approx(static_cast<double>(d_k)).epsilon(0.05));
-    CHECK(std::abs(mean(products).item()) < 0.05 * std::sqrt(static_cast<double>(d_k)));
-  }
-}
-
-TEST_CASE("identical tokens give zero query and key weight gradients", "[attention]") {
-  SelfAttention attention(4, 3, 3);
-  attention.to(kDouble);
-  Tensor token = normal({1, 1, 4}, 0, 1, {2, 1}, kDouble);
-  Var x(broadcast_to(token, {2, 5, 4}).contiguous());
-  Tape tape;
-  tape.backward(attention(x), normal({2, 5, 3}, 0, 1, {2, 2}, kDouble));
-  CHECK(max(abs(attention.query.weight.grad())).item() <= 1e-15);
-  CHECK(max(abs(attention.key.weight.grad())).item() <= 1e-15);
-  CHECK(max(abs(attention.value.weight.grad())).item() > 0.1);
-}
-
-TEST_CASE("the key bias has no gradient, and score gradients sum to zero by row", "[attention]") {
-  UseForm use(OpForm::Explicit);
-  SelfAttention attention(4, 3, 2);
-  attention.to(kDouble);
-  Var x(normal({2, 5, 4}, 0, 1, {3, 1}, kDouble));
-  Tensor keep = tril(ones({5, 5}, kDouble)).to(DType::Bool);
-  Tape tape;
-  Watch scores(tape, "*scores");
-  tape.backward(attention(x, AttentionMask{.keep = keep, .bias = {}}).context,
-                normal({2, 5, 2}, 0, 1, {3, 2}, kDouble));
-  CHECK(max(abs(attention.key.bias.grad())).item() <= 1e-15);
-  REQUIRE(scores.values().size() == 1);
-  Tensor d = scores.values()[0].grad;
-  CHECK(max(abs(sum(d, {-1}))).item() <= 1e-15);
-  // Masked scores have exactly none.
-  Tensor masked = where(broadcast_to(keep, {2, 5, 5}), zeros({2, 5, 5}, kDouble), d);
-  CHECK(same_bits(abs(masked), zeros({2, 5, 5}, kDouble)));
-}
-
-TEST_CASE("a query with nothing to attend to gives zeros and zero gradients", "[attention]") {
-  in_every_form([](DType dtype) {
-    SelfAttention attention(4, 3, 2);
-    attention.to(dtype);
-    Var x = Var::leaf(normal({1, 3, 4}, 0, 1, {4, 1}, dtype));
-    Tensor nothing = zeros({3, 3}, DType::Bool);
-    Tape tape;
-    AttentionResult out = attention(x, AttentionMask{.keep = nothing, .bias = {}}, true);
-    CHECK(same_bits(abs(out.context.value()), zeros({1, 3, 2}, dtype)));
-    CHECK(same_bits(abs(out.probs.value()), zeros({1, 3, 3}, dtype)));
-    tape.backward(sum(out.context));
-    CHECK(same_bits(abs(x.grad()), zeros({1, 3, 4}, dtype)));
-  });
 }
 
 TEST_CASE("dropout acts on the probabilities in training alone", "[attention]") {

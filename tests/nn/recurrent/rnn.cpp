@@ -8,7 +8,6 @@
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
-#include "tensor/parallel.hpp"
 #include "tests/catch.hpp"
 #include "tests/reference.hpp"
 
@@ -262,32 +261,6 @@ TEST_CASE("dropout falls between layers, in training alone", "[nn][recurrent]") 
   // The first layer's final state comes before any dropout.
   CHECK(same_bits(select(a.state.value(), 0, 0).contiguous(),
                   select(b.state.value(), 0, 0).contiguous()));
-}
-
-TEST_CASE("recurrent layers give the same bits for any number of threads", "[nn][recurrent]") {
-  int before = num_threads();
-  for (const std::string& kind : kKinds) {
-    INFO(kind);
-    seed(10);
-    auto layer = std::make_unique<Recurrent>(kind_named(kind), 40, 96,
-                                             RecurrentOptions{.bidirectional = true});
-    Tensor x = random({33, 6, 40}, 6);
-    std::vector<Index> list(33, 6);
-    for (std::size_t i = 0; i < list.size(); i += 3) list[i] = 4;
-    auto evaluate = [&](int threads) {
-      set_num_threads(threads);
-      layer->zero_grad();
-      Tape tape;
-      RecurrentOutput out = (*layer)(Var(x), Var(), from_vector(list, {33}));
-      tape.backward(sum(out.y));
-      std::vector<Tensor> all{out.y.value()};
-      for (const Var& p : layer->parameters()) all.push_back(p.grad().clone());
-      return all;
-    };
-    auto one = evaluate(1), two = evaluate(2);
-    for (std::size_t i = 0; i < one.size(); ++i) CHECK(same_bits(one[i], two[i]));
-  }
-  set_num_threads(before);
 }
 
 TEST_CASE("the tape names steps, gates and modules", "[nn][recurrent]") {

@@ -1,5 +1,4 @@
-// Convolutions: torch's values, their definition, and facts.
-#include "tensor/parallel.hpp"
+// Convolutions: torch's values, and facts.
 #include "tests/nn/vision/common.hpp"
 
 namespace test_conv {
@@ -37,55 +36,6 @@ TEST_CASE("convolutions equal torch's", "[nn][reference][conv]") {
     }
   });
   CHECK(vision().cases("conv").size() == 18);
-}
-
-TEST_CASE("a convolution by its definition, for strided and transposed inputs", "[nn][conv]") {
-  Conv2d conv(2, 3, {3, 2}, {.stride = {1, 2}, .padding = {2, 1}, .dilation = {2, 1}});
-  conv.to(DType::Float64);
-  Tensor plain = draw({2, 2, 5, 6}, 3), w = conv.weight.value(), bias = conv.bias.value();
-  Tensor wide = draw({2, 5, 13, 2}, 4);
-  for (const Tensor& x : {plain, transpose(transpose(plain, 2, 3).clone(), 2, 3),
-                          permute(slice(wide, 2, 0, 12, 2), {0, 3, 1, 2})}) {
-    Tensor y = conv(Var(x)).value();
-    REQUIRE(y.shape() == Shape{2, 3, 5, 4});
-    double far = 0;
-    for (Index b = 0; b < 2; ++b)
-      for (Index o = 0; o < 3; ++o)
-        for (Index h = 0; h < 5; ++h)
-          for (Index v = 0; v < 4; ++v) {
-            double sum = bias.at<double>({o});
-            for (Index c = 0; c < 2; ++c)
-              for (Index i = 0; i < 3; ++i)
-                for (Index j = 0; j < 2; ++j) {
-                  Index row = h + 2 * i - 2, column = 2 * v + j - 1;
-                  if (row >= 0 && row < 5 && column >= 0 && column < 6)
-                    sum += w.at<double>({o, c, i, j}) * x.at<double>({b, c, row, column});
-                }
-            far = std::max(far, std::abs(sum - y.at<double>({b, o, h, v})));
-          }
-    CHECK(far < 1e-13);
-  }
-}
-
-TEST_CASE("a convolution has the same bits for any number of threads", "[nn][conv]") {
-  Conv2d conv(5, 7, 3, {.padding = 1});
-  Pool2d pool(Pool::Max, 2);
-  Var x = Var::leaf(normal({4, 5, 30, 31}, 0, 1, {61, 5}));
-  std::vector<Tensor> first;
-  int before = num_threads();
-  for (int threads : {1, 2, 5}) {
-    set_num_threads(threads);
-    conv.zero_grad();
-    x.zero_grad();
-    Tape tape;
-    Var y = pool(conv(x));
-    tape.backward(sum(mul(y, y)));
-    std::vector<Tensor> got{y.value().clone(), x.grad(), conv.weight.grad(), conv.bias.grad()};
-    if (first.empty()) first = got;
-    for (std::size_t i = 0; i < got.size(); ++i)
-      CHECK(same_bits(got[i].contiguous(), first[i].contiguous()));
-  }
-  set_num_threads(before);
 }
 
 TEST_CASE("padding of sequences: the same length, and nothing from the future", "[nn][conv]") {

@@ -1,7 +1,6 @@
 #include "tensor/ops/index.hpp"
 
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "tests/catch.hpp"

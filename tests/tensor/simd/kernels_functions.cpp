@@ -2,7 +2,6 @@
 // over the whole range, and their limits.
 #include <cmath>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include "tensor/ops/elementwise.hpp"

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "tensor/fast/products.hpp"
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
 #include "tests/tensor/simd/rows.hpp"
@@ -69,72 +68,6 @@ TEST_CASE("dropout keeps what it should", "[kernels]") {
   for (float v : y) kept += v != 0;
   // Five standard deviations of a binomial.
   CHECK(std::abs(kept / static_cast<double>(n) - 0.75) < 5 * std::sqrt(0.75 * 0.25 / 1e5));
-}
-
-TEST_CASE("a product of few rows equals the sums of its definition", "[kernels]") {
-  auto check = []<class T>(Isa isa, bool dots, Index m, Index n, Index k) {
-    auto size = [](Index a, Index b) { return static_cast<std::size_t>(a * b); };
-    auto a = random<T>(size(m, k + 3), 1), b = random<T>(size(n, k + 1), 2),
-         c = random<T>(size(m, n), 3), before = c;
-    std::vector<T> scratch(static_cast<std::size_t>(few_rows_scratch(m, k)));
-    if (dots)
-      dispatch<simd::dots_product<T>>.on(isa)(m, n, k, T(0.5), a.data(), k + 3, b.data(), k + 1,
-                                              T(2), c.data(), n);
-    else
-      dispatch<simd::few_rows_product<T>>.on(isa)(m, n, k, 48, T(0.5), a.data(), k + 3, b.data(),
-                                                  k + 1, T(2), c.data(), n, scratch.data());
-    for (Index i = 0; i < m; ++i)
-      for (Index j = 0; j < n; ++j) {
-        double sum = 0;
-        for (Index q = 0; q < k; ++q)
-          sum += static_cast<double>(a[static_cast<std::size_t>(i * (k + 3) + q)]) *
-                 static_cast<double>(b[static_cast<std::size_t>(j * (k + 1) + q)]);
-        auto at = static_cast<std::size_t>(i * n + j);
-        double expected = 0.5 * sum + 2 * static_cast<double>(before[at]);
-        CHECK(std::abs(static_cast<double>(c[at]) - expected) <=
-              (sizeof(T) == 4 ? 1e-5 : 1e-13) * (1 + std::abs(expected)));
-      }
-  };
-  for (Isa isa : supported_isas())
-    for (Index k : {1, 16, 37, 64}) {
-      for (Index m = 1; m <= 8; ++m)
-        for (Index n : {3, 4, 23}) {
-          check.operator()<float>(isa, true, m, n, k);
-          check.operator()<double>(isa, true, m, n, k);
-        }
-      // One to four registers of a's rows, rests of b's rows, and more than a panel of them.
-      for (Index m : {9, 17, 33, 60, 100}) check.operator()<float>(isa, false, m, 45, k);
-      for (Index m : {9, 18, 31}) check.operator()<double>(isa, false, m, 21, k);
-      check.operator()<float>(isa, false, 20, 2, k);
-      check.operator()<float>(isa, false, 70, 203, k);
-    }
-}
-
-TEST_CASE("a row times a matrix equals the sums of its definition", "[kernels]") {
-  auto check = []<class T>(Isa isa, Index n, Index k) {
-    Index ld = n + 3;
-    auto a = random<T>(static_cast<std::size_t>(k), 1),
-         b = random<T>(static_cast<std::size_t>(k * ld), 2),
-         c = random<T>(static_cast<std::size_t>(n), 3), before = c;
-    dispatch<simd::row_product<T>>.on(isa)(n, k, 48, T(0.5), a.data(), b.data(), ld, T(2),
-                                           c.data());
-    for (Index j = 0; j < n; ++j) {
-      double sum = 0;
-      for (Index q = 0; q < k; ++q)
-        sum += static_cast<double>(a[static_cast<std::size_t>(q)]) *
-               static_cast<double>(b[static_cast<std::size_t>(q * ld + j)]);
-      auto at = static_cast<std::size_t>(j);
-      double expected = 0.5 * sum + 2 * static_cast<double>(before[at]);
-      CHECK(std::abs(static_cast<double>(c[at]) - expected) <=
-            (sizeof(T) == 4 ? 1e-5 : 1e-13) * (1 + std::abs(expected)));
-    }
-  };
-  for (Isa isa : supported_isas())
-    for (Index n : {1, 15, 16, 37, 64, 151})
-      for (Index k : {1, 33}) {
-        check.operator()<float>(isa, n, k);
-        check.operator()<double>(isa, n, k);
-      }
 }
 
 }  // namespace test_kernels_rows

@@ -2,8 +2,6 @@
 // made both), and a model that goes there comes back bit for bit.
 #include "tools/convert/convert.hpp"
 
-#include <filesystem>
-
 #include "models/pipeline/text_generator.hpp"
 #include "models/pipeline/translator.hpp"
 #include "tensor/ops/elementwise.hpp"

@@ -1,6 +1,5 @@
 // Backwards that are right at the given inputs, and wrong for other values or sizes, in the process that was checked.
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "tensor/matmul/matmul.hpp"

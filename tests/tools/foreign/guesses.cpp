@@ -1,5 +1,4 @@
 // Names that need another call of f and backward, of functions with several outputs and of small errors.
-#include "tensor/matmul/matmul.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
@@ -75,83 +74,6 @@ TEST_CASE("a gradient that is nearly right has no name of a mistake that it woul
   CHECK(named(1) == "passed");
   CHECK(contains(named(1 + 1e-7), "a constant rounded"));
   CHECK(named(1.00002) == "the gradient is dy times the output times 1.00002");
-}
-
-TEST_CASE("the axis, the argument and the order are named") {
-  const std::vector<GradcheckInput> at{{"x", random({3, 4}, 1)}};
-  auto softmax_along = [](Index axis) {
-    return [axis](const Tensors& x, const Tensors& dy) {
-      const Tensor y = softmax(x[0], axis);
-      return Tensors{y * (dy[0] - sum(dy[0] * y, {axis}, true))};
-    };
-  };
-  auto value = [](const Tensors& x) { return Tensors{softmax(x[0], 1)}; };
-  CHECK(mistake({value, softmax_along(1)}, at) == "passed");
-  CHECK(contains(mistake({value, softmax_along(0)}, at), "along"));
-  auto norm_along_0 = [](const Tensors& x, const Tensors& dy) {
-    const Tensor xt = transpose(x[0]), sigma = deviation(xt, 1e-5);
-    return Tensors{transpose(d_layer_norm(transpose(dy[0]), (xt - average(xt)) / sigma, sigma))};
-  };
-  CHECK(contains(mistake({layer_norm, norm_along_0}, at), "along"));
-  auto tanh_of_x = [](const Tensors& x, const Tensors& dy) {
-    return Tensors{dy[0] * (-1 * (x[0] * x[0]) + 1)};
-  };
-  auto hyperbolic = [](const Tensors& x) { return Tensors{tanh(x[0])}; };
-  CHECK(mistake({hyperbolic, tanh_of_x}, at) ==
-        "the gradient is written for the output, and reads x in its place");
-  auto reshaped = [](const Tensors&, const Tensors& dy) {
-    return Tensors{reshape(dy[0].contiguous(), {3, 4})};
-  };
-  CHECK(contains(mistake({[](const Tensors& x) { return Tensors{transpose(x[0])}; }, reshaped}, at),
-                 "the right numbers at the wrong elements"));
-}
-
-TEST_CASE("a derivative, a flip or a use that is forgotten is named") {
-  // y = tanh(x w)
-  const std::vector<GradcheckInput> at{{"x", random({4, 3}, 1)}, {"w", random({3, 3}, 2)}};
-  auto value = [](const Tensors& x) { return Tensors{tanh(matmul(x[0], x[1]))}; };
-  auto with = [&](bool slope) {
-    return mistake({value,
-                    [=](const Tensors& x, const Tensors& dy) {
-                      const Tensor y = tanh(matmul(x[0], x[1]));
-                      const Tensor d = slope ? dy[0] - dy[0] * y * y : dy[0];
-                      return Tensors{matmul(d, transpose(x[1])), matmul(transpose(x[0]), d)};
-                    }},
-                   at);
-  };
-  CHECK(with(true) == "passed");
-  CHECK(with(false) == "the derivative of the last function is forgotten, tanh");
-  // g = x xᵀ
-  auto gram = [](const Tensors& x) { return Tensors{matmul(x[0], transpose(x[0]))}; };
-  auto gram_with = [&](double a, double b) {
-    return mistake({gram,
-                    [=](const Tensors& x, const Tensors& dy) {
-                      return Tensors{a * matmul(dy[0], x[0]) + b * matmul(transpose(dy[0]), x[0])};
-                    }},
-                   {{"x", random({4, 3}, 1)}});
-  };
-  CHECK(gram_with(1, 1) == "passed");
-  CHECK(contains(gram_with(1, 0), "x is used twice, and the gradient is that of one use"));
-  CHECK(contains(gram_with(0, 2), "one use is counted twice"));
-  // y_t = Σ w_k x_{t+k}
-  auto taps = [](const Tensor& w, Index k) { return narrow(w, 0, k, 1); };
-  auto convolution = [&](const Tensors& x) {
-    return Tensors{taps(x[1], 0) * narrow(x[0], 0, 0, 4) + taps(x[1], 1) * narrow(x[0], 0, 1, 4)};
-  };
-  auto convolution_with = [&](bool flipped) {
-    return mistake({convolution,
-                    [=](const Tensors& x, const Tensors& dy) {
-                      const Tensor dx = zeros({5}, DType::Float64), dw = zeros({2}, DType::Float64);
-                      for (Index k = 0; k < 2; ++k) {
-                        add_(narrow(dx, 0, k, 4), taps(x[1], flipped ? 1 - k : k) * dy[0]);
-                        narrow(dw, 0, k, 1).fill_(dot(narrow(x[0], 0, k, 4), dy[0]));
-                      }
-                      return Tensors{dx, dw};
-                    }},
-                   {{"x", random({5}, 1)}, {"w", random({2}, 2)}});
-  };
-  CHECK(convolution_with(false) == "passed");
-  CHECK(contains(convolution_with(true), "w is taken from its other end"));
 }
 
 TEST_CASE("the mistake in the gradient of one output of several is named") {

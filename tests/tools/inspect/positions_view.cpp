@@ -2,12 +2,10 @@
 #include "tools/inspect/positions_view.hpp"
 
 #include <cmath>
-#include <set>
 
 #include "models/conv/conv_seq2seq.hpp"
 #include "models/transformer/transformer.hpp"
 #include "tensor/ops/elementwise.hpp"
-#include "tensor/ops/index.hpp"
 #include "tests/catch.hpp"
 #include "tools/gradient_cases/sizes.hpp"
 

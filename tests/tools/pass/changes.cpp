@@ -129,25 +129,6 @@ TEST_CASE("a layer, a norm, a sublayer and a skip can be removed") {
   }
 }
 
-TEST_CASE("zero, freeze and scale change what flows below a node") {
-  Pass plain = changed([](Changes&) {});
-  Pass zero = changed([](Changes& c) { c.zero = {kSelf + ".scores:1"}; });
-  CHECK(zero.loss_value() == plain.loss_value());
-  CHECK(largest(select(gradient(zero, kSelf + ".query"), 1, 1)) == 0);
-  CHECK(difference(select(gradient(zero, kSelf + ".query"), 1, 0),
-                   select(gradient(plain, kSelf + ".query"), 1, 0)) == 0);
-  CHECK(difference(gradient(zero, kSelf + ".value"), gradient(plain, kSelf + ".value")) == 0);
-
-  Pass frozen = changed([](Changes& c) { c.freeze = {kSelf + ".scores"}; });
-  CHECK(!gradient(frozen, kSelf + ".scores").defined());
-  CHECK(!gradient(frozen, kSelf + ".query").defined());
-  CHECK(difference(gradient(frozen, kSelf + ".value"), gradient(plain, kSelf + ".value")) == 0);
-
-  Pass twice = changed([](Changes& c) { c.scale_gradient = {kSelf + ".scores=-2"}; });
-  CHECK(difference(gradient(twice, kSelf + ".query"),
-                   mul(gradient(plain, kSelf + ".query"), -2.0)) < 1e-14);
-}
-
 TEST_CASE("a part of a gradient is changed, under the names that the debugger takes") {
   Pass plain = changed([](Changes&) {});
   const Tensor dq = gradient(plain, kSelf + ".query");

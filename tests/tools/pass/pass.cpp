@@ -46,25 +46,6 @@ TEST_CASE("a pass has the gradients of backward, and leaves the leaves alone") {
   CHECK_THROWS_AS(pass.step(), StateError);
 }
 
-TEST_CASE("back undoes steps, and a change is made again") {
-  Recorded r;
-  Pass pass(r.tape, r.y);
-  const int h = pass.find("h");
-  pass.change(h, {"", 2});
-  run(pass);
-  const Tensor before = pass.gradient(pass.find("x"));
-  CHECK(changed_nodes(pass) == std::vector<int>{h});
-  pass.back(1);
-  CHECK(pass.taken() == 1);
-  CHECK(pass.state(h) == GradientState::ToCome);
-  run(pass);
-  CHECK(same_bits(pass.gradient(pass.find("x")), before));
-  CHECK_THROWS_AS(pass.change(h, {}), StateError);
-  pass.restart();
-  run(pass);
-  CHECK_FALSE(same_bits(pass.gradient(pass.find("x")), before));
-}
-
 TEST_CASE("a pass stays when its tape has ended, its ops with it") {
   Pass pass;
   {

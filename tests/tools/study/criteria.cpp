@@ -7,7 +7,6 @@
 #include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
-#include "tools/study/features.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/study.hpp"

@@ -15,7 +15,6 @@
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
 #include "tools/kinds/kind.hpp"
-#include "tools/kinds/presets.hpp"
 
 namespace test_recorder {
 

@@ -5,12 +5,10 @@
 // cannot be read is reported and has neither; the exit status then is 1. With --labels (IDX) or --image-folder (a folder for each class) accuracy is measured instead.
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/classify.hpp"
-#include "tools/cli/verbs/verbs.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/images/idx.hpp"
 #include "tools/data/images/png.hpp"

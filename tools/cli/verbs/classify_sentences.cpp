@@ -3,12 +3,10 @@
 // One line in gives one line out, at once: the label, a tab, and every label's probability. An empty line stays
 // empty. So does a line that cannot be read, which is reported; the exit status then is 1.
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/classify.hpp"
-#include "tools/cli/verbs/verbs.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/kinds/labels.hpp"
 

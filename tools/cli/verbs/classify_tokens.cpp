@@ -10,7 +10,6 @@
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tools/cli/verbs/classify.hpp"
-#include "tools/cli/verbs/verbs.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/kinds/tagged_data.hpp"
 

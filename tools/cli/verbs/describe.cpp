@@ -1,6 +1,5 @@
 // glim describe: the verbs and their options as JSON, of which tools/cli/describe/describe.py makes manual pages,
 // completions and the pages of options. It is not in the list of verbs.
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "tools/cli/help.hpp"

@@ -5,7 +5,6 @@
 // end. With --json a sample is an object (tools/cli/json.md). Sample i is a function of (model, prompt,
 // options, seed, i).
 #include <algorithm>
-#include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 

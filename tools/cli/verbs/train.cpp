@@ -1,10 +1,8 @@
 // glim train: from text to a model in a folder.
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <set>
@@ -12,20 +10,15 @@
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tensor/matmul/plan.hpp"
-#include "tensor/parallel.hpp"
 #include "tensor/system/process.hpp"
-#include "tools/cli/progress.hpp"
+#include "tools/cli/progress_printer.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/counted.hpp"
-#include "tools/common/escape.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/kinds/distil.hpp"
 #include "tools/kinds/fingerprint.hpp"
 #include "tools/kinds/kind.hpp"
 #include "tools/kinds/presets.hpp"
-#include "tools/train/json_lines.hpp"
-#include "tools/train/metrics.hpp"
-#include "tools/train/profile.hpp"
 #include "tools/train/recorder.hpp"
 #include "tools/train/same_run.hpp"
 #include "tools/train/start.hpp"
@@ -79,84 +72,6 @@ void adjust_train(Command& command, TrainArguments& a) {
         known ? "a tenth of the usual, for --init-from" : "for --init-from";
   }
 }
-
-// Progress to standard error, measurements to the model's folder.
-class ProgressPrinter final : public TrainObserver {
- public:
-  ProgressPrinter(const TrainOptions& o, const Learner& learner, Index total_steps,
-                  JsonLines& metrics, Progress& progress, std::vector<std::filesystem::path> stale)
-      : o_(o),
-        learner_(learner),
-        total_(total_steps),
-        every_(log_interval(o.log_every, total_steps)),
-        metrics_(metrics),
-        progress_(progress),
-        stale_(std::move(stale)) {}
-
-  void stepped(const StepReport& r) override {
-    window_ += r.sums;
-    seconds_ += r.seconds;
-    all_seconds_ += r.seconds;
-    ++steps_;
-    auto n = static_cast<double>(std::max<Index>(window_.tokens, 1));
-    Measures mean = window_.per_target();
-    double speed = n / std::max(seconds_, 1e-9);
-    ProgressState p;
-    p.step = r.step;
-    p.steps = total_;
-    p.epoch = r.epoch;
-    p.epochs = o_.epochs;
-    p.nll = mean.nll;
-    p.perplexity = mean.perplexity();
-    p.tokens_per_second = speed;
-    p.rate = r.rate;
-    p.seconds_left = static_cast<double>(total_ - r.step) * seconds_ / steps_;
-    progress_.show(p);
-    bool due = r.step % every_ == 0;
-    bool last = o_.log_every == 0 && (r.batch == r.batches || r.step == total_);
-    if (!due && !last) return;
-    metrics_.write(metrics_line(r, mean, speed, all_seconds_));
-    if (due) progress_.log(p);  // the end of an epoch has a line of its own
-    window_ = {};
-    seconds_ = steps_ = 0;
-  }
-  void validated(const ValidationReport& r) override {
-    if (r.valid.tokens > 0) metrics_.write(metrics_line(r));
-    std::string valid =
-        r.valid.tokens ? "  valid: " + learner_.describe(r.valid) + (r.improved ? "  best" : "")
-                       : "";
-    progress_.say(fmt::format("epoch {:3d}  step {:6d}  {:.1f} s  train: KL {:.4f}  NLL {:.4f}{}",
-                              r.epoch, r.step, r.seconds, r.train.kl, r.train.nll, valid));
-    if (r.trial) progress_.say(r.trial->text);
-  }
-  void show(const Profile& profile) {
-    progress_.end();
-    std::string trace = (std::filesystem::path(o_.out) / "trace.json").string();
-    profile.write_trace(trace);
-    print_line(profile.table() + "the last of these steps as a timeline: " + visible(trace) +
-               " (for ui.perfetto.dev or chrome://tracing)");
-  }
-  void saved(const std::string& file) override {
-    namespace fs = std::filesystem;
-    const std::string name = fs::path(file).filename().string();
-    if (stale_.empty() || name.starts_with("step-")) return;  // that is no model yet
-    // The one to resume from goes first, for good: a power cut must not leave it without its best and average.
-    if (name != kLastFile && fs::remove(in_folder(o_.out, kLastFile))) sync_folder(o_.out, o_.out);
-    for (const fs::path& old : stale_)
-      if (old.filename() != name) fs::remove(old);
-    stale_.clear();
-  }
-
- private:
-  const TrainOptions& o_;
-  const Learner& learner_;
-  Index total_, every_;
-  JsonLines& metrics_;
-  Progress& progress_;
-  std::vector<std::filesystem::path> stale_;
-  Measures window_;  // sums since the last line
-  double seconds_ = 0, steps_ = 0, all_seconds_ = 0;
-};
 
 // Why a finished run ended, and the options with which it goes on.
 std::string why_complete(const TrainOptions& o, const TrainState& s) {
@@ -274,14 +189,12 @@ void prepare_learner(Command& command, TrainArguments& a, Prepared& run) {
                        : std::make_unique<Trainer>(o, *run.learner, o.to_toml(), world);
 }
 
-void run_train(Command& command, TrainArguments& a) {
-  namespace fs = std::filesystem;
+void prepare(Command& command, TrainArguments& a, Prepared& run) {
   const Processes& world = Processes::world();
-  Prepared run;
   world.together([&] { prepare_options(command, a, run); });
-  const auto& [o, last, lock, stale, origin, learner, trainer] = run;
+  const TrainOptions& o = run.options;
   const bool distils =
-      world.any(!o.teacher.empty() && (!a.resume || !fs::exists(distilled_file(o))));
+      world.any(!o.teacher.empty() && (!a.resume || !std::filesystem::exists(distilled_file(o))));
   if (distils) {
     require_same_options(world, o, true);
     distil(o, world);
@@ -289,23 +202,25 @@ void run_train(Command& command, TrainArguments& a) {
   world.together([&] { prepare_learner(command, a, run); });
   // After the readers, who say better what is wrong with a file.
   require_same_options(world, o, distils);
-  require_same_weights(world, *learner, trainer->state());
-  if (trainer->state().finished) return say(why_complete(o, trainer->state()));
-  on_interrupt(interrupt);
-  if (world.first()) write_file_atomically((fs::path(o.out) / "config.toml").string(), o.to_toml());
+  require_same_weights(world, *run.learner, run.trainer->state());
+}
 
-  for (const std::string& line : learner->summary()) say(line);
+void announce(const Command& command, const TrainArguments& a, const Prepared& run) {
+  const Processes& world = Processes::world();
+  const TrainOptions& o = run.options;
+  const Index parameters = run.learner->model().parameter_count();
+  for (const std::string& line : run.learner->summary()) say(line);
   if (o.task != "files" && kind_named(o.kind).has("text") && !command.given("task") && !a.resume)
     say("note: without --text FILE the text is that of --task " + o.task);
   if (a.start) say("weights, vocabulary and sizes are those of " + a.start->file);
   for (const std::string& note : a.notes) say("note: " + note);
   say(fmt::format(
-      "model: {} parameters; {} updates at most, {} (--patience {})",
-      learner->model().parameter_count(), trainer->total_steps(),
+      "model: {} parameters; {} updates at most, {} (--patience {})", parameters,
+      run.trainer->total_steps(),
       o.patience > 0 ? "fewer if validations bring no improvement" : "without an early stop",
       o.patience));
-  say("schedule: " + trainer->schedule().describe());
-  if (!o.record && trainer->total_steps() >= kLongRun)
+  say("schedule: " + run.trainer->schedule().describe());
+  if (!o.record && run.trainer->total_steps() >= kLongRun)
     say("note: --record would keep each module's gradient and each head's entropy, for glim "
         "report");
   if (world.size() > 1)
@@ -313,54 +228,52 @@ void run_train(Command& command, TrainArguments& a) {
         fmt::format("processes: {}, {} of the {} parts of a batch each; {:.3g} MB sent and "
                     "received by each in an update",
                     world.size(), o.shards / world.size(), o.shards,
-                    world.bytes_of_sum(learner->model().parameter_count() *
-                                       (o.precision == "float64" ? 8 : 4)) /
-                        1e6));
+                    world.bytes_of_sum(parameters * (o.precision == "float64" ? 8 : 4)) / 1e6));
+}
 
-  Progress progress(quiet() ? ProgressMode::None : progress_mode(a.progress, 2), 2);
+// Runs it, watched in the first process. Returns false if it was interrupted.
+bool train(const TrainArguments& a, Prepared& run) {
   std::unique_ptr<TrainObserver> recorder;
-  std::optional<JsonLines> metrics;
-  std::optional<ProgressPrinter> console;
+  std::optional<ProgressPrinter> printer;
   std::optional<Profile> profile;
   TrainObservers observers;
-  if (world.first()) {
+  if (Processes::world().first()) {
     recorder =
-        recorder_of(*trainer);  // first: what it refuses leaves an earlier run's metrics alone
-    metrics.emplace((fs::path(o.out) / "metrics.jsonl").string(), trainer->state().step);
-    console.emplace(o, *learner, trainer->total_steps(), *metrics, progress, stale);
+        recorder_of(*run.trainer);  // first: what it refuses leaves an earlier run's metrics alone
+    printer.emplace(*run.trainer, progress_mode(a.progress, 2), run.stale);
     if (a.profile > 0)
       observers.push_back(
-          &profile.emplace(a.profile, [&](const Profile& measured) { console->show(measured); }));
-    observers.push_back(&*console);
+          &profile.emplace(a.profile, [&](const Profile& measured) { printer->show(measured); }));
+    observers.push_back(&*printer);
     if (recorder) observers.push_back(recorder.get());
   }
-  bool done = trainer->run(observers, interrupted);
-  progress.end();
-  on_interrupt(nullptr);  // everything is saved
-  if (!done) {
-    say("interrupted: saved to " + last + "; to go on: glim train --resume " +
-        typed_option("out", o.out));
-    throw Exit(130);
-  }
-  if (profile && !profile->complete())
+  const bool done = run.trainer->run(observers, interrupted);
+  if (printer) printer->end();
+  if (done && profile && !profile->complete())
     say(
         fmt::format("note: --profile {} wrote nothing: it leaves out the first 3 updates, and the "
                     "run ended before that many more",
                     a.profile));
-  if (!world.first()) return;
-  const TrainState& state = trainer->state();
+  return done;
+}
+
+// Holds the best weights against held-out data, and says what came of the run.
+void conclude(const Prepared& run) {
+  const TrainOptions& o = run.options;
+  Learner& learner = *run.learner;
+  const TrainState& state = run.trainer->state();
   if (!quiet() && o.patience > 0 && state.bad_validations >= o.patience)
     print_line(fmt::format(
         "stopped: none of the last {} validations was better than that after {} updates "
         "(--patience {})",
         state.bad_validations, state.best_step, o.patience));
-  const std::string hash = weights_hash(learner->model().named_parameters());
-  if (!quiet()) print(learner->demonstrate(o.out));
-  learner->model().load_state_dict(read_model(o.out).weights);
-  const Measures held_out = measure_validation(*learner);
+  const std::string hash = weights_hash(learner.model().named_parameters());
+  if (!quiet()) print(learner.demonstrate(o.out));
+  learner.model().load_state_dict(read_model(o.out).weights);
+  const Measures held_out = measure_validation(learner);
   if (!quiet() && held_out.tokens > 0)
-    print_line("on held-out data: " + learner->describe(held_out));
-  if (std::string line = not_learned(*learner, o, state, trainer->schedule().peak(), held_out);
+    print_line("on held-out data: " + learner.describe(held_out));
+  if (std::string line = not_learned(learner, o, state, run.trainer->schedule().peak(), held_out);
       !line.empty())
     print_line(line);
   if (quiet()) return;
@@ -368,6 +281,25 @@ void run_train(Command& command, TrainArguments& a) {
   // The weights after the last step, not the best ones: a run on another machine is held against these.
   print_line(fmt::format("weights after {} updates: {}", state.step, hash));
   if (o.record) print_line("To see what happened inside: glim report " + typed_word(o.out));
+}
+
+void run_train(Command& command, TrainArguments& a) {
+  Prepared run;
+  prepare(command, a, run);
+  const TrainOptions& o = run.options;
+  if (run.trainer->state().finished) return say(why_complete(o, run.trainer->state()));
+  const bool first = Processes::world().first();
+  on_interrupt(interrupt);
+  if (first) write_file_atomically(in_folder(o.out, "config.toml"), o.to_toml());
+  announce(command, a, run);
+  const bool done = train(a, run);
+  on_interrupt(nullptr);  // everything is saved
+  if (!done) {
+    say("interrupted: saved to " + run.last + "; to go on: glim train --resume " +
+        typed_option("out", o.out));
+    throw Exit(130);
+  }
+  if (first) conclude(run);
 }
 
 }  // namespace

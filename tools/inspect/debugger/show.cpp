@@ -1,9 +1,7 @@
 #include "tools/inspect/debugger/show.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
-#include <limits>
 
 #include "autograd/formula.hpp"
 #include "tensor/ops/reduce.hpp"

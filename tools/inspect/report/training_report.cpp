@@ -1,6 +1,5 @@
 #include "tools/inspect/report/training_report.hpp"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tools/common/escape.hpp"

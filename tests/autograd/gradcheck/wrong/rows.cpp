@@ -1,4 +1,4 @@
-// Softmax: every output of a row depends on the whole row. Norms, losses and layers are in the corpus of Python.
+// Softmax: every output of a row depends on the whole row. Sums, norms, losses, layers and what moves elements are in the corpus of Python.
 #include "tests/autograd/gradcheck/wrong/wrong.hpp"
 
 namespace glim::wrongs {

@@ -33,10 +33,8 @@ struct WrongOp {
 
 // A file each.
 std::vector<WrongOp> wrong_functions();
-std::vector<WrongOp> wrong_sums();
 std::vector<WrongOp> wrong_products();
 std::vector<WrongOp> wrong_rows();
-std::vector<WrongOp> wrong_places();
 std::vector<WrongOp> wrong_ops();  // all of them
 
 using Rule = std::function<Vars(const At& a)>;
@@ -52,12 +50,9 @@ inline constexpr const char* kFactor = "a constant factor";
 inline constexpr const char* kIgnored = "a mask ignored";
 inline constexpr const char* kTranspose = "missing transpose";
 inline constexpr const char* kLost = "contributions lost";
-inline constexpr const char* kOff = "off by one along axis 0";
-inline constexpr const char* kRound = "the wrong way round";
 inline constexpr const char* kOwn = "own element alone";
 inline constexpr const char* kTerm = "a term along axis 1";
 inline constexpr const char* kOtherAxis = "instead of axis 1";
-inline constexpr const char* kColumn = "belongs to the input's element";
 
 // Functions that the rules below use.
 inline Var like(const Var& x, double value) { return Var(full(x.shape(), value, x.dtype())); }

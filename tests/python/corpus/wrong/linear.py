@@ -109,7 +109,7 @@ def quadratic_form(x, a):
 
 
 quadratic_form.right(lambda dy, x, a: (dy * (a + a.T) @ x, dy * np.outer(x, x)))
-quadratic_form.wrong(ONE_USE, "as if a were symmetric", x=lambda dy, x, a: 2 * dy * a @ x)
+quadratic_form.wrong("one use is counted twice", "as if a were symmetric", x=lambda dy, x, a: 2 * dy * a @ x)
 quadratic_form.wrong(ONE_USE, "one use of x", x=lambda dy, x, a: dy * a @ x)
 
 

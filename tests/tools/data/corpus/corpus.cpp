@@ -8,11 +8,9 @@
 #include <unistd.h>
 #include <vector>
 
-#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
-#include "tools/data/corpus/random.hpp"
 #include "tools/data/tokenizers/training.hpp"
 
 namespace test_corpus {
@@ -206,31 +204,6 @@ TEST_CASE("long lines are reported with their place", "[corpus]") {
   CHECK(message_of<FileError>([&] {
           tokenize(generated_corpus("dots", {{"a", "a"}, {"a", "..."}}), dotless, dotless);
         }) == "corpus: dots:2: the tokenizer finds no token in this line");
-}
-
-TEST_CASE("random bytes are read or refused", "[corpus]") {
-  SplitMix64 random(4);
-  static constexpr char kBytes[] = "\nab \r\xC3\xA4\xE4\xBD\xA0\xEF\xBB\xBF\x80\xFF";
-  int read = 0;
-  for (int round = 0; round < 6000; ++round) {
-    const std::size_t choice = round % 2 == 0 ? 7 : sizeof kBytes;  // the last one is a zero byte
-    const auto bytes = [&] {
-      std::string text(random.below(10), ' ');
-      for (char& c : text) c = kBytes[random.below(choice)];
-      return text;
-    };
-    const TemporaryFile a(bytes()), b(bytes());
-    try {
-      const ParallelCorpus corpus = read_parallel(a.path(), b.path());
-      ++read;
-      for (const SentencePair& pair : corpus.pairs) {
-        REQUIRE_FALSE(first_invalid_utf8(pair.source));
-        REQUIRE_FALSE(split_spaces(pair.target).empty());
-      }
-    } catch (const FileError&) {
-    }
-  }
-  CHECK(read > 20);
 }
 
 }  // namespace test_corpus

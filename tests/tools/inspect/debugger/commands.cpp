@@ -15,7 +15,6 @@
 #include "tools/inspect/debugger/show.hpp"
 #include "tools/inspect/debugger/why.hpp"
 #include "tools/measure/statistics.hpp"
-#include "tools/pass/node_names.hpp"
 
 namespace test_commands {
 

@@ -6,7 +6,6 @@
 #include "tools/kinds/example.hpp"
 #include "tools/kinds/kind.hpp"
 #include "tools/kinds/presets.hpp"
-#include "tools/pass/node_names.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace test_why {
@@ -69,24 +68,6 @@ TEST_CASE("the ways to a parameter add up to its gradient, in every kind of fres
     if (kind != std::string("gpt") && kind != std::string("bert")) o.target = "我有一只猫";
     check_every_parameter(o);
   }
-}
-
-TEST_CASE("and where a part of a gradient was changed on the way") {
-  ExampleOptions o;
-  o.init = true;
-  o.float64 = true;
-  apply_preset(o.fresh, [](const std::string&) { return false; });
-  o.fresh.set("layers", 1);
-  o.fresh.set("d_model", 16);
-  o.fresh.set("heads", 2);
-  o.fresh.set("d_ff", 24);
-  o.source = "I have a cat";
-  o.target = "我有一只猫";
-  const auto example = make_example(o);
-  Pass pass([&] { return example->loss(); });
-  for (int i : nodes_named(pass, "decoder.layers.0.add")) pass.change(i, {"0,1", 3});
-  while (pass.current() >= 0) pass.step();
-  CHECK(ways_to(pass, nodes_named(pass, "tgt_embed.weight").at(0)).gap < 1e-6);
 }
 
 TEST_CASE("and in models of a class") {

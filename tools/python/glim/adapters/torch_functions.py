@@ -3,9 +3,9 @@
 As torch.autograd.gradcheck has it: if some arguments require a gradient, the others are constants; an output that
 requires none beside others that do is left out.
 
-PyTorch's own ops refuse sizes and indices that do not fit, but for some fused ones. These, and the kernels of someone else,
-may read or write beyond the end of an array. So a function that calls one, or asks for the memory of a tensor, has its
-integers and equal sizes left as they are.
+PyTorch's own ops refuse sizes and indices that do not fit, but for some fused ones and factors. These, and the kernels of
+someone else, may read or write beyond the end of an array. So a function that calls one, or asks for the memory of a
+tensor, has its integers and equal sizes left as they are.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _gradients(ys, x, dys, create_graph=False):
 # Functions of C that cannot reach a tensor's memory, and methods that hand it out.
 _SAFE = {"torch", *sys.stdlib_module_names} - {"ctypes", "_ctypes"}
 _OP_CALLS = {op.__call__.__code__ for op in (torch._ops.OpOverload, torch._ops.OpOverloadPacket)}
-_FUSED = re.compile("attention|transformer|lstm|gru|rnn_|ctc_loss|embedding_bag", re.IGNORECASE)
+_FUSED = re.compile("attention|transformer|lstm|gru|rnn_|ctc_loss|embedding_bag|l[ud]l?_solve|lu_unpack|segment_reduce|as_strided", re.IGNORECASE)
 _MEMORY = {"data_ptr", "numpy", "__array__", "__dlpack__", "untyped_storage"}
 
 
