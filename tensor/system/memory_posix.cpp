@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "tensor/system/memory.hpp"
+#include "tensor/system/posix.hpp"
 
 namespace glim {
 
@@ -34,6 +35,6 @@ bool has_addresses(std::size_t bytes) {
   return true;
 }
 void unmap_pages(std::byte* begin, std::size_t bytes) { ::munmap(begin, bytes); }
-void release_pages(std::byte* begin, std::size_t bytes) { ::madvise(begin, bytes, MADV_DONTNEED); }
+void release_pages(std::byte* begin, std::size_t bytes) { ::madvise(begin, bytes, unused_pages()); }
 
 }  // namespace glim

@@ -7,7 +7,6 @@
 #include <ctime>
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <filesystem>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -16,7 +15,6 @@
 namespace glim {
 
 int process_id() { return ::getpid(); }
-std::string program_path() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
 double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 

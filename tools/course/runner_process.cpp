@@ -12,6 +12,7 @@
 
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
+#include "tensor/system/process.hpp"
 #include "tools/common/escape.hpp"
 
 namespace glim::course {
@@ -35,7 +36,7 @@ constexpr double kBusySeconds = 20;  // of processor time: SECONDS_IN_ALL of run
 
 // Flags for <glim/...>: of the build or the installation of this program, or from pkg-config.
 std::string glim_flags() {
-  const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
+  const fs::path bin = fs::path(program_path()).parent_path();
   for (const auto& [library, headers] : {std::pair{bin / "../libglim.a", bin / "packaging"},
                                          {bin / "../lib/libglim.a", bin / "../include"}})
     if (fs::exists(library) && fs::exists(headers / "glim"))
@@ -108,9 +109,9 @@ std::string compile(const Exercise& e, const std::string& path, const std::strin
 // A full pipe drops what is printed: nobody waits.
 Runner::Pipe::Pipe() {
   int ends[2];
-  if (::pipe2(ends, O_NONBLOCK) != 0)
-    throw MachineError(std::string("no pipe: ") + std::strerror(errno));
+  if (::pipe(ends) != 0) throw MachineError(std::string("no pipe: ") + std::strerror(errno));
   read = ends[0], write = ends[1];
+  for (const int end : ends) ::fcntl(end, F_SETFL, O_NONBLOCK);
   ::fcntl(read, F_SETFD, FD_CLOEXEC);
 }
 Runner::Pipe::~Pipe() { ::close(read), ::close(write); }

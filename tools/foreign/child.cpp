@@ -14,6 +14,7 @@
 #include "tensor/clock.hpp"
 #include "tensor/error.hpp"
 #include "tensor/print.hpp"
+#include "tensor/system/posix.hpp"
 
 namespace glim::foreign {
 namespace {
@@ -60,7 +61,7 @@ Child::Child(const std::string& command) {
   std::signal(SIGPIPE, SIG_IGN);
   int in[2], out[2], err[2];
   for (int* pipe : {in, out, err})
-    if (::pipe2(pipe, O_CLOEXEC) != 0)
+    if (make_pipe(pipe) != 0)
       fail(std::string("no pipe: ") + std::strerror(errno), Kind::NotStarted);
   in_.fd = in[1], out_.fd = out[0], err_.fd = err[0];
   for (int fd : {in_.fd, out_.fd, err_.fd}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
@@ -80,7 +81,7 @@ Child::Child(const std::string& command) {
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
   std::string sh = "sh", c = "-c", text = command;
   char* const arguments[] = {sh.data(), c.data(), text.data(), nullptr};
-  const int error = posix_spawn(&pid_, "/bin/sh", &actions, &attributes, arguments, environ);
+  const int error = posix_spawn(&pid_, "/bin/sh", &actions, &attributes, arguments, environment());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   for (int fd : {in[0], out[1], err[1]}) ::close(fd);
