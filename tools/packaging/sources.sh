@@ -1,5 +1,12 @@
 # Libraries of Debian from Debian's sources, for what must run without them (packaging/bundled). To be sourced; `fail` and
-# `work`, a folder, are those of the script that does. D3 is in the pages.
+# the folders `work` and `folder`, which gets what is made, are those of the script that does. D3 is in the pages.
+
+version=$(sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
+proven() {  # FILE HOW: a line of PROOF.txt beside the file
+  touch "$folder/PROOF.txt"
+  sed -i "/^$1: /d" "$folder/PROOF.txt"
+  echo "$1: $2" >>"$folder/PROOF.txt"
+}
 
 # debian_lists NAME KIND OPTION...: apt-get with lists of our own, in the array `apt`; the machine's are left as they are.
 debian_lists() {
