@@ -31,7 +31,7 @@ void AfterDeath::start(std::string command, std::string argument) {
   command = "trap '' HUP INT QUIT TERM; read -r nothing; " + command;
   char* const arguments[] = {sh.data(), c.data(), command.data(), argument.data(), nullptr};
   const int error =
-      posix_spawn(&shell_, "/bin/sh", &actions, &attributes, arguments, environment());
+      posix_spawn(&shell_, "/bin/sh", &actions, &attributes, arguments, program_environment());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   ::close(ends[0]);

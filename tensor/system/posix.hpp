@@ -3,7 +3,7 @@
 
 namespace glim {
 
-char** environment();  // "NAME=value" …, null
+char** program_environment();  // "NAME=value" …, null
 // A pipe that programs started by this process do not get. Below 0: errno has the reason.
 int make_pipe(int ends[2]);
 // Madvise's word for pages whose content is of no use.

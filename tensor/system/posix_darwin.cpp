@@ -19,7 +19,7 @@ std::string program_path() {
   if (::_NSGetExecutablePath(path, &bytes) != 0) return "";
   return std::filesystem::canonical(path).string();
 }
-char** environment() { return *::_NSGetEnviron(); }
+char** program_environment() { return *::_NSGetEnviron(); }
 // A program that another thread starts between the calls gets the pipe.
 int make_pipe(int ends[2]) {
   if (::pipe(ends) != 0) return -1;

@@ -10,7 +10,7 @@
 namespace glim {
 
 std::string program_path() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
-char** environment() { return environ; }
+char** program_environment() { return environ; }
 int make_pipe(int ends[2]) { return ::pipe2(ends, O_CLOEXEC); }
 int unused_pages() { return MADV_DONTNEED; }
 bool flush_to_disk(int fd) { return ::fsync(fd) == 0; }

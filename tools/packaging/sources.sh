@@ -12,7 +12,7 @@ proven() {  # FILE HOW: a line of PROOF.txt beside the file
 debian_lists() {
   source /etc/os-release
   mkdir -p "$work/$1/partial"
-  echo "$2 http://deb.debian.org/debian $VERSION_CODENAME main" >"$work/$1.list"
+  echo "$2 http://deb.debian.org/debian ${suite:-$VERSION_CODENAME} main" >"$work/$1.list"
   apt=(apt-get -q -o "Dir::Etc::sourcelist=$work/$1.list" -o Dir::Etc::sourceparts=/dev/null
        -o "Dir::State::lists=$work/$1" -o APT::Sandbox::User=root "${@:3}")
   "${apt[@]}" update >"$work/log" 2>&1 || { tail -n 5 "$work/log" >&2; fail "Debian's lists cannot be had"; }

@@ -49,10 +49,18 @@ zig_python() {
 zig_build() {
   local folder=$1 target=$2 system=$3 linker='LLD (compatible with GNU linkers)' status=0 tools=$work/$1.tools
   # Meson knows linkers and resource compilers by what they say of themselves, and zig's say other things.
-  # zig has no -bundle of macOS. A module of Python is a -dynamiclib as well.
+  # Meson gives -Wl,-force_load its library as a word of its own, and zig has no -bundle, as which a -dynamiclib serves.
   script() {  # NAME COMMAND ANSWER PATTERN: a program that gives the answer where its arguments match
     printf '#!/bin/sh\ncase "$*" in %s) echo "%s" | tee /dev/stderr; exit ;; esac\n' "$4" "$3" >"$tools/$1"
-    [ "$system" != darwin ] || echo 'for word; do shift; [ "$word" = -bundle ] && word=-dynamiclib; set -- "$@" "$word"; done' >>"$tools/$1"
+    [ "$system" != darwin ] || echo 'load=
+for word; do
+  shift
+  case "$word" in
+    -Wl,-force_load) load=$word, ;;
+    -bundle) set -- "$@" -dynamiclib ;;
+    *) set -- "$@" "$load$word" && load= ;;
+  esac
+done' >>"$tools/$1"
     echo "exec $2 \"\$@\"" >>"$tools/$1"
     chmod +x "$tools/$1"
   }
