@@ -13,8 +13,8 @@
 
 #include "tensor/system/after_death.hpp"
 #include "tensor/system/child.hpp"
-#include "tensor/system/posix.hpp"
 #include "tensor/system/files.hpp"
+#include "tensor/system/posix.hpp"
 
 namespace glim {
 namespace {
@@ -116,8 +116,8 @@ ChildProcess::ChildProcess(const std::string& command) : system_(std::make_uniqu
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
   std::string sh = "sh", c = "-c", text = command;
   char* const arguments[] = {sh.data(), c.data(), text.data(), nullptr};
-  const int error =
-      posix_spawn(&system_->pid, "/bin/sh", &actions, &attributes, arguments, program_environment());
+  const int error = posix_spawn(&system_->pid, "/bin/sh", &actions, &attributes, arguments,
+                                program_environment());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   for (int fd : {in[0], out[1], err[1]}) ::close(fd);

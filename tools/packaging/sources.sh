@@ -1,7 +1,10 @@
 # Libraries of Debian from Debian's sources, for what must run without them (packaging/bundled). To be sourced; `fail` and
 # the folders `work` and `folder`, which gets what is made, are those of the script that does. D3 is in the pages.
 
+# 0.1.0 of a commit that is tagged v0.1.0; of another 0.1.0+g1a2b3c4d, with .changed where files have changed since.
 version=$(sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
+commit=$(git describe --always --dirty=.changed --abbrev=8 --tags --match "v$version" 2>/dev/null) || commit=v$version
+[ "$commit" = "v$version" ] || version=$version+g${commit##*-g}
 proven() {  # FILE HOW: a line of PROOF.txt beside the file
   touch "$folder/PROOF.txt"
   sed -i "/^$1: /d" "$folder/PROOF.txt"
