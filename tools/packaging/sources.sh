@@ -47,10 +47,17 @@ licences() {  # WHAT PACKAGE...: the text for WHAT, with those packages of the e
   cat /usr/share/doc/node-d3/copyright
 }
 
-copy_tree() {  # FOLDER: a copy of the tree, with the libraries as a subproject
+# copy_tree FOLDER: a copy of the tree, with the libraries as a subproject. A file that differs from an earlier copy is
+# newer than what was compiled from that.
+copy_tree() {
   mkdir -p "$1/subprojects"
-  find "$1" -mindepth 1 -maxdepth 1 ! -name subprojects -exec rm -rf {} +
-  tar -c --exclude='./build*' --exclude=./.git --exclude=./subprojects . | tar -x -C "$1"
+  rm -rf "$1.new"
+  mkdir "$1.new"
+  tar -c --exclude='./build*' --exclude=./.git --exclude=./subprojects . | tar -x -m -C "$1.new"
+  (cd "$1.new" && find . -type f -exec sh -c 'for file; do cmp -s "$file" "$0/$file" && touch -r "$0/$file" "$file"; done; :' "$1" {} +)
+  mv "$1/subprojects" "$1.new"
+  rm -rf "$1"
+  mv "$1.new" "$1"
   [ ! -d "$work/bundled" ] || mv "$work/bundled" "$1/subprojects/bundled"
 }
 golden=$(sed -n 's/^trained transformer \([0-9a-f]*\) .*/\1/p' tests/tools/benchmarks/one_hash.sh)
