@@ -9,7 +9,7 @@ for tool in wine:wine64 zip:zip meson:meson dpkg-source:dpkg-dev; do
 done
 folder=$(realpath -m "${1:-build-windows}")
 export WINEDEBUG=-all WINEPREFIX=$folder/objects/wine
-tools/package programs "$folder" "$folder/objects"
+tools/package programs "$folder" "$folder/objects" windows-x86_64
 tools/build build tools/glim tests/tools/make_images
 make_images=$(realpath build/tests/tools/make_images) linux=$(realpath build/tools/glim) tests=$(realpath tests/tools)
 for name in glim benchmarks/glim_bench; do

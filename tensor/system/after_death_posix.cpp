@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tensor/system/after_death.hpp"
+#include "tensor/system/posix.hpp"
 
 namespace glim {
 
@@ -15,8 +16,7 @@ AfterDeath::AfterDeath() { start("kill -9 0", "sh"); }
 
 void AfterDeath::start(std::string command, std::string argument) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0)
-    throw std::system_error(errno, std::generic_category(), "no pipe");
+  if (make_pipe(ends) != 0) throw std::system_error(errno, std::generic_category(), "no pipe");
   pipe_ = ends[1];
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -30,7 +30,8 @@ void AfterDeath::start(std::string command, std::string argument) {
   std::string sh = "sh", c = "-c";
   command = "trap '' HUP INT QUIT TERM; read -r nothing; " + command;
   char* const arguments[] = {sh.data(), c.data(), command.data(), argument.data(), nullptr};
-  const int error = posix_spawn(&shell_, "/bin/sh", &actions, &attributes, arguments, environ);
+  const int error =
+      posix_spawn(&shell_, "/bin/sh", &actions, &attributes, arguments, program_environment());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   ::close(ends[0]);

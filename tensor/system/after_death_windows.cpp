@@ -23,7 +23,7 @@ AfterDeath::AfterDeath(const std::string& folder) {
       wide("cmd.exe /d /q /c \"set /p nothing= & rmdir /s /q \"" + folder + "\"\"");
   PROCESS_INFORMATION made{};
   const BOOL started =
-      CreateProcessW(nullptr, command.data(), nullptr, nullptr, TRUE,
+      CreateProcessW(command_shell().c_str(), command.data(), nullptr, nullptr, TRUE,
                      CREATE_NO_WINDOW | CREATE_NEW_PROCESS_GROUP, nullptr, nullptr, &start, &made);
   CloseHandle(end);
   if (!started) {

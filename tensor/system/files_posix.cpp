@@ -72,7 +72,6 @@ bool write_all(int fd, std::string_view bytes) {
   }
   return true;
 }
-bool flush_to_disk(int fd) { return ::fsync(fd) == 0; }
 
 FileStatus status_of(int fd) {
   struct stat s {};

@@ -29,5 +29,6 @@ void hold_across_fork(std::mutex& mutex) {
   const std::lock_guard lock(registering);
   mutexes().push_back(&mutex);
 }
+void on_fork(void (*f)()) { ::pthread_atfork(nullptr, nullptr, f); }
 
 }  // namespace glim

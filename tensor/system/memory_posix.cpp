@@ -1,8 +1,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "tensor/system/memory.hpp"
+#include "tensor/system/posix.hpp"
 
 namespace glim {
 
@@ -34,6 +36,13 @@ bool has_addresses(std::size_t bytes) {
   return true;
 }
 void unmap_pages(std::byte* begin, std::size_t bytes) { ::munmap(begin, bytes); }
-void release_pages(std::byte* begin, std::size_t bytes) { ::madvise(begin, bytes, MADV_DONTNEED); }
+// Whole pages alone: the system rounds a length up to its pages, which have 16 or 64 KB on some machines.
+void release_pages(std::byte* begin, std::size_t bytes) {
+  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto start = reinterpret_cast<std::uintptr_t>(begin);
+  const std::uintptr_t first = (start + page - 1) / page * page,
+                       end = (start + bytes) / page * page;
+  if (first < end) ::madvise(begin + (first - start), end - first, unused_pages());
+}
 
 }  // namespace glim

@@ -1,14 +1,17 @@
 // This process: its number, its program, its terminal, its signals, and libraries that it loads.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <optional>
 #include <string>
 
 namespace glim {
 
 int process_id();
 std::string program_path();
-double processor_seconds();  // of all threads together
+std::optional<std::string> environment(const std::string& name);  // none where it is empty
+double processor_seconds();                                       // of all threads together
 
 // Standard streams pass bytes as they are, to a terminal UTF-8. A closed one keeps its number, so that no file gets it.
 // A reader that goes away, and a file size limit, are errors of write. False if no file can be opened.
@@ -25,6 +28,10 @@ int terminal_columns(int fd);
 // Calls f on Control-C, and where the process is asked to end or its window is closed. Null: such an event ends the
 // process. `ends_reads`: a read that waits fails with EINTR.
 void on_interrupt(void (*f)(int), bool ends_reads = false);
+
+// Until end_interrupt_watch(), Control-C also sets the flag, unless it is ignored. One watch at a time.
+void watch_interrupt(std::atomic<bool>& flag);
+void end_interrupt_watch();
 
 // A library that stays loaded; null: library_error() says why.
 void* load_library(const std::string& name);

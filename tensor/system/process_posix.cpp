@@ -7,16 +7,28 @@
 #include <ctime>
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <filesystem>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "tensor/system/process.hpp"
 
 namespace glim {
+namespace {
+
+std::atomic<bool>* watched = nullptr;
+struct sigaction before;
+void set_watched(int signal) {
+  *watched = true;
+  if (before.sa_handler != SIG_DFL) before.sa_handler(signal);
+}
+
+}  // namespace
 
 int process_id() { return ::getpid(); }
-std::string program_path() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+std::optional<std::string> environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value && *value ? std::optional<std::string>(value) : std::nullopt;
+}
 
 double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
@@ -52,6 +64,17 @@ void on_interrupt(void (*f)(int), bool ends_reads) {
   for (const int signal : {SIGINT, SIGTERM})
     if (signal == SIGINT || !ends_reads) ::sigaction(signal, &action, nullptr);
 }
+
+void watch_interrupt(std::atomic<bool>& flag) {
+  watched = &flag;
+  ::sigaction(SIGINT, nullptr, &before);
+  if (before.sa_handler == SIG_IGN) return;
+  struct sigaction ours {};
+  ours.sa_handler = set_watched;
+  ours.sa_flags = SA_RESTART;
+  ::sigaction(SIGINT, &ours, &before);
+}
+void end_interrupt_watch() { ::sigaction(SIGINT, &before, nullptr); }
 
 void* load_library(const std::string& name) { return ::dlopen(name.c_str(), RTLD_NOW); }
 void* library_symbol(void* library, const char* name) { return ::dlsym(library, name); }

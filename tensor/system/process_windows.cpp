@@ -25,6 +25,14 @@ BOOL WINAPI handle_event(DWORD event) {
   return TRUE;
 }
 
+// The system resets a handler before it calls it; Python's sets itself again.
+std::atomic<bool>* watched = nullptr;
+void (*before)(int) = SIG_DFL;
+void set_watched(int signal) {
+  *watched = true;
+  if (before != SIG_DFL) before(signal);
+}
+
 UINT code_page_before = 0;
 
 }  // namespace
@@ -34,6 +42,10 @@ std::string program_path() {
   std::wstring path(32768, L'\0');
   path.resize(GetModuleFileNameW(nullptr, path.data(), static_cast<DWORD>(path.size())));
   return utf8(path);
+}
+std::optional<std::string> environment(const std::string& name) {
+  const wchar_t* value = _wgetenv(wide(name).c_str());
+  return value && *value ? std::optional<std::string>(utf8(value)) : std::nullopt;
 }
 
 double processor_seconds() {
@@ -83,6 +95,13 @@ void on_interrupt(void (*f)(int), bool) {
   on_event = f;
 }
 
+void watch_interrupt(std::atomic<bool>& flag) {
+  watched = &flag;
+  before = std::signal(SIGINT, set_watched);
+  if (before == SIG_IGN) std::signal(SIGINT, SIG_IGN);
+}
+void end_interrupt_watch() { std::signal(SIGINT, before); }
+
 void* load_library(const std::string& name) { return LoadLibraryW(wide(name).c_str()); }
 void* library_symbol(void* library, const char* name) {
   return reinterpret_cast<void*>(GetProcAddress(static_cast<HMODULE>(library), name));
@@ -90,5 +109,6 @@ void* library_symbol(void* library, const char* name) {
 std::string library_error() { return "Windows error " + std::to_string(GetLastError()); }
 
 void hold_across_fork(std::mutex&) {}  // there is no fork
+void on_fork(void (*)()) {}
 
 }  // namespace glim

@@ -31,6 +31,7 @@ void start_threads(int count, std::function<void(int)> f);
 // A process that fork() makes has the thread that forked, and the locks of all. Such a mutex is free in it: fork waits
 // until no other thread holds it. Register an inner mutex before the outer one.
 void hold_across_fork(std::mutex& mutex);
+void on_fork(void (*f)());  // calls f in each such process
 inline std::mutex& new_mutex() {
   auto* mutex = new std::mutex;
   hold_across_fork(*mutex);

@@ -23,5 +23,11 @@ inline std::string utf8(std::wstring_view wide) {
       CP_UTF8, 0, wide.data(), units, text.data(), 3 * units, nullptr, nullptr)));
   return text;
 }
+// Not one of its name in the folder of the program or in the current one.
+inline std::wstring command_shell() {
+  std::wstring path(MAX_PATH, L'\0');
+  path.resize(GetSystemDirectoryW(path.data(), MAX_PATH));
+  return path + L"\\cmd.exe";
+}
 
 }  // namespace glim

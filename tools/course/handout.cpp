@@ -7,6 +7,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
+#include "tensor/system/process.hpp"
 #include "tools/common/escape.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/common/nearest.hpp"
@@ -71,7 +72,7 @@ std::string printed_by(const std::string& command) {
 
 // This program: in the Python package it is a module.
 std::string this_program() {
-  const fs::path program = fs::read_symlink("/proc/self/exe");
+  const fs::path program = fs::path(program_path());
   return program.filename().string().starts_with("python") ? typed_word(python()) + " -m glim"
                                                            : typed_word(program.string());
 }

@@ -82,11 +82,10 @@ double time_of(const Runner& runner, const ExerciseFunction& f) {
 Verdict check_copy_task(const Exercise& e, const Runner& runner, const std::string& path,
                         std::uint64_t seed) {
   const Language language = runner.compiled() ? Language::Cpp : Language::NumPy;
-  const std::string marked = marked_text(e, language),
-                    function = fmt::format("{} {}", e.name, seed),
+  const std::string marked = marked_text(e, language), draw = std::to_string(seed),
                     stub = runner.compiled() ? "" : stub_of(marked, language);
   const Tensors dy{scalar(0.75, DType::Float64)};
-  foreign::Program program = runner.program(function, kSecondsToTrain, stub);
+  foreign::Program program = runner.program(e.name, kSecondsToTrain, draw, stub);
   Tensors x;
   std::vector<std::string> names;
   for (const GradcheckInput& input : program.inputs()) {
@@ -95,11 +94,12 @@ Verdict check_copy_task(const Exercise& e, const Runner& runner, const std::stri
   }
   const Tensors y = program.function().value(x), dx = program.function().gradient(x, dy);
   const TemporaryFolder folder;
-  const std::string solution = (folder.path / file_name(e, language)).string();
+  const fs::path solution = folder.path / file_name(e, language);
   std::ofstream(solution) << solution_of(marked);
-  const Runner model(e, runner.compiled() ? solution : path, fs::path(path).parent_path().string());
-  foreign::Program original =
-      model.program(function, kSecondsToTrain, runner.compiled() ? "" : solution_of(marked), "own");
+  const Runner model(e, runner.compiled() ? solution.string() : path,
+                     fs::path(path).parent_path().string());
+  const std::string frame = runner.compiled() ? "" : solution_of(marked);
+  foreign::Program original = model.program(e.name, kSecondsToTrain, draw, frame, "own");
   original.inputs();
   if (const std::string worst = worst_of({"y"}, y, original.function().value(x)); !worst.empty())
     return wrong(e.name + " was changed: it computes something else", worst);
@@ -117,8 +117,7 @@ Verdict check_copy_task(const Exercise& e, const Runner& runner, const std::stri
     std::ofstream(parts.path / file_name(part, language))
         << solution_of(marked_text(part, language));
   const Runner solved(e, (parts.path / file_name(e, language)).string());
-  foreign::Program whole = solved.program(function, kSecondsToTrain,
-                                          runner.compiled() ? "" : solution_of(marked), "own");
+  foreign::Program whole = solved.program(e.name, kSecondsToTrain, draw, frame, "own");
   whole.inputs();
   names[0] = "y";
   for (const auto& [is, should] :
@@ -145,9 +144,9 @@ Verdict check_speed(const Exercise& e, const ExerciseFunction& f, const Runner& 
   double baseline = 0;
   {
     const TemporaryFolder folder;
-    const std::string solution = (folder.path / file_name(e, Language::NumPy)).string();
+    const fs::path solution = folder.path / file_name(e, Language::NumPy);
     std::ofstream(solution) << solution_of(marked_text(e, Language::NumPy));
-    baseline = time_of(Runner(e, solution), f);
+    baseline = time_of(Runner(e, solution.string()), f);
   }
   Verdict v = right();
   const double theirs = time_of(runner, f);
@@ -176,15 +175,15 @@ std::string named_by_trying(const Exercise& e, const ExerciseFunction& f, const 
                          fmt::join(arguments, ", "), fmt::join(results, ", "));
   }
   const TemporaryFolder folder;
-  const std::string request = (folder.path / "request.json").string();
+  const fs::path request = folder.path / "request.json", script = folder.path / "mistakes.py";
+  std::ofstream(script, std::ios::binary) << course_file("mistakes.py");
   std::ofstream(request) << fmt::format(
       "{{\"solution\": {}, \"function\": \"{}_backward\", \"calls\": [{}]}}",
       Json(solution_of(marked_text(e, Language::NumPy))).dump(), f.name, calls);
   std::string text;
   try {
-    text = output_of(fmt::format("{} -B -c {} <{}", shell_word(python()),
-                                 shell_word(std::string(course_file("mistakes.py"))),
-                                 shell_word(request)),
+    text = output_of(shell_command({}, {python(), "-B", script.string()}) + " <" +
+                         shell_word(request.string()),
                      kSecondsToName)
                .first;
   } catch (const foreign::ProgramError&) {  // it takes too long
@@ -395,7 +394,7 @@ Verdict check(const Exercise& e, const std::string& folder, std::uint64_t seed) 
   try {
     std::error_code none;
     if (!fs::is_regular_file(path, none)) throw Mistaken(file + ": is not a file");
-    if (std::ifstream in(path); !in.is_open() || (in.peek(), in.bad()))
+    if (std::ifstream in{fs::path(path)}; !in.is_open() || (in.peek(), in.bad()))
       throw MachineError(path + ": cannot be read");
     runner.emplace(e, path);
     for (const ExerciseFunction& f : e.functions) {

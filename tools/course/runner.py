@@ -1,23 +1,34 @@
 """Runs one function of a student's file for the checker: python3 runner.py FILE FUNCTION [SEED GIVEN [own]].
 
-GIVEN is the text of a program into which the student's FUNCTION_backward is put (exercise 12); `own`: it has one.
+GIVEN is a program into which the student's FUNCTION_backward is put (exercise 12); `own`: it has one.
 
 Each line of standard input is a request, each gets a line (tools/foreign/program.md). The first one is answered before
 the student's file is read: what goes wrong until then is the machine's fault. The student's code may read the
 folder of FILE and Python's own files. It may write nothing, start nothing and connect to nothing. Whatever is wrong is
 said in one line, and ends the process. The first characters that it prints go to the pipe COURSE_PRINTS.
+
+On Windows a job object limits memory and processes, and a thread looks at the time. Files and connections are refused by
+Python alone, which is no wall against a program that wants to get out.
 """
 import sys
 
-sys.path = [p for p in sys.path if p]  # not the folder of the caller, where a file may be called json.py
+sys.path = [p for p in sys.path[1:] if p]  # not the folder of this file, nor the caller's, where a file may be called json.py
 
 import itertools
 import json
 import os
-import resource
 import signal
 import subprocess  # numpy.testing imports it, and could not any more
+import threading
 import time
+
+try:
+    import resource
+except ModuleNotFoundError:  # Windows
+    import ctypes
+    import ctypes.wintypes
+    import msvcrt
+    resource = None
 
 try:
     import numpy as np
@@ -27,14 +38,18 @@ except ImportError as e:
     sys.exit(f"NumPy cannot be loaded: {' '.join(str(e.__cause__ or e).split())[:200]}")
 
 path, name, options = os.path.realpath(sys.argv[1]), sys.argv[2], sys.argv[3:]
+if options:
+    with open(options[1], encoding="utf-8") as program:
+        options[1] = program.read()
 SECONDS, SECONDS_IN_ALL = (30, 60) if options else (2, 20)  # of processor time
 SECONDS_TO_WAIT = 10 * SECONDS
 MEGABYTES, LINES, FILES, CHARACTERS = 512, 10000, 16, 2000
 file, folder = os.path.basename(path), os.path.dirname(path)
 requests, replies = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
 errors = os.dup(2)
-set_timer = signal.setitimer
+set_timer = getattr(signal, "setitimer", None)
 busy, ticks = None, 0  # the function that runs, and for how many seconds
+began = None  # processor time and clock when it did
 
 
 def fail(text):
@@ -98,8 +113,13 @@ REFUSED = {
 
 def guard():  # in a function, so that the student's code cannot reach the hook and its names
     places = {folder, sys.prefix, sys.base_prefix, os.path.dirname(np.__file__), os.path.dirname(os.__file__)}
-    readable = tuple(os.path.realpath(p) + os.sep for p in places)
-    refused, real, decode, sep, frame = dict(REFUSED), os.path.realpath, os.fsdecode, os.sep, sys._getframe
+    realpath, one_case = os.path.realpath, os.path.normcase  # Windows: A and a are one name
+
+    def real(p):
+        return one_case(realpath(p))
+
+    readable = tuple(real(p) + os.sep for p in places)
+    refused, decode, sep, frame = dict(REFUSED), os.fsdecode, os.sep, sys._getframe
     write, leave, where, fd = os.write, os._exit, line_of, errors
     writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -131,7 +151,7 @@ def guard():  # in a function, so that the student's code cannot reach the hook 
         for module, name in itertools.product(modules, names):
             setattr(module, name, lambda *_, **__: refuse(what))
 
-    without((os, sys.modules["posix"]), ("mkfifo", "mknod"), "makes a file")
+    without((os, sys.modules[os.name]), ("mkfifo", "mknod"), "makes a file")
     without((signal, sys.modules["_signal"]), ("alarm", "pthread_sigmask", "raise_signal", "setitimer", "signal"),
             "changes the limits")
     sys.addaudithook(watch)
@@ -152,9 +172,44 @@ def too_long(*_):
     fail(f"{line_of(sys._getframe(1))}: needs more than {SECONDS_IN_ALL} s for one check")
 
 
+def watch_time():  # in a thread, where there are no timers
+    while True:
+        time.sleep(0.1)
+        start = began
+        if start is None:
+            continue
+        where = line_of(sys._current_frames()[threading.main_thread().ident])
+        if time.process_time() - start[0] > SECONDS:
+            fail(f"{where}: {busy or 'it'} has not ended after {SECONDS} s: is there a loop that never ends?")
+        if time.monotonic() - start[1] > SECONDS_TO_WAIT:
+            fail(f"{where}: {busy} has not ended after {SECONDS_TO_WAIT} s: does it wait for something?")
+        if time.process_time() > SECONDS_IN_ALL:
+            fail(f"{where}: needs more than {SECONDS_IN_ALL} s for one check")
+
+
+def limit_by_job():  # the memory of this process; it starts no other
+    class Limits(ctypes.Structure):  # JOBOBJECT_EXTENDED_LIMIT_INFORMATION
+        _fields_ = [("times", ctypes.c_longlong * 2), ("flags", ctypes.c_uint), ("working_set", ctypes.c_size_t * 2),
+                    ("processes", ctypes.c_uint), ("affinity", ctypes.c_size_t), ("classes", ctypes.c_uint * 2),
+                    ("transfers", ctypes.c_ulonglong * 6), ("process_memory", ctypes.c_size_t),
+                    ("memory", ctypes.c_size_t * 3)]
+
+    kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+    kernel.CreateJobObjectW.restype = kernel.GetCurrentProcess.restype = ctypes.wintypes.HANDLE
+    this, job = (ctypes.wintypes.HANDLE(h) for h in (kernel.GetCurrentProcess(), kernel.CreateJobObjectW(None, None)))
+    counters = (ctypes.c_size_t * 10)(80)  # PROCESS_MEMORY_COUNTERS_EX: its last is what the process has committed
+    kernel.K32GetProcessMemoryInfo(this, ctypes.byref(counters), 80)
+    limits = Limits(flags=0x108, processes=1, process_memory=counters[9] + (MEGABYTES << 20))
+    if not (kernel.SetInformationJobObject(job, 9, ctypes.byref(limits), ctypes.sizeof(limits)) and
+            kernel.AssignProcessToJobObject(job, this)):
+        raise ctypes.WinError(ctypes.get_last_error())
+
+
 class Prints:  # print() goes here
     lines, room = 0, CHARACTERS
     fd = int(os.environ.get("COURSE_PRINTS", -1))
+    if resource is None and fd >= 0:
+        fd = msvcrt.open_osfhandle(fd, os.O_WRONLY)
 
     def write(self, text):
         self.lines += text.count("\n")
@@ -179,22 +234,27 @@ def limits():
     for fd in (0, 1, 2):
         os.dup2(nothing, fd)
     sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = Prints()
-    with open("/proc/self/statm") as statm:
-        now = int(statm.read().split()[0]) * resource.getpagesize()
-    memory = now + (MEGABYTES << 20)
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
-    if most != resource.RLIM_INFINITY and memory > most:
-        fail(f"a check needs {memory >> 20} MB of address space, and ulimit -v allows {most >> 20}")
+    if resource:
+        with open("/proc/self/statm") as statm:
+            now = int(statm.read().split()[0]) * resource.getpagesize()
+        memory = now + (MEGABYTES << 20)
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        if most != resource.RLIM_INFINITY and memory > most:
+            fail(f"a check needs {memory >> 20} MB of address space, and ulimit -v allows {most >> 20}")
     for fd in [os.open(os.devnull, os.O_RDWR) for _ in range(FILES)]:  # as many can be opened
         os.close(fd)
     np.linalg, np.random  # what NumPy imports when it is used
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS_IN_ALL, SECONDS_IN_ALL + 2))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.signal(signal.SIGPROF, out_of_time)
-    signal.signal(signal.SIGXCPU, too_long)
-    signal.signal(signal.SIGALRM, tick)
+    if resource:
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS_IN_ALL, SECONDS_IN_ALL + 2))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        signal.signal(signal.SIGPROF, out_of_time)
+        signal.signal(signal.SIGXCPU, too_long)
+        signal.signal(signal.SIGALRM, tick)
+    else:
+        limit_by_job()
+        threading.Thread(target=watch_time, daemon=True).start()
     sys.dont_write_bytecode = True
     sys.path.insert(0, folder)
     np.seterr(all="ignore")
@@ -202,17 +262,20 @@ def limits():
 
 
 def call(what, f, *arguments):
-    global busy, ticks
-    busy, ticks = what, 0
-    set_timer(signal.ITIMER_PROF, SECONDS)
-    set_timer(signal.ITIMER_REAL, 1, 1)
+    global busy, ticks, began
+    busy, ticks, began = what, 0, (time.process_time(), time.monotonic())
+    if set_timer:
+        set_timer(signal.ITIMER_PROF, SECONDS)
+        set_timer(signal.ITIMER_REAL, 1, 1)
     try:
         return f(*arguments)
     except BaseException as e:
         fail(explain(e))
     finally:
-        set_timer(signal.ITIMER_PROF, 0)
-        set_timer(signal.ITIMER_REAL, 0)
+        began = None
+        if set_timer:
+            set_timer(signal.ITIMER_PROF, 0)
+            set_timer(signal.ITIMER_REAL, 0)
 
 
 def load():

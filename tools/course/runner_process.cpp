@@ -1,27 +1,20 @@
 #include "tools/course/runner_process.hpp"
 
-#include <csignal>
 #include <cstdlib>
-#include <cstring>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
 #include <sstream>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
+#include "tensor/system/process.hpp"
 #include "tools/common/escape.hpp"
 
 namespace glim::course {
 
 namespace fs = std::filesystem;
 
-std::string python() {
-  const char* chosen = std::getenv("GLIM_PYTHON");
-  return chosen ? chosen : "python3";
-}
+std::string python() { return environment("GLIM_PYTHON").value_or("python3"); }
 
 std::pair<std::string, int> output_of(const std::string& command, double seconds) {
   return foreign::Child(command + " 2>&1").finish(seconds);
@@ -35,7 +28,7 @@ constexpr double kBusySeconds = 20;  // of processor time: SECONDS_IN_ALL of run
 
 // Flags for <glim/...>: of the build or the installation of this program, or from pkg-config.
 std::string glim_flags() {
-  const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
+  const fs::path bin = fs::path(program_path()).parent_path();
   for (const auto& [library, headers] : {std::pair{bin / "../libglim.a", bin / "packaging"},
                                          {bin / "../lib/libglim.a", bin / "../include"}})
     if (fs::exists(library) && fs::exists(headers / "glim"))
@@ -94,7 +87,7 @@ std::string compile(const Exercise& e, const std::string& path, const std::strin
                     shell_word(folder.string()), shell_word(parts), whole ? "-DCOURSE_WHOLE" : "",
                     shell_word(path), shell_word(main), glim_flags()),
         kSecondsToCompile);
-    if (WEXITSTATUS(status) == kNoProgram)
+    if (status == kNoProgram)
       throw MachineError("exercises in C++ need a compiler: apt-get install g++");
     return status == 0 ? "" : compiler_error(text, file);
   } catch (const foreign::ProgramError& error) {
@@ -105,22 +98,10 @@ std::string compile(const Exercise& e, const std::string& path, const std::strin
 
 }  // namespace
 
-// A full pipe drops what is printed: nobody waits.
-Runner::Pipe::Pipe() {
-  int ends[2];
-  if (::pipe2(ends, O_NONBLOCK) != 0)
-    throw MachineError(std::string("no pipe: ") + std::strerror(errno));
-  read = ends[0], write = ends[1];
-  ::fcntl(read, F_SETFD, FD_CLOEXEC);
-}
-Runner::Pipe::~Pipe() { ::close(read), ::close(write); }
-
 std::string Runner::printed() const {
   constexpr std::size_t kLines = 10, kColumns = 120;
-  std::string text(1 << 16, '\0'), shown;
-  text.resize(static_cast<std::size_t>(
-      std::max<ssize_t>(0, ::read(printed_.read, text.data(), text.size()))));
-  std::istringstream lines(text);
+  std::string shown;
+  std::istringstream lines(printed_.read());
   std::size_t count = 0;
   for (std::string line; std::getline(lines, line); ++count) {
     if (count == kLines) return shown + "\n...";
@@ -132,10 +113,14 @@ std::string Runner::printed() const {
 }
 
 Runner::Runner(const Exercise& e, const std::string& path, const std::string& parts)
-    : path_(fs::absolute(path).string()) {
-  if (!path.ends_with(".cpp")) return;
-  folder_ = std::make_unique<TemporaryFolder>();
-  const std::string mistake = compile(e, path_, parts, folder_->path);
+    : path_(fs::absolute(path).string()), compiled_(path.ends_with(".cpp")) {
+  if (!compiled_) {
+    std::ofstream(folder_.path / "runner.py", std::ios::binary) << course_file("runner.py");
+    return;
+  }
+  if (!can_confine_programs())
+    throw MachineError("exercises in C++ are checked on Linux; those in NumPy here, too");
+  const std::string mistake = compile(e, path_, parts, folder_.path);
   if (mistake.empty()) return;
   // Is it the file, or the compiler on this machine?
   const TemporaryFolder folder;
@@ -148,33 +133,40 @@ Runner::Runner(const Exercise& e, const std::string& path, const std::string& pa
 }
 
 foreign::Program Runner::program(const std::string& function, double seconds,
-                                 const std::string& frame, const std::string& mode) const {
-  const std::string command =
-      folder_ ? fmt::format("COURSE_PRINTS={} OMP_NUM_THREADS=1 exec {} {}", printed_.write,
-                            shell_word((folder_->path / "program").string()), function)
-              : fmt::format("COURSE_PRINTS={} OPENBLAS_NUM_THREADS=1 exec {} -B -c {} {} {}",
-                            printed_.write, shell_word(python()),
-                            shell_word(std::string(course_file("runner.py"))), shell_word(path_),
-                            function + (frame.empty() ? "" : " " + shell_word(frame) + " " + mode));
-  return {command, seconds, true};
+                                 const std::string& seed, const std::string& frame,
+                                 const std::string& mode) const {
+  const std::string prints = printed_.name();
+  if (compiled_)
+    return {shell_command({{"COURSE_PRINTS", prints}, {"OMP_NUM_THREADS", "1"}},
+                          {(folder_.path / "program").string(), function, seed}),
+            seconds, true};
+  std::vector<std::string> words{python(), "-B", (folder_.path / "runner.py").string(), path_,
+                                 function};
+  if (!frame.empty()) {
+    const fs::path file = folder_.path / "frame.py";
+    std::ofstream(file, std::ios::binary) << frame;
+    words.insert(words.end(), {seed, file.string(), mode});
+  }
+  return {shell_command({{"COURSE_PRINTS", prints}, {"OPENBLAS_NUM_THREADS", "1"}}, words), seconds,
+          true};
 }
 
 std::string said(const foreign::ProgramError& error, const std::string& file) {
   using Ending = foreign::ProgramError::Kind;
   const foreign::ProgramError::Cause& cause = error.cause;
   // Nothing in the file has run.
-  if (cause.kind == Ending::NotStarted && cause.status == kNoProgram)
+  if (cause.kind == Ending::NotStarted && cause.ending.status == kNoProgram)
     throw MachineError("checks need Python and NumPy: apt-get install python3-numpy");
   if (cause.kind == Ending::NotStarted)
     throw MachineError("the checks do not run on this machine: " +
                        (cause.says.empty() ? cause.problem : cause.says));
   if (!cause.says.empty()) return cause.says;
   // A file that uses too much is ended by the runner's own limits, unless it counts as busy for all of them.
-  if (cause.signal == SIGKILL && cause.seconds < kBusySeconds)
+  if (cause.ending.killed && cause.ending.seconds < kBusySeconds)
     throw MachineError("the check was killed from outside (is there too little memory?)");
   if (cause.kind == Ending::Silent) return file + ": gives no reply";
   if (cause.kind == Ending::Signalled)
-    return fmt::format("{}: crashed or used too much ({})", file, ::strsignal(cause.signal));
+    return fmt::format("{}: crashed or used too much ({})", file, cause.ending.signal_name);
   if (cause.kind == Ending::Ended) return file + ": ends the program";
   return file + ": " + cause.problem;
 }

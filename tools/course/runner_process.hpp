@@ -28,20 +28,17 @@ class Runner {
   Runner(const Exercise& e, const std::string& path, const std::string& parts = ".");
   // A process that runs a function. `frame` is a program in which the student's function is put, or which has one (`mode` "own").
   foreign::Program program(const std::string& function, double seconds,
-                           const std::string& frame = "", const std::string& mode = "") const;
-  bool compiled() const { return folder_ != nullptr; }
+                           const std::string& seed = "", const std::string& frame = "",
+                           const std::string& mode = "") const;
+  bool compiled() const { return compiled_; }
   // The first lines that the file printed in its first calls; long ones are cut.
   std::string printed() const;
 
  private:
-  struct Pipe {
-    Pipe();
-    ~Pipe();
-    int read = -1, write = -1;  // children inherit the latter
-  };
-  Pipe printed_;
+  SharedPipe printed_;
   std::string path_;
-  std::unique_ptr<TemporaryFolder> folder_;
+  bool compiled_;
+  TemporaryFolder folder_;  // of the compiled program, or of what Python runs
 };
 
 std::string python();

@@ -1,11 +1,21 @@
 # Libraries of Debian from Debian's sources, for what must run without them (packaging/bundled). To be sourced; `fail` and
-# `work`, a folder, are those of the script that does. D3 is in the pages.
+# the folders `work` and `folder`, which gets what is made, are those of the script that does. D3 is in the pages.
+
+# 0.1.0 of a commit that is tagged v0.1.0; of another 0.1.0+g1a2b3c4d, with .changed where files have changed since.
+version=$(sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)
+commit=$(git describe --always --dirty=.changed --abbrev=8 --tags --match "v$version" 2>/dev/null) || commit=v$version
+[ "$commit" = "v$version" ] || version=$version+g${commit##*-g}
+proven() {  # FILE HOW: a line of PROOF.txt beside the file
+  touch "$folder/PROOF.txt"
+  sed -i "/^$1: /d" "$folder/PROOF.txt"
+  echo "$1: $2" >>"$folder/PROOF.txt"
+}
 
 # debian_lists NAME KIND OPTION...: apt-get with lists of our own, in the array `apt`; the machine's are left as they are.
 debian_lists() {
   source /etc/os-release
   mkdir -p "$work/$1/partial"
-  echo "$2 http://deb.debian.org/debian $VERSION_CODENAME main" >"$work/$1.list"
+  echo "$2 http://deb.debian.org/debian ${suite:-$VERSION_CODENAME} main" >"$work/$1.list"
   apt=(apt-get -q -o "Dir::Etc::sourcelist=$work/$1.list" -o Dir::Etc::sourceparts=/dev/null
        -o "Dir::State::lists=$work/$1" -o APT::Sandbox::User=root "${@:3}")
   "${apt[@]}" update >"$work/log" 2>&1 || { tail -n 5 "$work/log" >&2; fail "Debian's lists cannot be had"; }
@@ -37,10 +47,17 @@ licences() {  # WHAT PACKAGE...: the text for WHAT, with those packages of the e
   cat /usr/share/doc/node-d3/copyright
 }
 
-copy_tree() {  # FOLDER: a copy of the tree, with the libraries as a subproject
+# copy_tree FOLDER: a copy of the tree, with the libraries as a subproject. A file that differs from an earlier copy is
+# newer than what was compiled from that.
+copy_tree() {
   mkdir -p "$1/subprojects"
-  find "$1" -mindepth 1 -maxdepth 1 ! -name subprojects -exec rm -rf {} +
-  tar -c --exclude='./build*' --exclude=./.git --exclude=./subprojects . | tar -x -C "$1"
+  rm -rf "$1.new"
+  mkdir "$1.new"
+  tar -c --exclude='./build*' --exclude=./.git --exclude=./subprojects . | tar -x -m -C "$1.new"
+  (cd "$1.new" && find . -type f -exec sh -c 'for file; do cmp -s "$file" "$0/$file" && touch -r "$0/$file" "$file"; done; :' "$1" {} +)
+  mv "$1/subprojects" "$1.new"
+  rm -rf "$1"
+  mv "$1.new" "$1"
   [ ! -d "$work/bundled" ] || mv "$work/bundled" "$1/subprojects/bundled"
 }
 golden=$(sed -n 's/^trained transformer \([0-9a-f]*\) .*/\1/p' tests/tools/benchmarks/one_hash.sh)

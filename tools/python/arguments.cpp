@@ -1,6 +1,5 @@
 #include <atomic>
 #include <cmath>
-#include <csignal>
 #include <map>
 #include <optional>
 #include <set>
@@ -8,6 +7,7 @@
 
 #include "autograd/formula.hpp"
 #include "nn/module.hpp"
+#include "tensor/system/process.hpp"
 #include "tools/python/vars.hpp"
 
 namespace glim::python {
@@ -41,11 +41,6 @@ thread_local Where given_line;  // by the innermost NamedPart that has one
 
 std::atomic<bool> interrupted{false};
 int depth = 0;  // of UntilCtrlC
-struct sigaction before;
-void on_interrupt(int signal) {
-  interrupted = true;
-  if (before.sa_handler != SIG_DFL) before.sa_handler(signal);
-}
 
 }  // namespace
 
@@ -286,15 +281,10 @@ nb::object array_or_none(const Tensor& x) { return x.defined() ? nb::cast(x) : n
 UntilCtrlC::UntilCtrlC() : until_stop_(&interrupted) {
   if (depth++ > 0) return;
   interrupted = false;
-  sigaction(SIGINT, nullptr, &before);
-  if (before.sa_handler == SIG_IGN) return;
-  struct sigaction ours {};
-  ours.sa_handler = on_interrupt;
-  ours.sa_flags = SA_RESTART;
-  sigaction(SIGINT, &ours, &before);
+  watch_interrupt(interrupted);
 }
 UntilCtrlC::~UntilCtrlC() {
-  if (--depth == 0) sigaction(SIGINT, &before, nullptr);
+  if (--depth == 0) end_interrupt_watch();
 }
 
 }  // namespace glim::python

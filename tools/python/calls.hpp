@@ -5,17 +5,18 @@
 // then. From 3.14 on it sleeps for ever, and so do threads here.
 #pragma once
 
+#include <chrono>
 #include <cstring>
 #include <cxxabi.h>
 #include <nanobind/nanobind.h>
-#include <unistd.h>
+#include <thread>
 
 namespace glim::python {
 
 namespace nb = nanobind;
 
 [[noreturn]] inline void sleep_for_ever() {
-  for (;;) ::pause();
+  for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
 // f(), which may run Python.

@@ -1,7 +1,6 @@
 // _glim: the core of Glim as a module of Python. The package `glim` beside it is what users import.
-#include <pthread.h>
-
 #include "tensor/io/atomic_file.hpp"
+#include "tensor/system/threads.hpp"
 #include "tools/python/modules.hpp"
 
 NB_MODULE(_glim, m) {
@@ -31,5 +30,5 @@ NB_MODULE(_glim, m) {
   bind_study(m);
 #endif
   // Threads do not survive a fork: the child computes alone, to the same bits.
-  pthread_atfork(nullptr, nullptr, [] { glim::set_num_threads(1); });
+  glim::on_fork([] { glim::set_num_threads(1); });
 }

@@ -7,8 +7,10 @@
 #include <cstring>
 #include <random>
 #include <sys/resource.h>
+#include <unistd.h>
 #include <vector>
 
+#include "tensor/system/memory.hpp"
 #include "tests/catch.hpp"
 
 using namespace glim;
@@ -236,6 +238,19 @@ TEST_CASE("trimming keeps what is used and forgets what is free", "[arena]") {
   Storage::Block* again = arena.take(kMega);
   CHECK(arena.system_calls() > calls);
   arena.give(again);
+}
+
+// The arena cuts its segments into units of 4 KB, which are less than a page on some machines.
+TEST_CASE("memory that goes back to the system ends with its last whole page", "[arena]") {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  std::byte* pages = map_pages(4 * page, page);
+  REQUIRE(pages);
+  std::memset(pages, 7, 4 * page);
+  release_pages(pages, page + 1);
+  release_pages(pages + 2 * page - 1, page + 2);
+  for (const std::size_t kept : {page, 2 * page - 1, 3 * page, 4 * page - 1})
+    CHECK(pages[kept] == std::byte{7});
+  unmap_pages(pages, 4 * page);
 }
 
 TEST_CASE("what no system can give is refused", "[arena]") {

@@ -1,6 +1,5 @@
 // glim doctor: what this machine offers, what Glim makes of it, and what to change.
 #include <algorithm>
-#include <cstdlib>
 #include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -13,6 +12,7 @@
 #include "tensor/parallel.hpp"
 #include "tensor/random.hpp"
 #include "tensor/simd/isa.hpp"
+#include "tensor/system/process.hpp"
 #include "tools/cli/verbs/verbs.hpp"
 #include "tools/common/counted.hpp"
 #include "tools/common/machine.hpp"
@@ -46,11 +46,6 @@ Rates measure_gemm(double seconds, bool with_openblas) {
     return x[x.size() / 2];
   };
   return {median(builtin), median(openblas)};
-}
-
-std::optional<std::string> environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value && *value ? std::optional<std::string>(value) : std::nullopt;
 }
 
 Runtime inspect_runtime() {

@@ -1,6 +1,5 @@
 // glim inspect: one example forward and backward, as a page, as data and as pictures.
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
@@ -42,9 +41,8 @@ struct InspectArguments {
 std::string module_part(const std::string& name) {
   namespace fs = std::filesystem;
   const fs::path bin = fs::path(program_path()).parent_path();
-  const char* package = std::getenv("GLIM_PACKAGE");
-  for (const fs::path& folder :
-       {bin, bin.parent_path() / "share/glim", fs::path(package ? package : bin)})
+  const fs::path package = environment("GLIM_PACKAGE").value_or(bin.string());
+  for (const fs::path& folder : {bin, bin.parent_path() / "share/glim", package})
     if (fs::exists(folder / name)) return read_file((folder / name).string(), "--live");
   throw ValueError("--live", "this program comes without " + name +
                                  ": `tools/setup live && tools/build`, in the sources of Glim, "

@@ -9,6 +9,10 @@ import threading
 
 from . import _glim
 
+# On Windows a child of a group of its own: it gets no Control-C of the console, but this.
+NEW_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+INTERRUPT = getattr(signal, "CTRL_BREAK_EVENT", signal.SIGINT)
+
 
 def main():
     if not hasattr(_glim, "run_program"):
@@ -54,7 +58,7 @@ def run(words, show=True, stdin=None):
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
     pipe = subprocess.PIPE
     child = subprocess.Popen(command, stdin=pipe if stdin is not None else subprocess.DEVNULL, stdout=pipe, stderr=pipe,
-                             env=environment)
+                             env=environment, creationflags=NEW_GROUP)
     kept = io.StringIO(), io.StringIO()
     readers = [threading.Thread(target=_copy_lines, args=arguments, daemon=True)
                for arguments in ((child.stdout, sys.stdout if show else None, kept[0]),
@@ -70,7 +74,7 @@ def run(words, show=True, stdin=None):
                 pass  # it has ended, and says why
         status = child.wait()
     except KeyboardInterrupt:
-        child.send_signal(signal.SIGINT)
+        child.send_signal(INTERRUPT)
         child.wait()
         raise
     finally:
