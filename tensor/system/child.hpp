@@ -9,7 +9,7 @@
 
 namespace glim {
 
-std::string shell_word(std::string_view text);
+std::string command_word(std::string_view text);  // as the system's shell reads it
 // A command of the shell: a program with its arguments, and variables of its environment.
 std::string shell_command(const std::vector<std::pair<std::string, std::string>>& variables,
                           const std::vector<std::string>& words);

@@ -32,7 +32,7 @@ bool try_again() { return errno == EAGAIN || errno == EINTR; }
 
 }  // namespace
 
-std::string shell_word(std::string_view text) {
+std::string command_word(std::string_view text) {
   constexpr std::string_view kPlain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+,:@";
   if (!text.empty() && text.find_first_not_of(kPlain) == text.npos) return std::string(text);
@@ -43,9 +43,9 @@ std::string shell_word(std::string_view text) {
 std::string shell_command(const std::vector<std::pair<std::string, std::string>>& variables,
                           const std::vector<std::string>& words) {
   std::string command;
-  for (const auto& [name, value] : variables) command += name + "=" + shell_word(value) + " ";
+  for (const auto& [name, value] : variables) command += name + "=" + command_word(value) + " ";
   command += "exec";
-  for (const std::string& word : words) command += " " + shell_word(word);
+  for (const std::string& word : words) command += " " + command_word(word);
   return command;
 }
 bool can_confine_programs() { return true; }

@@ -87,7 +87,7 @@ struct Stream {
 }  // namespace
 
 // As the C library of the program reads it: a backslash is plain but before a quotation mark.
-std::string shell_word(std::string_view text) {
+std::string command_word(std::string_view text) {
   constexpr std::string_view kSpecial = " \t\"&|<>^()%!,;=";
   if (!text.empty() && text.find_first_of(kSpecial) == text.npos) return std::string(text);
   std::string quoted = "\"";
@@ -103,7 +103,7 @@ std::string shell_command(const std::vector<std::pair<std::string, std::string>>
                           const std::vector<std::string>& words) {
   std::string command;
   for (const auto& [name, value] : variables) command += "set " + name + "=" + value + "&& ";
-  for (const std::string& word : words) command += shell_word(word) + " ";
+  for (const std::string& word : words) command += command_word(word) + " ";
   return command;
 }
 bool can_confine_programs() { return false; }

@@ -55,7 +55,7 @@ with glim.Tape() as tape:
     loss = glim.tanh(x @ w).sum()
     tape.hook("matmul", stops)
     check("Python's exception through a pass", "of the hook" in raised(KeyError, lambda: tape.backward(loss)))
-check("a missing file", "No such file" in raised(glim.FileError, lambda: glim.load("no model")))
+check("a missing file", "no such file" in raised(glim.FileError, lambda: glim.load("no model")))
 check("a derived program", "def backward" in glim.derive(softmax, x).program)
 for folder in ("a b", "Öl", "训练"):
     os.makedirs(folder, exist_ok=True)

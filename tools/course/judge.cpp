@@ -183,7 +183,7 @@ std::string named_by_trying(const Exercise& e, const ExerciseFunction& f, const 
   std::string text;
   try {
     text = output_of(shell_command({}, {python(), "-B", script.string()}) + " <" +
-                         shell_word(request.string()),
+                         command_word(request.string()),
                      kSecondsToName)
                .first;
   } catch (const foreign::ProgramError&) {  // it takes too long

@@ -10,13 +10,14 @@ said in one line, and ends the process. The first characters that it prints go t
 On Windows a job object limits memory and processes, and a thread looks at the time. Files and connections are refused by
 Python alone, which is no wall against a program that wants to get out.
 """
+import os
 import sys
 
-sys.path = [p for p in sys.path[1:] if p]  # not the folder of this file, nor the caller's, where a file may be called json.py
+# Not the caller's folder, where a file may be called json.py, nor this file's.
+sys.path = [p for p in sys.path if p and os.path.realpath(p) != os.path.dirname(os.path.realpath(__file__))]
 
 import itertools
 import json
-import os
 import signal
 import subprocess  # numpy.testing imports it, and could not any more
 import threading

@@ -63,5 +63,5 @@ copy_tree() {
 golden=$(sed -n 's/^trained transformer \([0-9a-f]*\) .*/\1/p' tests/tools/benchmarks/one_hash.sh)
 golden_run() {  # PROGRAM...: the hash that it trains to
   "$@" train --task copy --examples 400 --max-steps 10 --dropout 0.1 --layers 2 --d-model 32 --heads 2 --d-ff 64 \
-    --progress none --out run | tr -d '\r' | sed -n 's/^weights after .*: //p'
+    --progress none --overwrite --out run | tr -d '\r' | sed -n 's/^weights after .*: //p'
 }
