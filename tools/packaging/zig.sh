@@ -47,7 +47,7 @@ zig_python() {
 
 # zig_build FOLDER TARGET SYSTEM GOAL...: Glim for zig's TARGET, which is Meson's SYSTEM, in $work/FOLDER
 zig_build() {
-  local folder=$1 target=$2 system=$3 linker='LLD (compatible with GNU linkers)' status=0 tools=$work/$1.tools
+  local folder=$1 target=$2 system=$3 linker='LLD (compatible with GNU linkers)' strip= status=0 tools=$work/$1.tools
   # Meson knows linkers and resource compilers by what they say of themselves, and zig's say other things.
   # Meson gives -Wl,-force_load its library as a word of its own, and zig has no -bundle, as which a -dynamiclib serves.
   script() {  # NAME COMMAND ANSWER PATTERN: a program that gives the answer where its arguments match
@@ -66,7 +66,7 @@ done' >>"$tools/$1"
     echo "exec $2 \"\$@\"" >>"$tools/$1"
     chmod +x "$tools/$1"
   }
-  [ "$system" != darwin ] || linker='LLD ld64.lld'
+  [ "$system" != darwin ] || linker='LLD ld64.lld' strip="'-Wl,-dead_strip', "
   mkdir -p "$tools"
   script cc "$zig -m ziglang cc -target $target" "$linker" '*-Wl,--version*|*-Wl,-v*'
   script c++ "$zig -m ziglang c++ -target $target" "$linker" '*-Wl,--version*|*-Wl,-v*'
@@ -81,7 +81,7 @@ windres = '$tools/rc'
 [built-in options]
 c_args = ['-fno-sanitize=all']
 cpp_args = ['-fno-sanitize=all']
-cpp_link_args = ['-s']
+cpp_link_args = [$strip'-s']
 [host_machine]
 system = '$system'
 cpu_family = '${target%%-*}'
