@@ -41,7 +41,7 @@ zig_python() {
     '*/PC/python3dll.c'
   mv "$work/python.new/pyconfig.h.in" "$work/python.new/pyconfig-windows.h"
   printf '#%s\n' 'ifdef _WIN32' 'include "pyconfig-windows.h"' else 'define SIZEOF_INT 4' 'define SIZEOF_WCHAR_T 4' \
-    'define SIZEOF_LONG 8' 'define SIZEOF_LONG_LONG 8' 'define SIZEOF_SIZE_T 8' 'define SIZEOF_VOID_P 8' endif >"$work/python.new/pyconfig.h"
+    'define SIZEOF_LONG 8' 'define SIZEOF_LONG_LONG 8' 'define SIZEOF_SIZE_T 8' 'define SIZEOF_VOID_P 8' 'define HAVE_WCHAR_H 1' endif >"$work/python.new/pyconfig.h"
   mv "$work/python.new" "$bundled/python"
 }
 
