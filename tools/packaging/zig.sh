@@ -45,9 +45,10 @@ zig_python() {
   mv "$work/python.new" "$bundled/python"
 }
 
+# On macOS the loader merges what modules export in common, such as templates of a library that another has, too.
 # zig_build FOLDER TARGET SYSTEM GOAL...: Glim for zig's TARGET, which is Meson's SYSTEM, in $work/FOLDER
 zig_build() {
-  local folder=$1 target=$2 system=$3 linker='LLD (compatible with GNU linkers)' strip= status=0 tools=$work/$1.tools
+  local folder=$1 target=$2 system=$3 linker='LLD (compatible with GNU linkers)' strip= hide= status=0 tools=$work/$1.tools
   # Meson knows linkers and resource compilers by what they say of themselves, and zig's say other things.
   # Meson gives -Wl,-force_load its library as a word of its own, and zig has no -bundle, as which a -dynamiclib serves.
   script() {  # NAME COMMAND ANSWER PATTERN: a program that gives the answer where its arguments match
@@ -66,7 +67,7 @@ done' >>"$tools/$1"
     echo "exec $2 \"\$@\"" >>"$tools/$1"
     chmod +x "$tools/$1"
   }
-  [ "$system" != darwin ] || linker='LLD ld64.lld' strip="'-Wl,-dead_strip', "
+  [ "$system" != darwin ] || linker='LLD ld64.lld' strip="'-Wl,-dead_strip', " hide=", '-fvisibility=hidden'"
   mkdir -p "$tools"
   script cc "$zig -m ziglang cc -target $target" "$linker" '*-Wl,--version*|*-Wl,-v*'
   script c++ "$zig -m ziglang c++ -target $target" "$linker" '*-Wl,--version*|*-Wl,-v*'
@@ -79,8 +80,8 @@ cpp = '$tools/c++'
 ar = '$tools/ar'
 windres = '$tools/rc'
 [built-in options]
-c_args = ['-fno-sanitize=all']
-cpp_args = ['-fno-sanitize=all']
+c_args = ['-fno-sanitize=all'$hide]
+cpp_args = ['-fno-sanitize=all'$hide]
 cpp_link_args = [$strip'-s']
 [host_machine]
 system = '$system'
