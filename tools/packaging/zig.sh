@@ -41,13 +41,14 @@ zig_python() {
     '*/PC/python3dll.c'
   mv "$work/python.new/pyconfig.h.in" "$work/python.new/pyconfig-windows.h"
   printf '#%s\n' 'ifdef _WIN32' 'include "pyconfig-windows.h"' else 'define SIZEOF_INT 4' 'define SIZEOF_WCHAR_T 4' \
-    'define SIZEOF_LONG 8' 'define SIZEOF_LONG_LONG 8' 'define SIZEOF_SIZE_T 8' 'define SIZEOF_VOID_P 8' endif >"$work/python.new/pyconfig.h"
+    'define SIZEOF_LONG 8' 'define SIZEOF_LONG_LONG 8' 'define SIZEOF_SIZE_T 8' 'define SIZEOF_VOID_P 8' 'define HAVE_WCHAR_H 1' endif >"$work/python.new/pyconfig.h"
   mv "$work/python.new" "$bundled/python"
 }
 
+# On macOS the loader merges what modules export in common, such as templates of a library that another has, too.
 # zig_build FOLDER TARGET SYSTEM GOAL...: Glim for zig's TARGET, which is Meson's SYSTEM, in $work/FOLDER
 zig_build() {
-  local folder=$1 target=$2 system=$3 linker='LLD (compatible with GNU linkers)' status=0 tools=$work/$1.tools
+  local folder=$1 target=$2 system=$3 linker='LLD (compatible with GNU linkers)' strip= hide= status=0 tools=$work/$1.tools
   # Meson knows linkers and resource compilers by what they say of themselves, and zig's say other things.
   # Meson gives -Wl,-force_load its library as a word of its own, and zig has no -bundle, as which a -dynamiclib serves.
   script() {  # NAME COMMAND ANSWER PATTERN: a program that gives the answer where its arguments match
@@ -66,7 +67,7 @@ done' >>"$tools/$1"
     echo "exec $2 \"\$@\"" >>"$tools/$1"
     chmod +x "$tools/$1"
   }
-  [ "$system" != darwin ] || linker='LLD ld64.lld'
+  [ "$system" != darwin ] || linker='LLD ld64.lld' strip="'-Wl,-dead_strip', " hide=", '-fvisibility=hidden'"
   mkdir -p "$tools"
   script cc "$zig -m ziglang cc -target $target" "$linker" '*-Wl,--version*|*-Wl,-v*'
   script c++ "$zig -m ziglang c++ -target $target" "$linker" '*-Wl,--version*|*-Wl,-v*'
@@ -79,9 +80,9 @@ cpp = '$tools/c++'
 ar = '$tools/ar'
 windres = '$tools/rc'
 [built-in options]
-c_args = ['-fno-sanitize=all']
-cpp_args = ['-fno-sanitize=all']
-cpp_link_args = ['-s']
+c_args = ['-fno-sanitize=all'$hide]
+cpp_args = ['-fno-sanitize=all'$hide]
+cpp_link_args = [$strip'-s']
 [host_machine]
 system = '$system'
 cpu_family = '${target%%-*}'
