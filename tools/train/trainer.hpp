@@ -79,8 +79,9 @@ class Trainer {
   // Ends the run, in all processes, with what diagnosis finds in the first (trainer_not_finite.cpp).
   [[noreturn]] void end_not_finite(Index first, Index end, const std::string& what);
   std::string diagnosis(Index first, Index end, const std::string& what);
-  std::string not_finite_parameter() const;  // which one is; empty: none
-  std::string kept_checkpoint() const;       // and what may help, for errors
+  std::string not_finite_parameter() const;      // which one is; empty: none
+  std::string kept_checkpoint() const;           // and what may help, for errors
+  void remove_earlier(const std::string& name);  // checkpoints of another run, but for this one
   void save_average();
   void save_all(bool improved, bool epoch_end);
   ValidationReport validate(bool epoch_end, double seconds);
@@ -95,6 +96,7 @@ class Trainer {
   Learner& learner_;
   std::string config_toml_;
   TrainState state_;
+  bool begins_ = true;       // no checkpoint is of this run yet
   bool saved_last_ = false;  // OUT/last.safetensors is of this run
   const std::atomic<bool>* stop_ = nullptr;
   std::unique_ptr<Optimizer> optimizer_;

@@ -46,6 +46,13 @@ complete early 'validations? without improvement\. To go on: .* --patience 2$'
 report "trials" "$([ "$(grep -c ' validation sentences' log)" = 2 ] || show log)"
 "$glim" train --resume --out tried --max-steps 32 --progress lines >log 2>&1
 report "trials after resuming" "$([ "$(grep -c ' validation sentences' log)" = 2 ] || show log)"
+# --- what else is in the folder ---
+mkdir mixed
+for name in gpt2 step-by-step best; do cp three/best.safetensors mixed/$name.safetensors; done
+refuse "a best checkpoint alone is not replaced" 'mixed: holds a model already: --overwrite replaces it, --out' \
+  "${train[@]}" --examples 64 --epochs 1 --out mixed
+"${train[@]}" --examples 64 --epochs 1 --overwrite --out mixed >log 2>&1 || cat log
+report "models of other names stay" "$(ls mixed/gpt2.safetensors mixed/step-by-step.safetensors 2>&1 >/dev/null)"
 # --- the peak rate ---
 schedule() { grep '^schedule' "$1"; }
 noam=("${train[@]}" --examples 64 --schedule noam)
