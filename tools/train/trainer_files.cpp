@@ -3,6 +3,7 @@
 
 #include "optim/averaging.hpp"
 #include "tensor/io/atomic_file.hpp"
+#include "tools/common/folder.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace glim {
@@ -58,9 +59,11 @@ void Trainer::save_average() {
   if (!shards_.processes.first()) return;
   std::vector<StateDict> states;
   for (Index e = std::max<Index>(1, state_.epoch - options_.average + 1); e <= state_.epoch; ++e)
-    states.push_back(
-        load_checkpoint(in_folder(options_.out, "epoch-" + std::to_string(e) + ".safetensors"))
-            .weights);
+    if (const std::string file =
+            in_folder(options_.out, "epoch-" + std::to_string(e) + ".safetensors");
+        is_there(file))
+      states.push_back(load_checkpoint(file).weights);
+  averaged_ = std::ssize(states);
   if (states.empty()) return;
   StateDict trained;
   for (auto& [name, tensor] : learner_.model().state_dict()) trained[name] = tensor.clone();

@@ -207,7 +207,7 @@ void announce(const Command& command, const TrainArguments& a, const Prepared& r
   if (a.start) say("weights, vocabulary and sizes are those of " + a.start->file);
   for (const std::string& note : a.notes) say("note: " + note);
   say(fmt::format(
-      "model: {} parameters; {} updates at most, {} (--patience {})", parameters,
+      "model: {} parameters; {} updates planned, {} (--patience {})", parameters,
       run.trainer->total_steps(),
       o.patience > 0 ? "fewer if validations bring no improvement" : "without an early stop",
       o.patience));
@@ -259,6 +259,10 @@ void conclude(const Prepared& run) {
         "stopped: none of the last {} validations was better than that after {} updates "
         "(--patience {})",
         state.bad_validations, state.best_step, o.patience));
+  if (const Index last = std::min(o.average, state.epoch);
+      !quiet() && run.trainer->averaged() < last)
+    print_line(fmt::format("average: of {}, not {}: the weights of the others were not kept",
+                           counted(run.trainer->averaged(), "epoch"), last));
   const std::string hash = weights_hash(learner.model().named_parameters());
   if (!quiet()) print(learner.demonstrate(o.out));
   learner.model().load_state_dict(read_model(o.out).weights);
