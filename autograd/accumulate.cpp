@@ -62,8 +62,10 @@ void add_to(Var& total, const AddTo& part, const Shape& shape, DType dtype) {
 // larger block alive.
 void add_to(Leaf& leaf, Var gradient) {
   const Tensor g = gradient.take_value();
-  std::lock_guard lock(leaf.adding);  // let go before g is freed, which may call Python
+  Tensor before;                      // what others see
+  std::lock_guard lock(leaf.adding);  // let go before these are freed, which may call Python
   if (leaf.grad.defined()) {
+    if (!exclusive(leaf.grad)) leaf.grad = copied(before = leaf.grad);
     add_(leaf.grad, g);
     return;
   }

@@ -3,7 +3,7 @@
 //   dx_k = Σ over the ops that read x_k of  (∂y/∂x_k)ᵀ dy        (chain rule, parts added up)
 //
 // so a node's gradient is complete when its turn comes (Griewank & Walther 2008, Evaluating Derivatives, section 3.2).
-// TapePass (tape_pass.cpp) overrides step, gradients and send, to add observers and errors. Without it this is the engine.
+// Tapes run it as a TapePass (tape_pass.cpp), which overrides step, gradients and send: it adds observers, checks and paths.
 #pragma once
 
 #include "autograd/accumulate.hpp"

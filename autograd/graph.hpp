@@ -5,7 +5,7 @@
 //                       for i = loss, loss - 1, ..., 0:           an op's inputs are earlier nodes
 //                         for each input k of node i:  dy[inputs[k]] += op_i.gradient(dy[i])[k]
 //
-// apply calls apply_at_place (errors name the line), Graph::record_or_compute (without an open graph the op only
+// apply calls apply_at_place (errors name the line), Graph::record_or_compute (without a recording graph the op only
 // computes), forward_and_record (which inputs need a gradient?), and of the graph forward and record. Tape is the graph
 // that users open (tape.hpp): it overrides the virtual functions, for observers and replay.
 #pragma once

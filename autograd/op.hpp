@@ -12,7 +12,7 @@
 //
 // Forward checks shapes and dtypes, saves what the rule reads, and computes. The rule is written in
 // differentiable ops, so backward can record it, and the gradient of a gradient needs no further code.
-// The engine checks the shapes of the gradients and adds them up. An op has one output: functions with
+// TapePass checks the shapes of the gradients, and the engine adds them up. An op has one output: functions with
 // several (split, sort) are made of ops. An op of one input is a Unary, an op of two may be a Binary
 // (rules.hpp). Any other op states the whole rule:
 //
@@ -60,7 +60,9 @@ class Op {
   // By input, the output last.
   std::span<const SavedValue> saved_values() const { return saved_.values; }
   const std::vector<Tensor>& kept_values() const { return kept_; }
-  bool needs_grad(std::size_t input) const { return input >= 64 || (needs_ >> input & 1); }
+  bool needs_grad(std::size_t input) const {
+    return needs_ >> std::min<std::size_t>(input, 63) & 1;
+  }
 
  protected:
   // In forward: what backward reads. Nothing is saved unless the op is recorded. StateError for an input it lacks.

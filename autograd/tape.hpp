@@ -15,8 +15,8 @@
 // program with a message. Using a Var of an ended tape is a StateError. So is using a Var of an outer tape
 // while an inner tape records: detach() says that it needs no gradient.
 //
-// An exception on the way, from an op or from a hook, passes through. The tape stays as it was,
-// but leaves keep the gradients they have got, and without retain used ops stay used. After
+// An exception on the way, from an op or from a hook, passes through. What the tape has
+// recorded until then stays, leaves keep the gradients they have got, and without retain used ops stay used. After
 // std::bad_alloc nothing is promised: end the program, as `glim` does.
 #pragma once
 
@@ -54,11 +54,11 @@ class Tape : public Graph {
   void backward(const Var& loss, Backward options = {});
   // Adds ∂(Σ y·dy)/∂leaf to every leaf's grad(), y of any shape. StateError as above.
   void backward(const Var& y, const Tensor& dy, Backward options = {});
-  // ∂(Σ y·dy)/∂x for each x, leaving leaves alone; zeros where y does not depend on x. With
-  // create_graph the results are on the tape, and differentiable in dy too. Undefined dy means ones
-  // for a scalar y. Hooks run before. No op before the first x is visited, so an inner gradient costs the same
+  // ∂(Σ y·dy)/∂x for each x; no grad() changes. Zeros where y does not depend on x. With create_graph
+  // the results that depend on a leaf or on dy are on the tape. Undefined dy means 1 for a y of one
+  // element. Hooks run before. No op before the first x is visited, so an inner gradient costs the same
   // on a long tape; all ops after it are, those too that lead to no x. The results are read-only, as others may see the same memory.
-  // StateError for an x of another tape.
+  // StateError for an x or a y of another tape.
   std::vector<Var> grad(const Var& y, const std::vector<Var>& xs, const Var& dy = {},
                         Backward options = {}) {
     return grad(std::vector{y}, xs, std::vector{dy}, options);

@@ -1,5 +1,5 @@
 // Memory of tapes is used again: that of removed nodes by the same tape, that of the lists by the next tape on the
-// thread, so a training step allocates nothing. Scope paths are kept because the next step uses the same ones.
+// thread, unless they are long. Scope paths are kept because the next step uses the same ones.
 #include "autograd/tape.hpp"
 
 namespace glim {

@@ -124,12 +124,15 @@ std::vector<Var> Tape::grad(const std::vector<Var>& ys, const std::vector<Var>& 
   if (ys.size() != dys.size())
     throw ShapeError("grad", "there are " + std::to_string(ys.size()) + " outputs and " +
                                  std::to_string(dys.size()) + " upstream gradients");
+  auto require_here = [&](const Var& v, const char* name, const std::string& role) {
+    if (v.tape_ && !holds(v))
+      throw StateError("grad", "a gradient is asked for " + role + " a value of another tape",
+                       {{name, v.value()}});
+  };
   std::vector<Var> result(xs.size());
   Reader reader;
   for (std::size_t i = 0; i < xs.size(); ++i) {
-    if (xs[i].tape_ && !holds(xs[i]))
-      throw StateError("grad", "a gradient is asked for with regard to a value of another tape",
-                       {{"x", xs[i].value()}});
+    require_here(xs[i], "x", "with regard to");
     if (int node = node_for(xs[i]); node >= 0) reader.reads.emplace_back(node, &result[i]);
   }
   int first = static_cast<int>(nodes_.size());
@@ -137,6 +140,7 @@ std::vector<Var> Tape::grad(const std::vector<Var>& ys, const std::vector<Var>& 
   PendingGradients pending(first);
   int start = -1;
   for (std::size_t k = 0; k < ys.size(); ++k) {
+    require_here(ys[k], "y", "of");
     const Var dy = dys[k].defined() ? dys[k] : TapePass::one_for("grad", ys[k]);
     check_upstream("grad", ys[k], dy.value());
     if (node_for(ys[k]) < 0) continue;

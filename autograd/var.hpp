@@ -54,7 +54,7 @@ class Var {
   Index numel() const { return value().numel(); }
   double item() const { return value().item(); }
 
-  // True when a gradient would flow: a trainable leaf, or computed from one on the current tape.
+  // True for a trainable leaf, and for what was computed from one on the innermost tape, recording or not.
   // StateError for a value whose tape is gone, or that a checkpointed region kept back: detach() it.
   bool requires_grad() const;
   // StateError for a value whose tape is gone.

@@ -1,5 +1,7 @@
 // LayerNorm over the last axis, or the last axes (Ba et al. 2016, equation 4): autograd/ops/layer_norm.cpp
 //
+//   y = γ ⊙ (x - μ)/σ + β     μ = mean x, σ = √(mean (x - μ)² + ε), over the last axis
+//
 //   x, y: (..., shape)   weight γ, at first 1, and bias β, at first 0: shape, which is (D,) for the last axis
 //
 // ShapeError where x does not end in shape.

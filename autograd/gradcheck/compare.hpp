@@ -2,8 +2,8 @@
 //
 //   |analytic - numeric| <= atol + rtol |numeric|       (false for NaN and infinities)
 //
-// An estimate whose error is within the tolerance decides: right or wrong. So does one that is far from the analytic
-// value in units of its error. Before a derivative is called wrong, rounding is taken to be that of the largest value
+// A derivative is right if it agrees with an estimate whose error is within the tolerance. It is wrong if it is far from
+// estimates in units of their errors. Before it is called wrong, rounding is taken to be that of the largest value
 // that any op within f computes. At a kink no derivative is the right one: those between the one-sided differences are
 // undecidable. Others are undecidable for rounding, or because f is too steep.
 //

@@ -52,7 +52,12 @@ GradcheckReport gradcheck(const CheckedClosure& function, const NamedParameters&
     const Subject& f;
     ~PutBack() { f.put(f.values); }
   } put_back{f};
-  f.run = [&](bool) { return floating_only(function()); };
+  f.run = [&](bool) {
+    std::vector<Var> outputs = floating_only(function());
+    if (outputs.empty())
+      throw ValueError("gradcheck", options.name + " has no output of a floating dtype to check");
+    return outputs;
+  };
   const Subject checked = options.second_order ? gradient_of(f, options.seed) : f;
   Checked found = check(checked, options);
   if (found.report.failed() > 0 && options.explain != GradcheckOptions::Explain::Nothing)

@@ -4,10 +4,8 @@
 namespace glim {
 
 KeyValueCache MultiheadAttention::project(const Var& memory) {
-  if (head_options_.relative())
-    throw ValueError("attention",
-                     "relative positions need self-attention: a query has no distance to a memory");
   return in_scope([&] {
+    head_options_.require_distances({}, memory);
     KeyValueCache cache;
     cache.append(in_proj.heads(memory, InProjection::Key).value(),
                  in_proj.heads(memory, InProjection::Value).value());

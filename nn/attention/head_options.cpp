@@ -24,6 +24,15 @@ HeadOptions::HeadOptions(Module& owner, Index width, const AttentionOptions& opt
     rotary_ = {owner, "rotary", std::make_unique<RotaryPositions>(width, options.rotary_base)};
 }
 
+void HeadOptions::require_distances(const Var& query, const Var& key) const {
+  const Tensor &q = query.value(), &k = key.value();
+  const bool same =
+      k.storage() == q.storage() && k.offset() == q.offset() && k.shape() == q.shape();
+  if (is_relative(positions_) && key.defined() && !same)
+    throw ValueError("attention",
+                     "relative positions need self-attention: a query has no distance to a memory");
+}
+
 void HeadOptions::add_to(Heads& heads, const AttentionRequest& request) const {
   const Index offset = request.cache ? request.cache->length : 0;
   if (request.cache) heads.unpack();

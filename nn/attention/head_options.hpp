@@ -28,7 +28,8 @@ class HeadOptions {
   void add_to(Heads& heads, const AttentionRequest& request) const;
   // The masks of the request for these heads, whose first query is at position `offset`.
   AttentionMask mask(const Heads& heads, const AttentionRequest& request, Index offset = 0) const;
-  bool relative() const { return is_relative(positions_); }
+  // ValueError for relative positions unless the key is undefined or the query itself.
+  void require_distances(const Var& query, const Var& key) const;
 
  private:
   Positions positions_;

@@ -21,7 +21,7 @@ struct AttentionRequest {
   bool causal = false;
   bool need_weights = false;
   bool average_weights = true;     // over heads: (B, T, S) instead of (B, H, T, S)
-  KeyValueCache* cache = nullptr;  // that keys and values of self-attention join
+  KeyValueCache* cache = nullptr;  // that the keys and values join
 };
 // The request's masks as one, for scores (B, H, T, S) whose first query is at position `offset`, with a
 // further bias if defined. ShapeError naming the mask that does not fit; DTypeError unless keep is bool.

@@ -6,7 +6,7 @@
 //   out_proj.weight = (W^O)ᵀ (D, D)   out_proj.bias (D,)
 //   G ≤ H heads of keys and values, which queries share (kv_heads; H unless given)
 //
-// tests/nn/attention/head_by_head.hpp has it head by head, and forward equals it:
+// tests/nn/attention/head_by_head.hpp has it head by head for G = H, and forward equals it:
 //
 //   for (Index i = 0; i < H; ++i) {
 //     Var q = linear(query, rows(i, w_q)), k = linear(key, rows(i, w_k)), v = linear(value, rows(i, w_v));  // (B, ., Dh)
@@ -17,8 +17,8 @@
 // forward computes all heads by one op (autograd/ops/packed_attention.cpp, or ops/attention.cpp). The projections are in
 // in_projection.hpp; rotary angles, caches and masks in head_options.hpp; options of torch alone in torch_multihead.hpp.
 //
-// Errors: ValueError when H does not divide D or G does not divide H, for rotary heads of odd width, or dropout
-// outside [0, 1]; ShapeError for what does not fit. Keep-masks are bool, biases of the model's dtype.
+// Errors: ValueError for options that do not fit one another (require_options), for rotary heads of odd width, and for
+// relative positions with a memory; ShapeError for shapes, DTypeError for keep-masks that are not bool and other dtypes.
 #pragma once
 
 #include "nn/attention/in_projection.hpp"
@@ -48,7 +48,10 @@ class MultiheadAttention : public Module {
 
   AttentionOutput operator()(const Var& query, const Var& key, const Var& value,
                              const AttentionRequest& request = {}) {
-    return in_scope([&] { return forward(query, key, value, request); });
+    return in_scope([&] {
+      head_options_.require_distances(query, key);
+      return forward(query, key, value, request);
+    });
   }
   AttentionOutput operator()(const Var& x, const Var& memory,
                              const AttentionRequest& request = {}) {
@@ -57,7 +60,7 @@ class MultiheadAttention : public Module {
   // With a cache, as when decoding: keys and values of x (B, n, D) join it, and x attends to all.
   AttentionOutput operator()(const Var& x, AttentionRequest request = {},
                              KeyValueCache* cache = nullptr) {
-    request.cache = cache;
+    if (cache) request.cache = cache;
     return (*this)(x, {}, {}, request);
   }
 

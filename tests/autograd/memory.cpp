@@ -54,6 +54,30 @@ TEST_CASE("gradients of two leaves never share storage", "[memory]") {
   }
 }
 
+TEST_CASE("a backward adds to a gradient that somebody else sees in a copy", "[memory]") {
+  Var a = leaf_of({1, 2}), b = leaf_of({3, 4});
+  const Tensor z = tensor({1, 1}, DType::Float64);
+  a.set_grad(z);
+  b.set_grad(z);
+  const Tensor* const before = &a.leaf().grad;
+  {
+    Tape tape;
+    tape.backward(sum(2 * a) + sum(2 * b));
+  }
+  CHECK(list(z) == std::vector<double>{1, 1});
+  CHECK(list(a.grad()) == std::vector<double>{3, 3});
+  CHECK(list(b.grad()) == std::vector<double>{3, 3});
+  const void* const memory = before->storage().data();
+  Tape tape;
+  a.set_grad(tape.grad(sum(a * a), {a})[0].value());  // read-only
+  tape.backward(sum(a) + sum(b), {.retain = true});
+  CHECK(list(a.grad()) == std::vector<double>{3, 5});
+  CHECK(memory != before->storage().data());
+  const void* const own = before->storage().data();
+  tape.backward(sum(a));
+  CHECK(own == before->storage().data());  // in place where nobody else looks
+}
+
 TEST_CASE("a leaf that is the result has a gradient of its own", "[memory]") {
   Var a = leaf_of({1, 2});
   Tensor dy = tensor({5, 6}, DType::Float64);

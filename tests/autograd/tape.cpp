@@ -120,6 +120,17 @@ TEST_CASE("what no gradient flows into is not recorded", "[tape]") {
   CHECK_FALSE(y.detach().requires_grad());
 }
 
+TEST_CASE("inputs from 63 on need a gradient if one of them does", "[tape]") {
+  for (std::size_t leaf : {0, 69}) {
+    std::vector<Var> parts(70, Var(ones({1}, DType::Float64)));
+    parts[leaf] = leaf_of({1});
+    Tape tape;
+    const Op& op = *tape.nodes()[tape.node_of(concatenate(parts, 0))].op;
+    CHECK(op.needs_grad(0) == (leaf == 0));
+    for (std::size_t k : {63, 64, 69}) CHECK(op.needs_grad(k) == (leaf == 69));
+  }
+}
+
 TEST_CASE("leaves that are not trainable are constants", "[tape]") {
   Var w = leaf_of({1, 2}, "w"), frozen = leaf_of({3, 4}, "frozen");
   frozen.leaf().trainable = false;

@@ -7,6 +7,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "autograd/products.hpp"
 #include "tests/autograd/common.hpp"
 
 namespace test_tapes {
@@ -218,15 +219,21 @@ TEST_CASE("a value whose tape is gone is an error where nothing is recorded, too
   CHECK_FALSE(add(x, y).requires_grad());
 }
 
-TEST_CASE("gradients by a value of another tape are an error, not zeros", "[tape]") {
-  Var x = leaf_of({1, 2}), h;
+TEST_CASE("gradients of or by a value of another tape are an error, not zeros", "[tape]") {
+  Var x = leaf_of({1, 2}), h, loss;
   {
     Tape gone;
     h = exp(x);
+    loss = sum(h);
   }
   Tape tape;
   Var y = sum(x);
   CHECK_THROWS_AS(tape.grad(y, {h}), StateError);
+  CHECK_THROWS_AS(tape.grad(loss, {x}), StateError);
+  CHECK_THROWS_AS(jvp(tape, {loss}, {x}, {x.value()}), StateError);
+  CHECK_THROWS_AS(hvp(tape, loss, {x}, {x.value()}), StateError);
+  CHECK(list(tape.grad(Var(ones({}, DType::Float64)), {x})[0].value()) ==
+        std::vector<double>{0, 0});
 }
 
 TEST_CASE("tapes may go in any order", "[tape]") {

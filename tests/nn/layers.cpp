@@ -244,6 +244,9 @@ TEST_CASE("residual connections, pre- and post-norm", "[nn]") {
   CHECK(same_bits(residual(NormPlacement::Pre, x, &norm, all, sublayer).value(), x.value()));
   CHECK(same_bits(residual(NormPlacement::Post, x, &norm, all, sublayer).value(), norm(x).value()));
   CHECK(same_bits(residual(NormPlacement::Post, x, nullptr, all, sublayer).value(), x.value()));
+  auto narrower = [&](const Var& v) { return narrow(f(v), 2, 0, 1); };
+  for (auto placement : {NormPlacement::Pre, NormPlacement::Post})
+    CHECK_THROWS_AS(residual(placement, x, nullptr, drop, narrower), ShapeError);
   // With pre-norm the gradient reaches x unchanged beside what passes through f.
   Tape tape;
   Tensor dy = normal({2, 3, 6}, 0, 1, {3, 4});

@@ -1,7 +1,6 @@
 // What a run shows and measures: progress on standard error, metrics.jsonl in the model's folder.
 #pragma once
 
-#include <filesystem>
 #include <fmt/format.h>
 
 #include "tools/cli/progress.hpp"
@@ -16,12 +15,11 @@ namespace glim {
 
 class ProgressPrinter final : public TrainObserver {
  public:
-  ProgressPrinter(Trainer& trainer, ProgressMode mode, std::vector<std::filesystem::path> stale)
+  ProgressPrinter(Trainer& trainer, ProgressMode mode)
       : trainer_(trainer),
         o_(trainer.options()),
         metrics_(in_folder(o_.out, "metrics.jsonl"), trainer.state().step),
-        progress_(quiet() ? ProgressMode::None : mode),
-        stale_(std::move(stale)) {}
+        progress_(quiet() ? ProgressMode::None : mode) {}
 
   void stepped(const StepReport& r) override {
     window_ += r.sums;
@@ -68,23 +66,12 @@ class ProgressPrinter final : public TrainObserver {
     print_line(profile.table() + "the last of these steps as a timeline: " + visible(trace) +
                " (for ui.perfetto.dev or chrome://tracing)");
   }
-  void saved(const std::string& file) override {
-    namespace fs = std::filesystem;
-    const std::string name = fs::path(file).filename().string();
-    if (stale_.empty() || name.starts_with("step-")) return;  // that is no model yet
-    // The one to resume from goes first, for good: a power cut must not leave it without its best and average.
-    if (name != kLastFile && fs::remove(in_folder(o_.out, kLastFile))) sync_folder(o_.out, o_.out);
-    for (const fs::path& old : stale_)
-      if (old.filename() != name) fs::remove(old);
-    stale_.clear();
-  }
 
  private:
   Trainer& trainer_;
   const TrainOptions& o_;
   JsonLines metrics_;
   Progress progress_;
-  std::vector<std::filesystem::path> stale_;
   Measures window_;  // sums since the last line
   double seconds_ = 0, steps_ = 0, all_seconds_ = 0;
 };

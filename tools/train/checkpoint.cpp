@@ -40,14 +40,27 @@ TrainState TrainState::from_json(const std::string& text, const std::string& whe
                    });
 }
 
+// N of PREFIXN.safetensors, or -1.
+static Index numbered(const std::filesystem::path& path, const std::string& prefix) {
+  const std::string stem = path.stem().string();
+  if (path.extension() != ".safetensors" || !stem.starts_with(prefix)) return -1;
+  return number_in<Index>(stem.substr(prefix.size())).value_or(-1);
+}
+
+std::vector<std::filesystem::path> checkpoints_in(const std::string& folder) {
+  std::vector<std::filesystem::path> files = entries_of(folder);
+  std::erase_if(files, [](const std::filesystem::path& path) {
+    const std::string name = path.filename().string();
+    return name != kLastFile && name != "best.safetensors" && name != "average.safetensors" &&
+           numbered(path, "epoch-") < 0 && numbered(path, "step-") < 0;
+  });
+  return files;
+}
+
 std::map<Index, std::string> steps_to_return_to(const std::string& folder) {
   std::map<Index, std::string> files;
-  for (const auto& path : entries_of(folder)) {
-    const std::string stem = path.stem().string();
-    if (path.extension() != ".safetensors" || !stem.starts_with("step-")) continue;
-    if (const auto step = number_in<Index>(stem.substr(5)); step && *step >= 0)
-      files[*step] = path.string();
-  }
+  for (const auto& path : entries_of(folder))
+    if (const Index step = numbered(path, "step-"); step >= 0) files[step] = path.string();
   return files;
 }
 

@@ -15,8 +15,10 @@
 // description.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "autograd/measures.hpp"
 #include "models/pipeline/model_file.hpp"
@@ -51,6 +53,8 @@ struct Checkpoint : ModelFile {
   TrainState state;
 };
 
+// The files of a folder that have a name above, N a number.
+std::vector<std::filesystem::path> checkpoints_in(const std::string& folder);
 // The files step-N.safetensors of a folder, by N.
 std::map<Index, std::string> steps_to_return_to(const std::string& folder);
 

@@ -229,6 +229,7 @@ Trainer::Trainer(const TrainOptions& options, Learner& learner, Checkpoint check
     : Trainer(options, learner, std::move(checkpoint.config_toml), processes) {
   state_ = checkpoint.state;
   saved_last_ = true;
+  begins_ = false;
   if (state_.data != learner.fingerprint())
     throw ValueError("--resume",
                      "the training data are not those that the checkpoint was made with");

@@ -34,7 +34,7 @@ GemmEngine gemm_engine_of(const Checkpoint& checkpoint);
 // Sets generator() to the random numbers of a shard in the next update.
 void draw_as(const TrainState& state, Index shard);
 
-// How many updates a run has at most.
+// How many updates a run has if each epoch has as many as the first, and nothing stops it before.
 Index planned_updates(const TrainOptions& options, Learner& learner);
 
 class Trainer {
@@ -64,14 +64,15 @@ class Trainer {
   const TrainState& state() const { return state_; }
   const Schedule& schedule() const { return schedule_; }
   Index total_steps() const { return total_steps_; }
+  Index averaged() const { return averaged_; }  // epochs in the average at the end
 
  private:
   // The rest of the epoch, and its validation. Returns false at the end of the run, or when stopped.
   bool run_epoch(const std::atomic<bool>& stop);
   // The next update of an epoch with so many batches.
   StepReport update(Index batches);
-  // Adds the gradient of one shard of each of the batches first … end - 1 to the parameters'. Adds nothing if the loss
-  // is not finite.
+  // Adds the gradient of one shard of each of the batches first … end - 1 to the parameters'. Ends before the
+  // first of which the loss is not finite.
   Measures backward(Index shard, Index first, Index end, Index targets);
   double clip_gradient(Index first, Index end);  // returns the norm before
   bool at_limit() const { return options_.max_steps > 0 && state_.step >= options_.max_steps; }
@@ -79,9 +80,10 @@ class Trainer {
   // Ends the run, in all processes, with what diagnosis finds in the first (trainer_not_finite.cpp).
   [[noreturn]] void end_not_finite(Index first, Index end, const std::string& what);
   std::string diagnosis(Index first, Index end, const std::string& what);
-  std::string not_finite_parameter() const;  // which one is; empty: none
-  std::string kept_checkpoint() const;       // and what may help, for errors
-  void save_average();
+  std::string not_finite_parameter() const;      // which one is; empty: none
+  std::string kept_checkpoint() const;           // and what may help, for errors
+  void remove_earlier(const std::string& name);  // checkpoints of another run, but for this one
+  void save_average();  // of those of the last epochs whose weights were kept
   void save_all(bool improved, bool epoch_end);
   ValidationReport validate(bool epoch_end, double seconds);
   // Returns true when the run is at its end.
@@ -95,6 +97,8 @@ class Trainer {
   Learner& learner_;
   std::string config_toml_;
   TrainState state_;
+  Index averaged_ = 0;
+  bool begins_ = true;       // no checkpoint is of this run yet
   bool saved_last_ = false;  // OUT/last.safetensors is of this run
   const std::atomic<bool>* stop_ = nullptr;
   std::unique_ptr<Optimizer> optimizer_;

@@ -1,6 +1,7 @@
 // The inputs that the checker takes: views, shared storage, integers, parameters, several outputs.
 #include <cmath>
 
+#include "tensor/ops/reduce.hpp"
 #include "tests/autograd/gradcheck/common.hpp"
 
 namespace test_inputs {
@@ -46,6 +47,16 @@ TEST_CASE("inputs that share storage are variables of their own", "[gradcheck]")
   Tensor before = x.clone();
   CHECK(decided(gradcheck(product, {broadcast_to(select(x, 0, 1), {3, 3}), x})));
   CHECK(same_bits(x, before));
+}
+
+TEST_CASE("a check of nothing is an error", "[gradcheck]") {
+  auto order = [](const Vars& v) { return Var(argmax(v[0].value(), 0)); };
+  for (bool second : {false, true})
+    for (auto mode : {Mode::Full, Mode::Projection}) {
+      const GradcheckOptions o{.name = "order", .mode = mode, .second_order = second};
+      CHECK(contains(error_of<ValueError>([&] { gradcheck(order, {random({3}, 1)}, o); }),
+                     "order has no output of a floating dtype to check"));
+    }
 }
 
 TEST_CASE("inputs of integers and truth values are passed on", "[gradcheck]") {

@@ -5,7 +5,7 @@
 
 namespace glim {
 
-// What `a`, made with these options, computes without dropout.
+// What `a`, made with these options, computes without dropout. Queries share no keys: kv_heads is 0 or `heads`.
 inline Var head_by_head(MultiheadAttention& a, Index heads, const AttentionOptions& options,
                         const Var& query, const Var& key, const Var& value,
                         const AttentionRequest& request = {}) {
@@ -28,6 +28,7 @@ inline Var head_by_head(MultiheadAttention& a, Index heads, const AttentionOptio
       return options.positions == Positions::Rotary ? rotary(x) : x;
     };
     AttentionMask own;  // (B or 1, H or 1, T, S) -> (B or 1, T, S)
+    own.scale = options.scale;
     if (all.keep.defined()) own.keep = select(all.keep, 1, all.keep.size(1) == 1 ? 0 : head);
     if (all.bias.defined()) own.bias = select(all.bias, 1, all.bias.size(1) == 1 ? 0 : head);
     contexts.push_back(scaled_dot_product_attention(rotated(part(query, 0)), rotated(part(key, 1)),

@@ -91,6 +91,12 @@ TEST_CASE("attention with relative positions: cached equals uncached", "[nn][pos
     Tensor w = attention(same, weights).weights.value();
     CHECK(std::abs(w.at<double>({0, 0, 0}) - w.at<double>({0, 0, 6})) > 1e-3);
     CHECK_THROWS_AS(attention.project(x), ValueError);
+    CHECK_THROWS_AS(attention(x, Var(x.value().clone())), ValueError);
+    CHECK_THROWS_AS(attention(x, narrow(x, 1, 0, 3)), ValueError);
+    KeyValueCache in_request;
+    causal.cache = &in_request;
+    attention(x, causal);
+    CHECK(in_request.length == 7);
   }
 }
 

@@ -46,6 +46,17 @@ complete early 'validations? without improvement\. To go on: .* --patience 2$'
 report "trials" "$([ "$(grep -c ' validation sentences' log)" = 2 ] || show log)"
 "$glim" train --resume --out tried --max-steps 32 --progress lines >log 2>&1
 report "trials after resuming" "$([ "$(grep -c ' validation sentences' log)" = 2 ] || show log)"
+# --- what else is in the folder ---
+mkdir mixed
+for name in gpt2 step-by-step best; do cp three/best.safetensors mixed/$name.safetensors; done
+refuse "a best checkpoint alone is not replaced" 'mixed: holds a model already: --overwrite replaces it, --out' \
+  "${train[@]}" --examples 64 --epochs 1 --out mixed
+"${train[@]}" --examples 64 --epochs 1 --overwrite --out mixed >log 2>&1 || cat log
+report "models of other names stay" "$(ls mixed/gpt2.safetensors mixed/step-by-step.safetensors 2>&1 >/dev/null)"
+# --- an average over more epochs than were kept ---
+"${train[@]}" --examples 64 --epochs 2 --average 0 --out mean >log 2>&1
+"$glim" train --resume --out mean --epochs 4 --average 3 --progress none >log 2>&1 || report "more to average" "$(show log)"
+report "averages what is there, and says so" "$(grep -q '^average: of 2 epochs, not 3: ' log || show log)"
 # --- the peak rate ---
 schedule() { grep '^schedule' "$1"; }
 noam=("${train[@]}" --examples 64 --schedule noam)

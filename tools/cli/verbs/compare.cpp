@@ -209,8 +209,7 @@ void run_compare(Command& command, CompareArguments& a) {
       if (!images) check_translation(run);
       if (!world.first()) continue;
       locks.emplace_front(run.out);
-      std::error_code error;
-      if (fs::exists(fs::path(run.out) / kLastFile, error) && !a.overwrite)
+      if (!a.overwrite && !checkpoints_in(run.out).empty())
         throw FileError(
             run.out, "holds a model already: --overwrite replaces it, --out names another folder");
     }
@@ -220,8 +219,7 @@ void run_compare(Command& command, CompareArguments& a) {
     row.name = kinds[i];
     std::error_code ignored;
     if (fs::exists(run.out, ignored))
-      for (const fs::path& path : entries_of(run.out))
-        if (path.extension() == ".safetensors") fs::remove(path, ignored);
+      for (const fs::path& path : checkpoints_in(run.out)) fs::remove(path, ignored);
     train_for_comparison(run, images ? nullptr : &test, row);
     if (images)
       measure_images_for_comparison(run, row);

@@ -124,17 +124,15 @@ void resume_gemm_engine(const Command& command, const Checkpoint& checkpoint,
 // A run before its first step.
 struct Prepared {
   TrainOptions options;
-  std::string last;                          // the checkpoint to resume from
-  std::optional<FolderLock> lock;            // the first process's, as the next
-  std::vector<std::filesystem::path> stale;  // what an earlier run left
-  std::unique_ptr<Checkpoint> origin;        // what is there, resumed
+  std::string last;                    // the checkpoint to resume from
+  std::optional<FolderLock> lock;      // the first process's, as the next
+  std::unique_ptr<Checkpoint> origin;  // what is there, resumed
   std::unique_ptr<Learner> learner;
   std::unique_ptr<Trainer> trainer;
 };
 
 // Sets the options of the run, and checks that its folder is free.
 void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
-  namespace fs = std::filesystem;
   const Processes& world = Processes::world();
   TrainOptions& o = run.options = a.options;
   if (o.out.empty()) throw ValueError("--out", "needs a folder");
@@ -158,10 +156,11 @@ void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
     o = saved;
     resume_gemm_engine(command, *run.origin, a.notes);
   } else {
-    if (is_there(last) && !a.overwrite)
-      throw FileError(o.out,
-                      "holds a model already: --resume continues it, --overwrite "
-                      "replaces it, --out names another folder");
+    const bool resumable = is_there(last);
+    if (!a.overwrite && (resumable || (world.first() && !checkpoints_in(o.out).empty())))
+      throw FileError(o.out, "holds a model already: " +
+                                 std::string(resumable ? "--resume continues it, " : "") +
+                                 "--overwrite replaces it, --out names another folder");
   }
   check(o);
   require_shares(world, o);
@@ -169,7 +168,6 @@ void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
 
 // Its data, its model, and where it goes on.
 void prepare_learner(Command& command, TrainArguments& a, Prepared& run) {
-  namespace fs = std::filesystem;
   const Processes& world = Processes::world();
   TrainOptions& o = run.options;
   const std::unique_ptr<Checkpoint> origin = std::move(run.origin);
@@ -178,12 +176,6 @@ void prepare_learner(Command& command, TrainArguments& a, Prepared& run) {
   if (a.start) load(run.learner->model(), a.start->weights, a.start->file);
   if (!a.resume) fit_warmup(command, o, *run.learner, a.notes);
   if (world.first()) make_folder(o.out);
-  // Checkpoints of an earlier run would be taken for this one's; they go when this one has a checkpoint.
-  // (Checkpoints to return to go with their recording, in recorder_of.)
-  if (world.first() && !a.resume)
-    for (const fs::path& path : entries_of(o.out))
-      if (path.extension() == ".safetensors" && !path.stem().string().starts_with("step-"))
-        run.stale.push_back(path);
   if (origin) origin->config_toml = o.to_toml();
   run.trainer = origin ? std::make_unique<Trainer>(o, *run.learner, std::move(*origin), world)
                        : std::make_unique<Trainer>(o, *run.learner, o.to_toml(), world);
@@ -215,7 +207,7 @@ void announce(const Command& command, const TrainArguments& a, const Prepared& r
   if (a.start) say("weights, vocabulary and sizes are those of " + a.start->file);
   for (const std::string& note : a.notes) say("note: " + note);
   say(fmt::format(
-      "model: {} parameters; {} updates at most, {} (--patience {})", parameters,
+      "model: {} parameters; {} updates planned, {} (--patience {})", parameters,
       run.trainer->total_steps(),
       o.patience > 0 ? "fewer if validations bring no improvement" : "without an early stop",
       o.patience));
@@ -240,7 +232,7 @@ bool train(const TrainArguments& a, Prepared& run) {
   if (Processes::world().first()) {
     recorder =
         recorder_of(*run.trainer);  // first: what it refuses leaves an earlier run's metrics alone
-    printer.emplace(*run.trainer, progress_mode(a.progress, 2), run.stale);
+    printer.emplace(*run.trainer, progress_mode(a.progress, 2));
     if (a.profile > 0)
       observers.push_back(
           &profile.emplace(a.profile, [&](const Profile& measured) { printer->show(measured); }));
@@ -267,6 +259,10 @@ void conclude(const Prepared& run) {
         "stopped: none of the last {} validations was better than that after {} updates "
         "(--patience {})",
         state.bad_validations, state.best_step, o.patience));
+  if (const Index last = std::min(o.average, state.epoch);
+      !quiet() && run.trainer->averaged() < last)
+    print_line(fmt::format("average: of {}, not {}: the weights of the others were not kept",
+                           counted(run.trainer->averaged(), "epoch"), last));
   const std::string hash = weights_hash(learner.model().named_parameters());
   if (!quiet()) print(learner.demonstrate(o.out));
   learner.model().load_state_dict(read_model(o.out).weights);
