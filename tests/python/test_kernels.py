@@ -4,9 +4,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from kernels import CASES, PYTORCH  # noqa: E402
+from kernels import CASES, FRESH, PYTORCH  # noqa: E402
 
-RIGHT, WRONG = [c for c in CASES if not c.wrong], [c for c in CASES if c.wrong]
+RIGHT, WRONG = [c for c in CASES + FRESH if not c.wrong], [c for c in CASES + FRESH if c.wrong]
 CHANGES = {
     "times 4": lambda x: 4 * x,
     "times 1/16": lambda x: x / 16,
@@ -59,7 +59,7 @@ def largest(*args):
 
 
 def test_names_and_counts():
-    names = [case.name for case in CASES + PYTORCH]
+    names = [case.name for case in CASES + FRESH + PYTORCH]
     assert len(set(names)) == len(names)
     assert min(len(RIGHT), len(WRONG)) >= 115
     assert sum(case.only_at is not None for case in WRONG) >= 12
@@ -90,7 +90,7 @@ def test_boxes():
 
 
 def test_gradients_have_the_dtypes_and_shapes_of_the_inputs():
-    for case in CASES + PYTORCH:
+    for case in CASES + FRESH + PYTORCH:
         dy, inputs = draw(case, 3, case.dtype)
         copies = [x.clone() for x in inputs]
         gradients = case.backward(dy, *inputs)
@@ -103,7 +103,7 @@ def test_gradients_have_the_dtypes_and_shapes_of_the_inputs():
 
 
 def test_an_item_alone_has_the_gradients_it_has_in_the_batch():
-    for case in filter(lambda c: c.batch, CASES):
+    for case in filter(lambda c: c.batch, CASES + FRESH):
         dy, inputs = draw(case, 4, torch.float64)
         item = lambda tensors: [x if axis is None else x.narrow(axis, 1, 1) for x, axis in zip(tensors, case.batch)]
         alone = case.backward(dy.narrow(0, 1, 1), *item(inputs))
