@@ -20,7 +20,7 @@ from .judge import Judge
 from .recorded import record_inputs  # noqa: F401
 from .report import KernelReport  # noqa: F401
 from .rounding import BITS
-from .truth import floating, outputs_of
+from .truth import as_reference, floating, outputs_of
 
 LOW = (torch.bfloat16, torch.float16, torch.float32)
 
@@ -46,8 +46,13 @@ def compare_backward(kernel: Any, reference: Any, *inputs: Any, dy: Any = None, 
     Raises glim.ValueError for a comparison that would decide nothing, glim.DTypeError for dtypes that have no judge.
     """
     name = name_of(kernel[1] if isinstance(kernel, tuple) else kernel) if name is None else str(name)
+    if isinstance(kernel, tuple) and len(kernel) != 2 or not all(map(callable, [reference, *_calls_of(kernel)])):
+        raise TypeError("compare_backward: compare_backward(kernel, reference, *inputs): both are functions of PyTorch's tensors, "
+                        "and the kernel may be (forward, backward)")
+    count = len(inputs)
     gradients, inputs = calls.kernel(kernel, inputs)
-    f, _ = calls.function(reference, inputs)
+    parameters = [k for k, _ in kernel.named_parameters()] if isinstance(kernel, torch.nn.Module) else None
+    f, _ = calls.function(reference, inputs, parameters if isinstance(reference, torch.nn.Module) else None)
     dtype, device = _dtype(inputs)
     contract = (dtype, dtype if inside is None else _option("inside", inside, "float32", "float16", "bfloat16"),
                 _option("accumulate", accumulate, "float64", "float32", "float16", "bfloat16"))
@@ -58,7 +63,7 @@ def compare_backward(kernel: Any, reference: Any, *inputs: Any, dy: Any = None, 
     def on_device(dys, inputs):
         return [_moved(g, "cpu") for g in gradients([_moved(d, device) for d in dys], [_moved(x, device) for x in inputs])]
     judge = Judge(on_device, f, contract, seed, calls.names(kernel, reference, len(inputs)))
-    return judge.judge(name, inputs, dys, _batch_axes(batch, inputs), also)
+    return judge.judge(name, inputs, dys, _batch_axes(batch, inputs[:count], dys), also)
 
 
 def _option(option, value, *allowed):
@@ -91,7 +96,7 @@ def _word(x):
 
 def _upstreams(reference, inputs, dy, dtype, seed):
     """dy for each output of the reference."""
-    with torch.no_grad():
+    with torch.no_grad(), as_reference():
         runs = [outputs_of(reference(*(x.double() if floating(x) else x for x in inputs))) for _ in range(2)]
     if not runs[0]:
         raise TypeError("compare_backward: the reference returns no floating tensor; write it in ops of PyTorch")
@@ -102,6 +107,8 @@ def _upstreams(reference, inputs, dy, dtype, seed):
     if dy is None:
         return [(torch.randn(y.shape, generator=generator) if y.numel() > 1 else torch.ones(y.shape)).to(dtype) for y in runs[0]]
     dys = list(dy) if isinstance(dy, (tuple, list)) else [dy]
+    if not all(map(floating, dys)):
+        raise TypeError("compare_backward: dy is a floating tensor of PyTorch, or a tuple with one for each output")
     if [tuple(d.shape) for d in dys] != [tuple(y.shape) for y in runs[0]]:
         raise _glim.ShapeError(f"compare_backward: dy is {', '.join(str(tuple(d.shape)) for d in dys)}, the reference's output "
                                f"{', '.join(str(tuple(y.shape)) for y in runs[0])}")
@@ -111,13 +118,32 @@ def _upstreams(reference, inputs, dy, dtype, seed):
     return [d.detach().cpu() for d in dys]
 
 
-def _batch_axes(batch, inputs):
+def _batch_axes(batch, inputs, dys):
+    """The axis of the items of each input, or None; [] without items. A number is that of all inputs that have as many
+    axes as the first, and of integers and bools with as many items."""
     if batch is None:
-        return None
-    axes = list(batch) if isinstance(batch, (tuple, list)) else [batch if floating(x) else None for x in inputs]
-    if len(axes) != len(inputs):
-        raise _glim.ValueError(f"compare_backward: batch has {len(axes)} axes for {len(inputs)} inputs")
-    sizes = {x.shape[a] for x, a in zip(inputs, axes) if a is not None}
-    if len(sizes) != 1:
-        raise _glim.ValueError(f"compare_backward: batch: the inputs have {', '.join(map(str, sorted(sizes))) or 'no'} items")
+        return []
+    if isinstance(batch, (tuple, list)):
+        axes = list(batch)
+        if len(axes) != len(inputs):
+            raise _glim.ValueError(f"compare_backward: batch has {len(axes)} axes for {len(inputs)} inputs")
+    else:
+        first = next(x for x in inputs if floating(x))
+        if not 0 <= batch < first.ndim:
+            raise _glim.ValueError(f"compare_backward: batch is {batch}; the first input has {first.ndim} axes")
+        axes = [batch if isinstance(x, torch.Tensor) and x.ndim > batch and x.shape[batch] == first.shape[batch]
+                and (x.ndim == first.ndim or not floating(x)) else None for x in inputs]
+    if any(a is not None and not (isinstance(x, torch.Tensor) and 0 <= a < x.ndim) for x, a in zip(inputs, axes)):
+        raise _glim.ValueError("compare_backward: batch has an axis that its input lacks")
+    sizes = {(x.shape[a], a) for x, a in zip(inputs, axes) if a is not None}
+    if len({size for size, _ in sizes}) != 1:
+        raise _glim.ValueError(f"compare_backward: batch: the inputs have {', '.join(str(n) for n, _ in sorted(sizes)) or 'no'} items")
+    size, axis = next((x.shape[a], a) for x, a in zip(inputs, axes) if a is not None)
+    if any(dy.ndim <= axis or dy.shape[axis] != size for dy in dys):
+        raise _glim.ValueError(f"compare_backward: batch: dy has not {size} items along axis {axis}; leave batch out for a sum over "
+                               "items")
     return axes
+
+
+def _calls_of(kernel):
+    return [f for f in kernel if f is not None][-1:] or [None] if isinstance(kernel, tuple) else [kernel]

@@ -24,6 +24,8 @@ def kernel(kernel, inputs):
         with torch.enable_grad():
             xs = [x.detach().requires_grad_() if floating(x) else x for x in inputs]
             ys = outputs_of(f(*xs))
+            if len(ys) != len(dys):
+                raise TypeError(f"compare_backward: the kernel has {len(ys)} floating outputs, the reference {len(dys)}")
             targets = [x for x in xs if floating(x)]
             pairs = [(y, dy.to(y.dtype)) for y, dy in zip(ys, dys) if y.requires_grad]
             if not pairs:
@@ -34,18 +36,23 @@ def kernel(kernel, inputs):
     return gradients, inputs
 
 
-def function(function, inputs):
-    """(a function of the inputs and, if it is a module, of its parameters, these inputs)"""
+def function(function, inputs, order=None):
+    """(a function of the inputs and, if it is a module, of its parameters, these inputs). order: names of the parameters."""
     if isinstance(function, type) and issubclass(function, torch.autograd.Function):
         return function.apply, list(inputs)
     if not isinstance(function, torch.nn.Module):
         return function, list(inputs)
     parameters = dict(function.named_parameters())
+    if order is not None:
+        if {*order} != {*parameters}:
+            raise TypeError(f"compare_backward: the kernel's parameters are {', '.join(order)}; the reference's are "
+                            f"{', '.join(parameters)}")
+        parameters = {name: parameters[name] for name in order}
 
     def call(*xs):
         count = len(xs) - len(parameters)
         dtype = next(x.dtype for x in xs if floating(x))
-        buffers = {k: b.to(dtype) if floating(b) else b for k, b in function.named_buffers()}
+        buffers = {k: b.to(dtype, copy=True) if floating(b) else b.clone() for k, b in function.named_buffers()}
         return torch.func.functional_call(function, {**dict(zip(parameters, xs[count:])), **buffers}, tuple(xs[:count]))
     return call, [*inputs, *(p.detach() for p in parameters.values())]
 

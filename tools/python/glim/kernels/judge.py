@@ -55,6 +55,8 @@ class Judge:
             gradients = self._gradients(probe, ds, xs, known)
             if gradients is None:
                 continue
+            if not any(known):
+                raise _glim.ValueError("compare_backward: every floating input is empty")
             places = [self._measure(probe, j, g, *k, u, xs[j].dtype)
                       for j, (g, k, u) in enumerate(zip(gradients, known, units)) if k]
             worst = max(share for share, *_ in places)
@@ -78,24 +80,26 @@ class Judge:
         if check not in self.found or value > self.found[check][0]:
             self.found[check] = (value, detail, probe, j)
 
-    def call(self, dys, xs):
-        """The kernel's gradients, from the same random numbers each time."""
+    def call(self, dys, xs, probe=AS_GIVEN):
+        """The kernel's gradients for copies, from the same random numbers each time."""
+        operands = [*dys, *xs]
+        copies = [x.clone() if isinstance(x, torch.Tensor) else x for x in operands]
         with torch.random.fork_rng(devices=[]), time_limit(HANGS):
             torch.set_rng_state(self.random)
-            return self.gradients(dys, xs)
+            gradients = self.gradients(copies[:len(dys)], copies[len(dys):])
+        for label, old, new in zip(["dy"] * len(dys) + self.names, operands, copies):
+            if isinstance(old, torch.Tensor) and not _same(old, new):
+                self._note("inputs kept", float("inf"), probe, None, f"the kernel writes to {label}")
+        return gradients
 
     def _gradients(self, probe, dys, xs, known):
-        copies = [x.clone() if isinstance(x, torch.Tensor) else x for x in [*dys, *xs]]
         try:
-            gradients = self.call(copies[:len(dys)], copies[len(dys):])
+            gradients = self.call(dys, xs, probe)
         except Exception as error:
             if probe == AS_GIVEN and not isinstance(error, TimeoutError):
                 raise
             self._note("runs", float("inf"), probe, None, _words(error))
             return None
-        for label, old, new in zip(["dy"] * len(dys) + self.names, [*dys, *xs], copies):
-            if isinstance(old, torch.Tensor) and not _same(old, new):
-                self._note("inputs kept", float("inf"), probe, None, f"the kernel writes to {label}")
         wrong = self._misshapen(gradients, xs, known)
         if wrong:
             self._note("runs", float("inf"), probe, None, wrong)
@@ -124,19 +128,22 @@ class Judge:
         """The kernel again, with 4 dy, and with each item alone, beside what it gave."""
         everything = range(len(xs))
         self._again("twice", dys, xs, 1, everything, gradients, units, "a second call gives another gradient of {}")
-        self._again("linear in dy", [dy * 4 for dy in dys], xs, 4, everything, gradients, units,
-                    "4 dy does not give 4 times the gradient of {}")
+        large = max(x.abs().max() for x in [*dys, *filter(None.__ne__, gradients)] if x.numel())
+        scale = 4 if all(large * 8 < torch.finfo(x.dtype).max for x in [*dys, *xs] if floating(x)) else 0.25
+        self._again("linear in dy", [dy * scale for dy in dys], xs, scale, everything, gradients, units,
+                    f"{scale} dy does not give {scale} times the gradient of {{}}")
         self._again("strided dy", list(map(_strided, dys)), xs, 1, everything, gradients, units,
                     "dy with other strides, as autograd may pass it, gives another gradient of {}")
         if not batch:
             return
-        items = next(x.shape[a] for x, a in zip(xs, batch) if a is not None)
+        axes = batch + [None] * (len(xs) - len(batch))  # a module's parameters have no items
+        items, axis = next((x.shape[a], a) for x, a in zip(xs, batch) if a is not None)
         for b in range(items if items > 1 else 0):
             def item(x, axis):
                 return x if axis is None or x is None else x.narrow(axis, b, 1)
-            self._again("item alone", [dy[b:b + 1] for dy in dys], list(map(item, xs, batch)), 1,
-                        [j for j, a in enumerate(batch) if a is not None], list(map(item, gradients, batch)),
-                        list(map(item, units, batch)), f"item {b} alone has another gradient of {{}}")
+            self._again("item alone", [item(dy, axis) for dy in dys], list(map(item, xs, axes)), 1,
+                        [j for j, a in enumerate(axes) if a is not None], list(map(item, gradients, axes)),
+                        list(map(item, units, axes)), f"item {b} alone has another gradient of {{}}")
 
     def _again(self, check, dys, xs, scale, which, gradients, units, words):
         try:

@@ -45,7 +45,7 @@ def record_inputs(kernel):
     if isinstance(kernel, torch.nn.Module):
         order = inspect.signature(kernel.forward)
         handle = kernel.register_forward_hook(
-            lambda module, args, kwargs, y: record(order.bind(*args, **kwargs).arguments.values(), y), with_kwargs=True)
+            lambda module, args, kwargs, y: record(_in_order(order, args, kwargs), y), with_kwargs=True)
         try:
             yield calls
         finally:
@@ -67,3 +67,11 @@ def record_inputs(kernel):
             kernel.apply = apply
         else:
             del kernel.apply
+
+
+def _in_order(signature, args, kwargs):
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise TypeError(f"record_inputs: {', '.join(bound.kwargs)}: keywords alone cannot be recorded; wrap the module")
+    return bound.args

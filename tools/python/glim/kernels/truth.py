@@ -6,6 +6,7 @@ import contextlib
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.overrides import TorchFunctionMode
 
 from .rounding import BITS, QUANTUM, Rounding, rounded
 
@@ -21,13 +22,38 @@ def outputs_of(y):
     return [t for t in (y if isinstance(y, (tuple, list)) else [y]) if floating(t)]
 
 
+class InFloat64(TorchFunctionMode):
+    """A reference that asks for float32, as softmax(s, dtype=torch.float32) or s.float(), stays in float64."""
+
+    CASTS = {torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16}
+
+    def __torch_function__(self, f, types, args=(), kwargs=None):
+        def wide(x):
+            return torch.float64 if isinstance(x, torch.dtype) and x in QUANTUM else x
+        if f in self.CASTS:
+            return args[0].double()
+        if f is torch.Tensor.to:
+            args = tuple(map(wide, args))
+        return f(*args, **{k: wide(x) if k == "dtype" else x for k, x in (kwargs or {}).items()})
+
+
+@contextlib.contextmanager
+def as_reference():
+    """Autograd in float64, with attention in its parts, whatever the caller has set."""
+    with sdpa_kernel(SDPBackend.MATH), torch.autocast("cpu", enabled=False), torch.inference_mode(False), InFloat64():
+        yield
+
+
 def reference_gradients(reference, inputs, dys, mode=None):
     """(outputs, gradients) of float64 inputs; None for inputs that are not floating."""
-    xs = [x.detach().double().requires_grad_() if floating(x) else x for x in inputs]
-    with sdpa_kernel(SDPBackend.MATH), torch.enable_grad(), mode(xs) if mode else contextlib.nullcontext():
+    xs = [x.detach().clone().double().requires_grad_() if floating(x) else x for x in inputs]
+    with as_reference(), torch.enable_grad(), mode(xs) if mode else contextlib.nullcontext():
         ys = outputs_of(reference(*xs))
         targets = [x for x in xs if floating(x)]
         pairs = [(y, dy.to(y.dtype)) for y, dy in zip(ys, dys) if y.requires_grad]
+        if not pairs:
+            raise TypeError("compare_backward: autograd does not reach the reference's output; write the reference in ops of "
+                            "PyTorch")
         found = torch.autograd.grad([y for y, _ in pairs], targets, [dy for _, dy in pairs], allow_unused=True)
     found = iter(torch.zeros_like(x) if g is None else g.detach() for x, g in zip(targets, found))
     return [y.detach() for y in ys], [next(found) if floating(x) else None for x in xs]
@@ -38,11 +64,11 @@ def truth(reference, inputs, dys, contract, seed):
     _, true = reference_gradients(reference, inputs, dys)
     errors = [[] for _ in true]
     for k in range(1, PASSES + 1):
-        mode = lambda xs: Rounding(*contract, seed * 1000 + k, [*xs, *dys])
+        mode = lambda xs: Rounding(*contract, seed * 1000 + k, [x for x in [*xs, *dys] if floating(x)])
         for j, g in enumerate(reference_gradients(reference, inputs, dys, mode)[1]):
             if g is not None:
                 errors[j].append(rounded(g, inputs[j].dtype, seed * 1000 + 500 + k) - true[j])
-    return [None if t is None else (t, torch.stack(e)) for t, e in zip(true, errors)]
+    return [None if t is None or not t.numel() else (t, torch.stack(e)) for t, e in zip(true, errors)]
 
 
 def unit(true, errors, dtype):
