@@ -260,4 +260,89 @@ def test_a_hidden_row_of_pytorch_is_found():
     dy = torch.zeros(1, 1, 4, 8)
     dy[..., 0, :] = torch.randn(8, generator=generator)
     report = glim.compare_backward(fused, fused, q, k, v, dy=dy)
-    assert report.place[0] == "v" and "4 × the truth" in report.place[1], report
+    assert report.verdict == "failed" and "v[:, :, :, :]" not in str(report) and "v everywhere; 4 × the truth" in str(report), report
+
+
+def test_what_a_kernel_may_take():
+    q, k, v = operands(2, 2, 24, 16)
+    mask = torch.rand(2, 1, 24, 24, generator=torch.Generator().manual_seed(2)) < 0.8
+    mask[..., 0] = True
+
+    def masked(q, k, v, mask, scale):  # as models spell it
+        scores = (q @ k.mT * scale).masked_fill(~mask, -1e9)
+        return scores.float().softmax(-1, dtype=torch.float32).to(q.dtype) @ v
+
+    def backward(dy, q, k, v, mask, scale):
+        wide = [x.float().requires_grad_() for x in (q, k, v)]
+        gradients = torch.autograd.grad(masked(*wide, mask, scale), wide, dy.float())
+        return *(g.to(q.dtype) for g in gradients), None, None
+    report = glim.compare_backward((None, backward), masked, q, k, v, mask, 0.25, batch=0)
+    assert report and report.verdicts["item alone"] == "passed", report
+
+    def half(dy, *x):
+        gradients = backward(dy, *x)
+        return gradients[0] / 2, *gradients[1:]
+    assert glim.compare_backward((None, half), masked, q, k, v, mask, 0.25).place == ("q", "everywhere; 0.5 × the truth")
+
+
+def test_parameters_go_by_name_and_buffers_stay():
+    class Reversed(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bias = torch.nn.Parameter(torch.randn(16).bfloat16())
+            self.weight = torch.nn.Parameter(torch.randn(16).bfloat16())
+
+        def forward(self, input):
+            return torch.nn.functional.layer_norm(input.float(), (16,), self.weight.float(), self.bias.float()).to(input.dtype)
+    x = operands(24, 16)[0]
+    report = glim.compare_backward(Reversed(), torch.nn.LayerNorm(16), x, batch=0)
+    assert report.verdict == "passed" and report.verdicts["item alone"] == "passed", report
+    norm = torch.nn.BatchNorm1d(16)
+    glim.compare_backward(norm, norm, x.float())
+    assert norm.num_batches_tracked == 0
+
+
+def test_the_caller_keeps_its_tensors():
+    x, dy = operands(24, 16)[:2]
+    kept = x.clone(), dy.clone()
+
+    def writes(dy, x):
+        dy.mul_(2)
+        x.mul_(2)
+        return dy
+    assert glim.compare_backward((None, writes), lambda x: x * 2, x, dy=dy).verdicts["inputs kept"] == "failed"
+    assert torch.equal(x, kept[0]) and torch.equal(dy, kept[1])
+
+
+def test_a_row_of_zeros_is_tried():
+    def backward(dy, x):  # without eps
+        wide = x.float().requires_grad_()
+        y = wide * wide.square().mean(-1, keepdim=True).rsqrt()
+        return torch.autograd.grad(y, wide, dy.float())[0].to(x.dtype)
+    report = glim.compare_backward((None, backward), lambda x: x * (x.square().mean(-1, keepdim=True) + 1e-6).rsqrt(),
+                                   operands(24, 16)[0])
+    assert report.verdicts["finite"] == "failed" and report.probe == "a row of zeros"
+
+
+@pytest.mark.parametrize("words, call", [
+    ("both are functions of PyTorch's tensors", lambda x: glim.compare_backward("f", torch.sin, x)),
+    ("autograd does not reach", lambda x: glim.compare_backward((None, lambda dy, x: dy), lambda x: x.detach().sin(), x)),
+    ("1 floating outputs, the reference 2", lambda x: glim.compare_backward(torch.sin, lambda x: (x.sin(), x.cos()), x)),
+    ("the kernel's parameters are", lambda x: glim.compare_backward(torch.nn.Linear(16, 3).bfloat16(), torch.nn.PReLU(), x)),
+    ("dy is a floating tensor", lambda x: glim.compare_backward(torch.sin, torch.sin, x, dy=x.float().numpy())),
+    ("batch is 7", lambda x: glim.compare_backward(torch.sin, torch.sin, x, batch=7)),
+    ("dy has not 24 items", lambda x: glim.compare_backward(lambda x: x.sin().sum(), lambda x: x.sin().sum(), x, batch=0)),
+])
+def test_what_cannot_be_compared(words, call):
+    with pytest.raises((TypeError, glim.Error), match=words):
+        call(operands(24, 16)[0])
+
+
+def test_recorded_keywords_keep_their_order():
+    class Block(torch.nn.Module):
+        def forward(self, x, mask=None, bias=None):
+            return x if bias is None else x + bias
+    block, x = Block(), operands(24, 16)[0].requires_grad_()
+    with glim.record_inputs(block) as calls:
+        block(x, bias=x * 2)
+    assert calls[0].inputs[1] is None and torch.equal(calls[0].inputs[2], x * 2)

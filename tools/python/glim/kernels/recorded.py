@@ -71,7 +71,9 @@ def record_inputs(kernel):
 
 def _in_order(signature, args, kwargs):
     bound = signature.bind(*args, **kwargs)
+    alone = [n for n in bound.arguments if signature.parameters[n].kind in (inspect.Parameter.KEYWORD_ONLY,
+                                                                              inspect.Parameter.VAR_KEYWORD)]
+    if alone:
+        raise TypeError(f"record_inputs: {', '.join(alone)}: keywords alone cannot be recorded; wrap the module")
     bound.apply_defaults()
-    if bound.kwargs:
-        raise TypeError(f"record_inputs: {', '.join(bound.kwargs)}: keywords alone cannot be recorded; wrap the module")
     return bound.args

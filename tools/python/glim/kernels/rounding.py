@@ -59,6 +59,7 @@ def rounded(x: torch.Tensor, dtype: torch.dtype, seed: int, by_value: bool = Tru
     return y
 
 
+MASKED = 1e4  # larger scores are those of masks, -1e9 or finfo.min, and exact
 _PRODUCTS = {"mm": 0, "bmm": 0, "addmm": 1, "baddbmm": 1, "convolution": 0}  # and where their operands begin
 _SUMS = {"sum", "mean", "cumsum", "embedding_dense_backward", "index_add", "index_add_", "scatter_add", "scatter_add_",
          "index_put", "index_put_", "_index_put_impl_", "convolution_backward"}
@@ -90,7 +91,7 @@ class Rounding(TorchDispatchMode):
         self.exact = {x.untyped_storage().data_ptr() for x in exact}
         self.backward = False
         self.scores = {}  # storage of a softmax: the largest |S| of each row
-        self.alive = []  # no storage is used twice within a pass
+        self.alive = []  # these softmaxes: no storage is used twice within a pass
         self.paused = False
         self.hooks = torch.autograd.graph.saved_tensors_hooks(lambda x: x, self._read)
 
@@ -152,8 +153,9 @@ class Rounding(TorchDispatchMode):
             return type(out)(self._result(func, y, t) for y, t in zip(out, terms))
         if name == "_softmax":
             out = self._result(func, out, None)
-            largest = torch.where(torch.isfinite(args[0]), args[0].abs(), 0).amax(args[1], keepdim=True)
+            largest = torch.where(args[0].abs() < MASKED, args[0].abs(), 0).amax(args[1], keepdim=True)
             self.scores[out.untyped_storage().data_ptr()] = largest
+            self.alive.append(out)
             return out
         return self._result(func, out, terms)
 
@@ -162,9 +164,7 @@ class Rounding(TorchDispatchMode):
             return y
         x = y if terms is None else y + terms * self._noise(y) * (2 * self.epsilon)
         x = rounded(x, self.inside, self._next(), self.by_value)
-        x = y.copy_(x) if func._schema.is_mutable else x
-        self.alive.append(x)
-        return x
+        return y.copy_(x) if func._schema.is_mutable else x
 
     def _softmax_backward(self, func, args, kwargs):
         dp, p, dim = args[:3]
