@@ -120,6 +120,13 @@ def test_behaviour_is_judged():
         return attention_backward(torch.as_strided(dy, dy.shape, (768, 384, 16, 1)), *x)
     assert glim.compare_backward((None, flat), attention, *inputs).verdicts["strided dy"] == "failed"
 
+    class Frozen(Attention):
+        @staticmethod
+        def backward(ctx, dy):
+            gradients = attention_backward(dy, *ctx.saved_tensors)
+            return gradients if all(ctx.needs_input_grad) else tuple(g * 2 for g in gradients)
+    assert glim.compare_backward(Frozen, attention, *inputs).verdicts["input alone"] == "failed"
+
     def other_item(dy, q, k, v):
         dq, dk, dv = attention_backward(dy, q, k, v)
         return dq + dq[:1] * (len(dq) > 1), dk, dv

@@ -60,9 +60,10 @@ def compare_backward(kernel: Any, reference: Any, *inputs: Any, dy: Any = None, 
     inputs = [_moved(x, "cpu") for x in inputs]
     dys = _upstreams(f, inputs, dy, dtype, seed)
 
-    def on_device(dys, inputs):
-        return [_moved(g, "cpu") for g in gradients([_moved(d, device) for d in dys], [_moved(x, device) for x in inputs])]
-    judge = Judge(on_device, f, contract, seed, calls.names(kernel, reference, len(inputs)))
+    def on_device(dys, inputs, *number):
+        found = gradients([_moved(d, device) for d in dys], [_moved(x, device) for x in inputs], *number)
+        return [_moved(g, "cpu") for g in found]
+    judge = Judge(on_device, not isinstance(kernel, tuple), f, contract, seed, calls.names(kernel, reference, len(inputs)))
     return judge.judge(name, inputs, dys, _batch_axes(batch, inputs[:count], dys), also)
 
 

@@ -9,30 +9,31 @@ from .truth import floating, outputs_of
 
 
 def kernel(kernel, inputs):
-    """((dys, inputs) ↦ a gradient for each input, the inputs with a module's parameters)"""
+    """((dys, inputs, number) ↦ a gradient for each input, the inputs with a module's parameters). Where autograd calls the
+    kernel, a number is that of the only input that needs a gradient."""
     if isinstance(kernel, tuple):
         backward = kernel[1]
 
-        def gradients(dys, inputs):
+        def gradients(dys, inputs, number=None):
             found = backward(dys[0] if len(dys) == 1 else tuple(dys), *inputs)
             return list(found) if isinstance(found, (tuple, list)) else [found]
         return gradients, list(inputs)
 
     f, inputs = function(kernel, inputs)
 
-    def gradients(dys, inputs):
+    def gradients(dys, inputs, number=None):
         with torch.enable_grad():
-            xs = [x.detach().requires_grad_() if floating(x) else x for x in inputs]
+            xs = [x.detach().requires_grad_(number in (None, k)) if floating(x) else x for k, x in enumerate(inputs)]
             ys = outputs_of(f(*xs))
             if len(ys) != len(dys):
                 raise TypeError(f"compare_backward: the kernel has {len(ys)} floating outputs, the reference {len(dys)}")
-            targets = [x for x in xs if floating(x)]
+            targets = [x for x in xs if floating(x) and x.requires_grad]
             pairs = [(y, dy.to(y.dtype)) for y, dy in zip(ys, dys) if y.requires_grad]
             if not pairs:
                 raise TypeError("compare_backward: no output of the kernel requires a gradient; pass (forward, backward) for a "
                                 "kernel outside autograd")
             found = iter(torch.autograd.grad([y for y, _ in pairs], targets, [d for _, d in pairs], allow_unused=True))
-        return [next(found) if floating(x) else None for x in xs]
+        return [next(found) if floating(x) and x.requires_grad else None for x in xs]
     return gradients, inputs
 
 

@@ -15,8 +15,10 @@ from .scores import FAILED, LIMITS, scores
 from .time_limit import time_limit
 from .truth import floating, truth, unit
 
-CHECKS = ["runs", "inputs kept", "finite", *LIMITS, "item alone", "linear in dy", "strided dy", "twice"]
+CHECKS = ["runs", "inputs kept", "finite", *LIMITS, "item alone", "linear in dy", "strided dy", "twice", "input alone"]
 HANGS = 120  # seconds for one call of the kernel
+NEEDS = {"item alone": "batch=, the axis of the items", "factor": "a gradient of more than 200 elements",
+         "slice": "a gradient of two axes", "input alone": "a kernel that autograd calls"}
 # Where rounding errors are all alike, as at equal rows, their sum along the gradient is no measure of a factor.
 NO_FACTOR = {"repeated rows", "all of one sign", "dy in the last row alone", "dy in the last item alone"}
 
@@ -32,7 +34,8 @@ class Place(NamedTuple):
 
 
 class Judge:
-    def __init__(self, gradients, reference, contract, seed, names):
+    def __init__(self, gradients, by_autograd, reference, contract, seed, names):
+        self.by_autograd = by_autograd
         self.gradients, self.reference, self.contract, self.seed = gradients, reference, contract, seed
         self.names = names
         self.found = {}  # check: (value / limit, detail, probe, input)
@@ -80,13 +83,13 @@ class Judge:
         if check not in self.found or value > self.found[check][0]:
             self.found[check] = (value, detail, probe, j)
 
-    def call(self, dys, xs, probe=AS_GIVEN):
+    def call(self, dys, xs, probe=AS_GIVEN, number=None):
         """The kernel's gradients for copies, from the same random numbers each time."""
         operands = [*dys, *xs]
         copies = [x.clone() if isinstance(x, torch.Tensor) else x for x in operands]
         with torch.random.fork_rng(devices=[]), time_limit(HANGS):
             torch.set_rng_state(self.random)
-            gradients = self.gradients(copies[:len(dys)], copies[len(dys):])
+            gradients = self.gradients(copies[:len(dys)], copies[len(dys):], number)
         for label, old, new in zip(["dy"] * len(dys) + self.names, operands, copies):
             if isinstance(old, torch.Tensor) and not _same(old, new):
                 self._note("inputs kept", float("inf"), probe, None, f"the kernel writes to {label}")
@@ -134,6 +137,9 @@ class Judge:
                     f"{scale} dy does not give {scale} times the gradient of {{}}")
         self._again("strided dy", list(map(_strided, dys)), xs, 1, everything, gradients, units,
                     "dy with other strides, as autograd may pass it, gives another gradient of {}")
+        for j in everything if self.by_autograd else ():
+            if gradients[j] is not None:
+                self._again("input alone", dys, xs, 1, [j], gradients, units, "{} has another gradient where no other input needs one", j)
         if not batch:
             return
         axes = batch + [None] * (len(xs) - len(batch))  # a module's parameters have no items
@@ -145,9 +151,9 @@ class Judge:
                         [j for j, a in enumerate(axes) if a is not None], list(map(item, gradients, axes)),
                         list(map(item, units, axes)), f"item {b} alone has another gradient of {{}}")
 
-    def _again(self, check, dys, xs, scale, which, gradients, units, words):
+    def _again(self, check, dys, xs, scale, which, gradients, units, words, number=None):
         try:
-            others = self.call(dys, xs)
+            others = self.call(dys, xs, AS_GIVEN, number)
         except Exception as error:
             return self._note(check, float("inf"), AS_GIVEN, None, _words(error))
         for j in which:
@@ -163,10 +169,8 @@ class Judge:
         for check in CHECKS:
             value, detail, probe, j = self.found.get(check, (0.0, "", None, None))
             verdict = "passed" if value <= 1 else "undecided" if value <= FAILED else "failed"
-            if check == "item alone" and "item alone" not in self.found:
-                verdict, detail = "not applicable", "" if batch else "batch= has no axis of items"
-            if check == "factor" and check not in self.found:
-                verdict, detail = "not applicable", "every gradient has 200 elements or fewer"
+            if check not in self.found and check in NEEDS:
+                verdict, detail = "not applicable", f"it needs {NEEDS[check]}"
             if 0 < value < float("inf") and verdict != "not applicable":
                 detail = f"{value:.2g} of the limit" + f": {detail}" * (value > 1)
             if value > 1 and probe != AS_GIVEN:
