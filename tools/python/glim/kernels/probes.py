@@ -20,6 +20,11 @@ def probes(inputs, dys):
             x[..., 1::2, :] = x[..., :1, :]
         return x
 
+    def shrink(x):  # not zero, where relu has a kink
+        if x.ndim >= 2 and x.shape[-2]:
+            x[..., -1, :] /= 1024
+        return x
+
     def last(axis):
         kept = [torch.zeros_like(dy) for dy in dys]
         for dy, zeros in zip(dys, kept):
@@ -30,7 +35,7 @@ def probes(inputs, dys):
     yield "times 4", changed(lambda x: x * 4), dys
     yield "times 1/16", changed(lambda x: x / 16), dys
     yield "repeated rows", changed(repeat), dys
-    yield "a row of zeros", changed(lambda x: x.index_fill(-2, torch.tensor(x.shape[-2] - 1), 0) if x.ndim >= 2 and x.numel() else x), dys
+    yield "a row near zero", changed(shrink), dys
     yield "all of one sign", changed(torch.abs), [dy.abs() for dy in dys]
     if all(dy.ndim >= 2 and dy.shape[-2] > 1 for dy in dys):
         yield "dy in the last row alone", list(inputs), last(-2)

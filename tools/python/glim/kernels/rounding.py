@@ -56,7 +56,7 @@ def rounded(x: torch.Tensor, dtype: torch.dtype, seed: int, by_value: bool = Tru
     if subnormal.any():
         uniform = h.bitwise_and_(2**52 - 1).double() * 2.0**-52
         y = torch.where(subnormal, torch.floor(x / QUANTUM[dtype] + uniform) * QUANTUM[dtype], y)
-    return y
+    return torch.where(y.abs() > torch.finfo(dtype).max, y * float("inf"), y)
 
 
 MASKED = 1e4  # larger scores are those of masks, -1e9 or finfo.min, and exact
