@@ -135,7 +135,7 @@ struct GradcheckReport {
   Index undecidable() const { return total(&GradcheckEntry::undecidable); }
   Index within_atol() const { return total(&GradcheckEntry::within_atol); }
   Index low_precision() const { return total(&GradcheckEntry::low_precision); }
-  // Nothing is wrong, but no derivative is decisive; or an input has none, and has undecidable ones or
+  // Nothing is wrong, but no derivative is decisive; or an input has none, and has undecidable ones away from kinks or
   // some within atol alone; or rounding leaves elements open.
   bool undecided() const;
   bool passed() const { return problem.empty() && failed() == 0 && !undecided(); }
@@ -151,7 +151,7 @@ struct GradcheckReport {
 std::ostream& operator<<(std::ostream& out, const GradcheckReport& report);
 
 // generator() is set back before every evaluation, so that a dropout within draws one mask.
-// ValueError when no input or no output is of a floating dtype, when an option is out of range, or when a full
+// ValueError when no input is of a floating dtype, when an option is out of range, or when a full
 // Jacobian would have more than 2^24 elements; whatever the function throws passes through.
 GradcheckReport gradcheck(const CheckedFunction& function,
                           const std::vector<GradcheckInput>& inputs,

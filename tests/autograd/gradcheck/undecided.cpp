@@ -163,29 +163,6 @@ TEST_CASE("an input without a derivative that tells makes the report undecided",
   }
 }
 
-TEST_CASE("an input with kinks alone is undecided", "[gradcheck]") {
-  // At 0 a missing gradient of relu is as good as any.
-  auto missing = [](const Vars& v) { return relu(v[0]).detach() + v[1] * v[1] + 0.0 * v[0]; };
-  auto right = [](const Vars& v) { return relu(v[0]) + v[1] * v[1]; };
-  const std::vector<GradcheckInput> at{zeros({3}, DType::Float64), random({3}, 2)};
-  for (auto mode : {Mode::Full, Mode::Projection})
-    for (const CheckedFunction& f : {CheckedFunction(missing), CheckedFunction(right)}) {
-      const GradcheckReport report = gradcheck(f, at, {.mode = mode});
-      INFO(report);
-      CHECK(report.undecided());
-      CHECK(contains(report.to_string(), "by x0 no derivative other than 0 was found right"));
-    }
-  GradcheckReport open;
-  GradcheckEntry& w = open.inputs.emplace_back();
-  w.name = "w";
-  w.checked = 4;
-  w.decisive = 2;
-  w.left_open = 1;
-  CHECK(open.undecided());
-  CHECK(contains(open.finding(), "rounding leaves 1 element of w open"));
-  CHECK_FALSE(contains(open.finding(), "no derivative other than 0"));
-}
-
 // A part of f in float32 or bfloat16 is a staircase: below its grain, differences see the rest alone.
 TEST_CASE("a rounding plateau is no derivative of 0", "[gradcheck]") {
   auto float32 = [](const Tensor& x) { return x.to(DType::Float32).to(DType::Float64); };
