@@ -10,6 +10,7 @@
 //   REQUIRE(gradcheck(f, {x, w}));     a report is true if it passed, and prints itself in Catch2
 //
 // Undecided is not passed: a report in which a missing gradient would look the same is undecided.
+// An input whose derivatives other than 0 are all at kinks does not make a report undecided.
 #pragma once
 
 #include <array>

@@ -110,6 +110,7 @@ std::string Graph::program(DType dtype) const {
 #include "nn/feed_forward.hpp"
 #include "nn/recurrent/rnn.hpp"
 #include "nn/rms_norm.hpp"
+#include "nn/vision/batch_norm.hpp"
 #include "nn/vision/conv.hpp"
 #include "tensor/ops/reduce.hpp"
 

@@ -98,7 +98,7 @@ for ((i = 1; i <= kills; ++i)); do
   cd "kill$i" || exit 1
   numbers=(2 4 1 4 2)
   for number in "${numbers[@]:i % 2}"; do
-    again=(--overwrite)
+    again=()
     [ -e model/last.safetensors ] && again=(--resume)
     in_processes "$number" "${run[@]}" "${again[@]}" >log 2>&1 &
     wait_until begun
@@ -108,7 +108,7 @@ for ((i = 1; i <= kills; ++i)); do
     [ -n "$pid" ] && kill -9 "$pid" 2>/dev/null
     wait $! || killed=$((killed + 1))  # the kill may have come too late
   done
-  in_processes 2 "${run[@]}" $([ -e model/last.safetensors ] && echo --resume || echo --overwrite) >log 2>&1
+  in_processes 2 "${run[@]}" $([ -e model/last.safetensors ] && echo --resume) >log 2>&1
   report "killed and resumed, run $i" "$(cmp ../alone/model/last.safetensors model/last.safetensors 2>&1 || show log)"
   cd ..
 done

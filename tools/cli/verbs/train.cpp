@@ -156,11 +156,11 @@ void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
     o = saved;
     resume_gemm_engine(command, *run.origin, a.notes);
   } else {
-    const bool resumable = is_there(last);
-    if (!a.overwrite && (resumable || (world.first() && !checkpoints_in(o.out).empty())))
-      throw FileError(o.out, "holds a model already: " +
-                                 std::string(resumable ? "--resume continues it, " : "") +
-                                 "--overwrite replaces it, --out names another folder");
+    // What a run leaves that was killed before its first last.safetensors is replaced.
+    if (is_there(last) && !a.overwrite)
+      throw FileError(o.out,
+                      "holds a model already: --resume continues it, --overwrite "
+                      "replaces it, --out names another folder");
   }
   check(o);
   require_shares(world, o);
