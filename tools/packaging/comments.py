@@ -98,7 +98,7 @@ def main(path):
         if HEADING.match(line):
             group = close_group()
             out += ["/// \\name " + SPECIAL.sub(r"\\\1", HEADING.match(line)[1]), "/// @{"]
-            group, comment = True, []
+            group, comment = len(scopes), []
             continue
         if slashes and not stripped:
             if len(code) > len(previous) - len(previous.lstrip()) + 8 and "//" in previous:
@@ -115,7 +115,7 @@ def main(path):
         if slashes and code.rstrip().endswith("{"):
             out += ["/// " + t for t in described(["// " + behind.strip()])]
             behind = ""
-        if scopes and line.startswith("}") and len(scopes) == 1:
+        if group and line.startswith("}") and len(scopes) == group:
             group = close_group()
         text = " ".join(described(["// " + behind.strip()])) if slashes else ""
         out.append(code + (" ///< " + text if text and declares else ""))
