@@ -59,7 +59,7 @@ def function(function, inputs, order=None):
 
 
 def names(kernel, reference, count):
-    """Of the inputs, as the reference has them, and of a module's parameters."""
+    """The names of the inputs, by the reference's signature, and of a module's parameters."""
     module = next((f for f in (kernel, reference) if isinstance(f, torch.nn.Module)), None)
     parameters = [k for k, _ in module.named_parameters()] if module else []
     f = reference.forward if isinstance(reference, torch.nn.Module) else reference

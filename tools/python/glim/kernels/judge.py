@@ -39,7 +39,7 @@ class Judge:
         self.gradients, self.reference, self.contract, self.seed = gradients, reference, contract, seed
         self.names = names
         self.found = {}  # check: (value / limit, detail, probe, input)
-        self.left_out, self.notes = [], []
+        self.left_out = []
         self.places, self.random = [], torch.get_rng_state()
 
     def judge(self, name, inputs, dys, batch, also):
@@ -128,7 +128,7 @@ class Judge:
         return worst, j, (gradient, true, unit)
 
     def _behaviour(self, gradients, units, xs, dys, batch):
-        """The kernel again, with 4 dy, and with each item alone, beside what it gave."""
+        """Calls the kernel again: unchanged, with 4 dy, with other strides, for one input and for one item."""
         everything = range(len(xs))
         self._again("twice", dys, xs, 1, everything, gradients, units, "a second call gives another gradient of {}")
         large = max(x.abs().max() for x in [*dys, *gradients] if x is not None and x.numel())

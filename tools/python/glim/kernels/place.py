@@ -54,7 +54,7 @@ def _wrong_indices(wrong, error, unit, axis):
 
 
 def _factor(gradient, true, unit):
-    """What the box holds, as a multiple of the truth."""
+    """Says how the gradient in the box differs: zero, a multiple of the truth, or by how much."""
     if not torch.isfinite(gradient).all():
         return "not finite"
     if not gradient.any():

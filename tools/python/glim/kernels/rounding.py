@@ -11,7 +11,7 @@ reference under `Rounding` breaks its float64 arithmetic in the same way:
     δ = Σ_j P_j dP_j of a softmax                 plus the error of δ = Σ_d dO_d O_d, O in dtype (FlashAttention 2)
 
 Rounding x to p digits goes up with probability (x - low) / unit, so its mean is x and errors of passes are independent.
-In every second pass equal values round equally: what cancels in a kernel then cancels here.
+Equal values round to dtype equally, and in every second pass to inside, too: what cancels in a kernel cancels here.
 """
 
 from __future__ import annotations

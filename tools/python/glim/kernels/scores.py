@@ -6,8 +6,8 @@ import torch
 
 from .rounding import BITS
 
-# From tests/python/kernels: the largest value of each number over the right kernels of the half of the corpus on which
-# limits are set. Above its limit a number is undecided, above FAILED times the limit wrong.
+# Limits were set above the largest numbers of the right kernels of tests/python/kernels, with seeds 0 and 1. Above its
+# limit a number is undecided, above FAILED times the limit wrong.
 LIMITS = {"element": 12.0, "slice": 4.0, "whole": 2.5, "factor": 4.0}
 FAILED = 3.0
 
