@@ -9,7 +9,16 @@
 
 namespace glim {
 
-std::string command_word(std::string_view text);  // as the system's shell reads it
+// A word as a POSIX shell reads it, on every system.
+inline std::string shell_word(std::string_view text) {
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+,:@";
+  if (!text.empty() && text.find_first_not_of(kPlain) == text.npos) return std::string(text);
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+std::string command_word(std::string_view text);  // as this system's shell reads it
 // A command of the shell: a program with its arguments, and variables of its environment.
 std::string shell_command(const std::vector<std::pair<std::string, std::string>>& variables,
                           const std::vector<std::string>& words);

@@ -32,14 +32,8 @@ bool try_again() { return errno == EAGAIN || errno == EINTR; }
 
 }  // namespace
 
-std::string command_word(std::string_view text) {
-  constexpr std::string_view kPlain =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+,:@";
-  if (!text.empty() && text.find_first_not_of(kPlain) == text.npos) return std::string(text);
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
-}
+std::string command_word(std::string_view text) { return shell_word(text); }
+
 std::string shell_command(const std::vector<std::pair<std::string, std::string>>& variables,
                           const std::vector<std::string>& words) {
   std::string command;
@@ -75,7 +69,7 @@ struct ChildProcess::System {
     if (fd >= 0) ::close(std::exchange(fd, -1));
   }
   ~System() {
-    for (int* fd : {&in, &out, &errors}) end(*fd);
+    for (int* fd : {&input, &output, &errors}) end(*fd);
   }
   // Reads what is there, or ends the stream.
   void read(int& fd, std::string& target) {
@@ -88,23 +82,23 @@ struct ChildProcess::System {
 
   AfterDeath group;
   pid_t pid = -1;  // -1: reaped
-  int in = -1, out = -1, errors = -1;
+  int input = -1, output = -1, errors = -1;
   Ending ending;
 };
 
 // This process ignores SIGPIPE from then on.
 ChildProcess::ChildProcess(const std::string& command) : system_(std::make_unique<System>()) {
   std::signal(SIGPIPE, SIG_IGN);
-  int in[2], out[2], err[2];
-  for (int* pipe : {in, out, err})
+  int input[2], output[2], errors[2];
+  for (int* pipe : {input, output, errors})
     if (make_pipe(pipe) != 0) fail("no pipe");
-  system_->in = in[1], system_->out = out[0], system_->errors = err[0];
-  for (int fd : {in[1], out[0], err[0]}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
+  system_->input = input[1], system_->output = output[0], system_->errors = errors[0];
+  for (int fd : {input[1], output[0], errors[0]}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, err[1], STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, input[0], STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, errors[1], STDERR_FILENO);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t ignored_here;
@@ -120,7 +114,7 @@ ChildProcess::ChildProcess(const std::string& command) : system_(std::make_uniqu
                                 program_environment());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
-  for (int fd : {in[0], out[1], err[1]}) ::close(fd);
+  for (int fd : {input[0], output[1], errors[1]}) ::close(fd);
   if (error == 0) return;
   system_->pid = -1;
   fail("/bin/sh does not start", error);
@@ -135,14 +129,14 @@ ChildProcess::~ChildProcess() {
 
 bool ChildProcess::exchange(std::string_view& input, std::string& output, std::string& errors,
                             double seconds) {
-  pollfd fds[] = {{system_->out, POLLIN, 0},
+  pollfd fds[] = {{system_->output, POLLIN, 0},
                   {system_->errors, POLLIN, 0},
-                  {input.empty() ? -1 : system_->in, POLLOUT, 0}};
+                  {input.empty() ? -1 : system_->input, POLLOUT, 0}};
   if (::poll(fds, 3, milliseconds(seconds)) == 0) return false;
-  if (fds[0].revents) system_->read(system_->out, output);
+  if (fds[0].revents) system_->read(system_->output, output);
   if (fds[1].revents) system_->read(system_->errors, errors);
   if (fds[2].revents) {
-    const ssize_t n = ::write(system_->in, input.data(), input.size());
+    const ssize_t n = ::write(system_->input, input.data(), input.size());
     if (n >= 0)
       input.remove_prefix(static_cast<std::size_t>(n));
     else if (errno == EPIPE)
@@ -153,8 +147,8 @@ bool ChildProcess::exchange(std::string_view& input, std::string& output, std::s
   return true;
 }
 
-bool ChildProcess::output_ended() const { return system_->out < 0; }
-void ChildProcess::close_input() { system_->end(system_->in); }
+bool ChildProcess::output_ended() const { return system_->output < 0; }
+void ChildProcess::close_input() { system_->end(system_->input); }
 
 bool ChildProcess::ended(double seconds) {
   using Clock = std::chrono::steady_clock;

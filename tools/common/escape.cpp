@@ -183,15 +183,6 @@ std::string in_latex(std::string_view text) {
   });
 }
 
-std::string shell_word(std::string_view text) {
-  constexpr std::string_view kPlain =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./+,:@";
-  if (!text.empty() && text.find_first_not_of(kPlain) == text.npos) return std::string(text);
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
-}
-
 std::string typed_word(std::string_view text) {
   if (visible(text) == text) return shell_word(text);
   return "$'" +

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "tensor/system/child.hpp"  // shell_word
+
 namespace glim {
 
 // As one line in which every character is seen: \xNN stands for each byte of a control character, of one that ends a
@@ -37,8 +39,6 @@ std::string in_csv(std::string_view text);
 std::string in_markdown(std::string_view text);
 // In a paragraph of LaTeX, as one line. Letters beyond ASCII stay as they are.
 std::string in_latex(std::string_view text);
-// As a POSIX shell reads it: in quotation marks where it needs them.
-std::string shell_word(std::string_view text);
 // As a person types it in Bash. Characters that a terminal would obey are written as in $'a\x0d\x0ab'.
 std::string typed_word(std::string_view text);
 // "--out 'a b'": an option of Glim as a person types it.
