@@ -14,12 +14,7 @@ from kernels.rules import drawn, judged  # noqa: E402
 SAMPLE = CASES[::6]  # all of it: python3 -m kernels.table
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.mark.parametrize("case", SAMPLE, ids=lambda case: case.name)

@@ -1,4 +1,4 @@
-// What a run shows and measures: progress on standard error, metrics.jsonl in the model's folder.
+// Prints the progress of a run to standard error, and writes metrics.jsonl into the model's folder.
 #pragma once
 
 #include <fmt/format.h>

@@ -88,7 +88,7 @@ Var rolled(const Var& d) {
 }
 bool is_square(const Var& d) { return d.rank() == 2 && d.size(0) == d.size(1); }
 
-// Of each op.
+// A wrong rule for each op of random graphs.
 std::vector<Fault> wrong_rules() {
   std::vector<Fault> all;
   for (const Kind& kind : op_kinds())

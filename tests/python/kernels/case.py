@@ -16,8 +16,8 @@ class Case(NamedTuple):
     draw: Callable  # draw(generator) -> inputs in dtype, integers and bools as they are
     wrong: str | None = None  # what is wrong; None: right
     shipped: str | None = None  # where this fault shipped
-    # What the kernel computes in; what one of its passes hands to the next may be rounded to dtype (P, O, logits, an expert's
-    # rows). None: every op in dtype, as eager PyTorch.
+    # The kernel computes in this precision. It may round to dtype between two of its passes (P, O, logits, an expert's rows).
+    # None: every op in dtype, as eager PyTorch.
     inside: str | None = "float32"
     accumulate: str = "float32"
     batch: tuple | None = None  # for each input the axis of its batch or None; None: no batch axis

@@ -34,6 +34,17 @@ def evenly(samples, most):
     return [samples[k * (len(samples) - 1) // max(1, most - 1)] for k in range(most)] if len(samples) > most else samples
 
 
+def of_tensors(sample, call):
+    """A function of the tensors of an OpInfo's sample, which passes them to `call`, and {number of its leaf: tensor}."""
+    leaves, spec = pytree.tree_flatten(((sample.input, *sample.args), sample.kwargs))
+    tensors = {k: x for k, x in enumerate(leaves) if isinstance(x, torch.Tensor)}
+
+    def function(*values):
+        args, kwargs = pytree.tree_unflatten(list({**dict(enumerate(leaves)), **dict(zip(tensors, values))}.values()), spec)
+        return call(*args, **kwargs)
+    return function, tensors
+
+
 def close(found, wanted, what):
     wanted = wanted.astype(np.int64) if wanted.dtype.kind in "iu" else wanted  # Glim has no other integers
     assert tuple(found.shape) == tuple(wanted.shape), f"{what} has shape {tuple(found.shape)}, not {tuple(wanted.shape)}"

@@ -6,10 +6,9 @@ import math
 
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
-from torch.utils import _pytree as pytree
 
 from .count import Skip
-from .imported import compare, evenly
+from .imported import compare, evenly, of_tensors
 
 LEAST = {"values": 1800, "gradients": 1500, "second derivatives": 700}
 GRIDS = {"kinks": (0.0, 0.0, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0, -3.0, 6.0, 60.0, -60.0), "ends": (0.0, 0.5, 1.0),
@@ -36,16 +35,8 @@ def given(op, sample, grid=None, inexact=None):
     """A function of the sample's tensors, and these; with a grid, floating ones have its values."""
     if inexact or op.name in UNDEFINED:
         raise Skip(inexact or UNDEFINED[op.name])
-    leaves, spec = pytree.tree_flatten(((sample.input, *sample.args), sample.kwargs))
-    where = [k for k, x in enumerate(leaves) if isinstance(x, torch.Tensor)]
-
-    def function(*tensors):
-        values = list(leaves)
-        for k, x in zip(where, tensors):
-            values[k] = x
-        args, kwargs = pytree.tree_unflatten(values, spec)
-        return op.op(*args, **kwargs)
-    tensors = [leaves[k] if grid is None else on_grid(leaves[k], grid, k) for k in where]
+    function, tensors = of_tensors(sample, op.op)
+    tensors = [x if grid is None else on_grid(x, grid, k) for k, x in tensors.items()]
     return function, tensors, {}, op.supports_gradgrad and grid is None and op.name not in FIRST_ORDER
 
 

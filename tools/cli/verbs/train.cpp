@@ -156,7 +156,7 @@ void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
     o = saved;
     resume_gemm_engine(command, *run.origin, a.notes);
   } else {
-    // What a run leaves that was killed before its first last.safetensors is replaced.
+    // A run that was killed before its first last.safetensors may be started again over its files.
     if (is_there(last) && !a.overwrite)
       throw FileError(o.out,
                       "holds a model already: --resume continues it, --overwrite "

@@ -6,7 +6,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.common_modules import module_db
 from torch.utils import _pytree as pytree
 
-from suites.imported import evenly
+from suites.imported import evenly, of_tensors
 
 MOST = {torch.float64: 3, torch.float32: 1}  # samples
 ELEMENTS = 100                               # of the inputs of a sample
@@ -35,16 +35,10 @@ def suits(function, args):
 
 def function_of(op, sample):
     """A function of the tensors of a sample, and these."""
-    leaves, spec = pytree.tree_flatten(((sample.input, *sample.args), sample.kwargs))
-    where = [k for k, x in enumerate(leaves) if isinstance(x, torch.Tensor)]
-
-    def function(*tensors):
-        values = list(leaves)
-        for k, x in zip(where, tensors):
-            values[k] = x
-        args, kwargs = pytree.tree_unflatten(values, spec)
+    def call(*args, **kwargs):
         return sample.output_process_fn_grad(op.gradcheck_wrapper(op.op, *args, **kwargs))
-    return function, [leaves[k] for k in where]
+    function, tensors = of_tensors(sample, call)
+    return function, list(tensors.values())
 
 
 def cases():
