@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 import glim  # noqa: E402
 from glim.kernels.rounding import rounded  # noqa: E402
+from glim.kernels.truth import reference_gradients  # noqa: E402
 from kernels import CASES  # noqa: E402
 from kernels.rules import drawn, judged  # noqa: E402
 
@@ -85,6 +86,28 @@ def test_a_factor_is_named_with_its_mistake():
     report = glim.compare_backward(with_fault(fault), attention, *operands(2, 2, 24, 16))
     assert report.place == ("k", "everywhere; 2 × the truth")
     assert "constant factor" in report.mistake
+
+
+def test_a_shape_smaller_than_a_tile_gives_no_name():
+    def backward(dy, q, k, v):  # dQ sums over whole tiles of 16 keys alone
+        count = k.shape[-2] // 16 * 16
+        dq = attention_backward(dy, q, k, v)[0] * 0
+        if count:
+            P = (q.float() @ k.float().mT * q.shape[-1] ** -0.5).softmax(-1)
+            dP = dy.float() @ v.float().mT
+            dS = P * (dP - (P * dP).sum(-1, keepdim=True))
+            dq = (dS[..., :count] @ k[..., :count, :].float() * q.shape[-1] ** -0.5).to(q.dtype)
+        return dq, *attention_backward(dy, q, k, v)[1:]
+    report = glim.compare_backward((None, backward), attention, *operands(2, 2, 40, 16))
+    assert report.place[0] == "q" and report.place[1].startswith("everywhere") and report.mistake is None, report
+
+
+def test_a_reference_stays_in_float64():
+    x = operands(24, 16)[0]
+    for reference in (lambda x: x.float().exp(), lambda x: x.to(torch.float32).exp(), lambda x: x.half().exp(),
+                      lambda x: x.exp().sum(-1, dtype=torch.float32)):
+        _, (dx,) = reference_gradients(reference, [x], [torch.ones(24, 16) if reference(x).ndim == 2 else torch.ones(24)])
+        assert torch.allclose(dx, x.double().exp(), rtol=1e-14, atol=0)
 
 
 def test_a_mistake_that_other_inputs_show():
