@@ -67,7 +67,7 @@ refuse "a missing file" 'missing.*No such file' "$glim" "${small[@]}" --labelled
 refuse "a folder for a file" 'a b.*is a directory' "$glim" "${small[@]}" --config 'a b' --out model
 refuse "a folder that nobody may write to" 'proc.model: cannot be created' "$glim" "${small[@]}" --labelled lines --out /proc/model
 
-# Another program that lets nobody open a file, until its end.
+# hold FILE: another program opens the file and shares it with no other, until release.
 hold() { wine "$folder/windows.exe" hold "$1" >held & holder=$!; wait_until grep -q held held; }
 release() { kill "$holder"; wait "$holder" 2>/dev/null; }
 cp lines taken

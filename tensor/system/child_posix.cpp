@@ -44,7 +44,7 @@ std::string shell_command(const std::vector<std::pair<std::string, std::string>>
 }
 bool can_confine_programs() { return true; }
 
-// A full pipe drops what is printed: nobody waits.
+// A child never waits for a full pipe: what does not fit is lost.
 struct SharedPipe::Ends {
   int read = -1, write = -1;
 };

@@ -86,7 +86,7 @@ struct Stream {
 
 }  // namespace
 
-// As the C library of the program reads it: a backslash is plain but before a quotation mark.
+// The program's C library reads a backslash as itself unless a quotation mark follows.
 std::string command_word(std::string_view text) {
   constexpr std::string_view kSpecial = " \t\"&|<>^()%!,;=";
   if (!text.empty() && text.find_first_of(kSpecial) == text.npos) return std::string(text);
@@ -108,7 +108,7 @@ std::string shell_command(const std::vector<std::pair<std::string, std::string>>
 }
 bool can_confine_programs() { return false; }
 
-// So large that what many children print fits.
+// The pipe has room for what many children print.
 struct SharedPipe::Ends {
   HANDLE read = nullptr, write = nullptr;
 };

@@ -21,7 +21,7 @@ std::string cpu_name() {
   return ::sysctlbyname("machdep.cpu.brand_string", name, &bytes, nullptr, 0) == 0 ? name : "";
 }
 
-// Pages that are free, or that the system takes back first.
+// The bytes of free and inactive pages. The system reclaims inactive ones first.
 std::int64_t available_bytes() {
   vm_statistics64_data_t pages{};
   mach_msg_type_number_t count = HOST_VM_INFO64_COUNT;

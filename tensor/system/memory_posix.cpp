@@ -36,7 +36,7 @@ bool has_addresses(std::size_t bytes) {
   return true;
 }
 void unmap_pages(std::byte* begin, std::size_t bytes) { ::munmap(begin, bytes); }
-// Whole pages alone: the system rounds a length up to its pages, which have 16 or 64 KB on some machines.
+// Releases whole pages only. The system rounds a length up to its pages, which have 16 or 64 KB on some machines.
 void release_pages(std::byte* begin, std::size_t bytes) {
   static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto start = reinterpret_cast<std::uintptr_t>(begin);

@@ -1,4 +1,4 @@
-// What Linux and macOS do in different ways (posix_linux.cpp, posix_darwin.cpp).
+// Functions that Linux and macOS implement differently (posix_linux.cpp, posix_darwin.cpp).
 #pragma once
 
 namespace glim {
@@ -6,7 +6,7 @@ namespace glim {
 char** program_environment();  // "NAME=value" …, null
 // A pipe that programs started by this process do not get. Below 0: errno has the reason.
 int make_pipe(int ends[2]);
-// Madvise's word for pages whose content is of no use.
+// The advice to madvise() that the content of pages is not needed.
 int unused_pages();
 
 }  // namespace glim

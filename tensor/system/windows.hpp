@@ -23,7 +23,7 @@ inline std::string utf8(std::wstring_view wide) {
       CP_UTF8, 0, wide.data(), units, text.data(), 3 * units, nullptr, nullptr)));
   return text;
 }
-// Not one of its name in the folder of the program or in the current one.
+// The path of the system's cmd.exe, not of one in the program's folder or the current one.
 inline std::wstring command_shell() {
   std::wstring path(MAX_PATH, L'\0');
   path.resize(GetSystemDirectoryW(path.data(), MAX_PATH));

@@ -35,7 +35,7 @@ class Child {
   std::pair<std::string, int> finish(double seconds);
 
  private:
-  // Keeps the end of its errors alone. False when the time of seconds_now() has come.
+  // Exchanges bytes until they pass. Keeps the last of its errors only. False when seconds_now() reaches `until`.
   bool exchange(std::string_view& input, double until);
   [[noreturn]] void fail_ended();
 

@@ -1,4 +1,4 @@
-# What a program or a module for macOS needs of its system, as LLVM's tools read it, since none of them runs here. To be
+# Checks what a program or module for macOS needs of its system, by LLVM's tools, since none of them runs here. To be
 # sourced after zig.sh.
 
 # The names that macOS 11's libSystem exports, in $work/macos11: an earlier zig has Apple's list.

@@ -62,7 +62,7 @@ for word; do
     *) set -- "$@" "$load$word" && load= ;;
   esac
 done' >>"$tools/$1"
-    # Of a text without a language zig hands glibc's version on to clang, which does not know it.
+    # zig passes glibc's version to clang for a text without a language, and clang does not know it.
     [ "$system" != linux ] || echo 'case "$*" in "-E -dM -") set -- -x c "$@" ;; esac' >>"$tools/$1"
     echo "exec $2 \"\$@\"" >>"$tools/$1"
     chmod +x "$tools/$1"

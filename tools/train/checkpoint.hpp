@@ -53,7 +53,7 @@ struct Checkpoint : ModelFile {
   TrainState state;
 };
 
-// The files of a folder that have a name above, N a number.
+// The checkpoints of a folder: the files whose name is one of those above, with a number for N.
 std::vector<std::filesystem::path> checkpoints_in(const std::string& folder);
 // The files step-N.safetensors of a folder, by N.
 std::map<Index, std::string> steps_to_return_to(const std::string& folder);

@@ -223,7 +223,7 @@ void announce(const Command& command, const TrainArguments& a, const Prepared& r
                     world.bytes_of_sum(parameters * (o.precision == "float64" ? 8 : 4)) / 1e6));
 }
 
-// Runs it, watched in the first process. Returns false if it was interrupted.
+// Trains. The first process attaches the observers. Returns false if the run was interrupted.
 bool train(const TrainArguments& a, Prepared& run) {
   std::unique_ptr<TrainObserver> recorder;
   std::optional<ProgressPrinter> printer;
@@ -249,7 +249,7 @@ bool train(const TrainArguments& a, Prepared& run) {
   return done;
 }
 
-// Holds the best weights against held-out data, and says what came of the run.
+// Evaluates the best weights on held-out data, and prints the outcome of the run.
 void conclude(const Prepared& run) {
   const TrainOptions& o = run.options;
   Learner& learner = *run.learner;
