@@ -351,6 +351,7 @@ def test_a_row_near_zero_is_tried():
 
 @pytest.mark.parametrize("words, call", [
     ("both are functions of PyTorch's tensors", lambda x: glim.compare_backward("f", torch.sin, x)),
+    ("both are functions of PyTorch's tensors", lambda x: glim.compare_backward((torch.sin, None), torch.sin, x)),
     ("autograd does not reach", lambda x: glim.compare_backward((None, lambda dy, x: dy), lambda x: x.detach().sin(), x)),
     ("1 floating outputs, the reference 2", lambda x: glim.compare_backward(torch.sin, lambda x: (x.sin(), x.cos()), x)),
     ("the kernel's parameters are", lambda x: glim.compare_backward(torch.nn.Linear(16, 3).bfloat16(), torch.nn.PReLU(), x)),

@@ -45,10 +45,11 @@ def compare_backward(kernel: Any, reference: Any, *inputs: Any, dy: Any = None, 
     Returns a KernelReport, true if the gradients are right. Exceptions of kernel and reference at the inputs pass through.
     Raises glim.ValueError for a comparison that would decide nothing, glim.DTypeError for dtypes that have no judge.
     """
-    name = name_of(kernel[1] if isinstance(kernel, tuple) else kernel) if name is None else str(name)
-    if isinstance(kernel, tuple) and len(kernel) != 2 or not all(map(callable, [reference, *_calls_of(kernel)])):
+    called = kernel[-1] if isinstance(kernel, tuple) and len(kernel) == 2 else kernel
+    if not callable(called) or not callable(reference):
         raise TypeError("compare_backward: compare_backward(kernel, reference, *inputs): both are functions of PyTorch's tensors, "
                         "and the kernel may be (forward, backward)")
+    name = name_of(called) if name is None else str(name)
     count = len(inputs)
     gradients, inputs = calls.kernel(kernel, inputs)
     parameters = [k for k, _ in kernel.named_parameters()] if isinstance(kernel, torch.nn.Module) else None
@@ -144,7 +145,3 @@ def _batch_axes(batch, inputs, dys):
         raise _glim.ValueError(f"compare_backward: batch: dy has not {size} items along axis {axis}; leave batch out for a sum over "
                                "items")
     return axes
-
-
-def _calls_of(kernel):
-    return [f for f in kernel if f is not None][-1:] or [None] if isinstance(kernel, tuple) else [kernel]
