@@ -10,7 +10,7 @@
 """
 from ._glim import *  # noqa: F403  the ops, Tensor, Var, Tape, layers, models, optimizers and the errors
 from ._glim import Tensor, _require_plain, _widened
-from . import _words  # noqa: F401
+from . import _protocols, _words  # noqa: F401
 from ._words import __getattr__  # noqa: F401  what to type for a name that Glim lacks
 from .derived import Derived, derive
 from .gradcheck import Report, gradcheck
