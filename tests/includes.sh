@@ -19,10 +19,10 @@ grep -rHoE '^#include "[^"]+"' --include='*.cpp' --include='*.hpp' tensor autogr
     place($3) > place($1) { print $1 ": includes " $3 " of a room behind its own"; bad = 1 }
     END { if (!bad) print NR " includes go one way"; exit bad }'
 
-# Within the core, folders have no circles either: a folder and one of its own include each other one way.
-grep -rHoE '^#include "[^"]+"' --include='*.cpp' --include='*.hpp' tensor autograd nn optim models |
-  sed -nE 's|^(.*)/[^/]*:#include "(.*)/[^/]*"$|\1 \2|p' | awk '$1 != $2' | sort -u | tsort >/dev/null ||
-  { echo "these folders of the core include one another"; exit 1; }
+# Folders have no circles either: a folder and one of its own include each other one way.
+grep -rHoE '^#include "[^"]+"' --include='*.cpp' --include='*.hpp' tensor autograd nn optim models tools |
+  sed -nE '/^tools.course.(adam|copy_task)/!s|^(.*)/[^/]*:#include "(.*)/[^/]*"$|\1 \2|p' | awk '$1 != $2' | sort -u | tsort >/dev/null ||
+  { echo "these folders include one another"; exit 1; }
 
 # Files of autograd include earlier ones alone, in the order of autograd/reading.md.
 order=$(awk '/^## /{on = /`autograd`, in order/} on && /^\| [^r-]/{split($0, cell, "|"); print cell[3]}' autograd/reading.md)

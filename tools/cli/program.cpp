@@ -15,7 +15,7 @@
 #include "tensor/system/files.hpp"
 #include "tensor/system/process.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/verbs/verbs.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/common/processes.hpp"
 
 namespace {

@@ -1,9 +1,9 @@
 #include "tools/kinds/dataset.hpp"
 
 #include "tensor/error.hpp"
-#include "tools/data/corpus/names.hpp"
 #include "tools/data/corpus/split.hpp"
 #include "tools/data/corpus/tasks.hpp"
+#include "tools/data/phrasebook/names.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
 #include "tools/kinds/distil.hpp"
 

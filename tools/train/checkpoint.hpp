@@ -8,7 +8,7 @@
 //
 //   last.safetensors      to resume from          best.safetensors    best on validation
 //   epoch-N.safetensors   for averaging           average.safetensors their mean
-//   step-N.safetensors    to return to: of a run with --record (tools/inspect/replay.hpp)
+//   step-N.safetensors    to return to: of a run with --record (tools/inspect/report/replay.hpp)
 //   config.toml           the run's options       metrics.jsonl       a line for each measurement
 //
 // FileError naming the file when it is missing, is not a checkpoint, or has tensors that do not fit its

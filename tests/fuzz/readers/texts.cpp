@@ -4,7 +4,7 @@
 #include "tensor/error.hpp"
 #include "tests/fuzz/readers/readers.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/cli/verbs/verbs.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/common/toml.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/records.hpp"

@@ -5,8 +5,8 @@
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
+#include "tools/common/casing.hpp"
 #include "tools/data/corpus/random.hpp"
-#include "tools/data/tokenizers/casing.hpp"
 
 namespace test_utf8 {
 

@@ -6,7 +6,7 @@
 #include "optim/averaging.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
-#include "tools/cli/verbs/verbs.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/common/counted.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/train/checkpoint.hpp"

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
-#include "tools/cli/verbs/verbs.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/common/escape.hpp"
 #include "tools/kinds/kind.hpp"
 

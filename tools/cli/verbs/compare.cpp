@@ -13,7 +13,7 @@
 #include "models/pipeline/described.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
-#include "tools/cli/verbs/verbs.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/common/shared_work.hpp"
 #include "tools/data/bleu/bleu.hpp"

@@ -9,7 +9,7 @@
 #include "tensor/io/atomic_file.hpp"
 #include "tensor/io/safetensors.hpp"
 #include "tools/cli/example_options.hpp"
-#include "tools/cli/verbs/verbs.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/common/escape.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/derive/sheet.hpp"

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cli/help.hpp"
-#include "tools/cli/verbs/verbs.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/kinds/kind.hpp"
 
 namespace glim {

@@ -13,7 +13,7 @@
 #include "tensor/random.hpp"
 #include "tensor/simd/isa.hpp"
 #include "tensor/system/process.hpp"
-#include "tools/cli/verbs/verbs.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/common/counted.hpp"
 #include "tools/common/machine.hpp"
 

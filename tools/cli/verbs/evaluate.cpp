@@ -8,7 +8,7 @@
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
-#include "tools/cli/verbs/verbs.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/common/counted.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/common/number.hpp"

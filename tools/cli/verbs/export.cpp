@@ -1,7 +1,7 @@
 // glim export: a model's weights under the names of PyTorch, as safetensors.
 #include <memory>
 
-#include "tools/cli/verbs/verbs.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/common/escape.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/convert/convert.hpp"

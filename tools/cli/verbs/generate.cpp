@@ -10,7 +10,7 @@
 
 #include "models/pipeline/text_generator.hpp"
 #include "tensor/error.hpp"
-#include "tools/cli/verbs/verbs.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/data/corpus/files.hpp"
 
 namespace glim {

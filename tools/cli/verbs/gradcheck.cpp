@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tensor/error.hpp"
-#include "tools/cli/verbs/verbs.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/common/escape.hpp"
 #include "tools/foreign/program.hpp"
 #include "tools/gradient_cases/op_specs.hpp"

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "tensor/error.hpp"
-#include "tools/cli/verbs/verbs.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/common/escape.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/convert/convert.hpp"

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "tensor/io/atomic_file.hpp"
-#include "tools/cli/verbs/verbs.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/common/counted.hpp"
 #include "tools/common/escape.hpp"
 #include "tools/common/folder.hpp"

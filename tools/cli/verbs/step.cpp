@@ -6,7 +6,7 @@
 
 #include "tensor/system/process.hpp"
 #include "tools/cli/example_options.hpp"
-#include "tools/cli/verbs/verbs.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/inspect/debugger/prompt.hpp"
 #include "tools/inspect/lettered.hpp"
 

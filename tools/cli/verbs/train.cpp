@@ -12,7 +12,7 @@
 #include "tensor/matmul/plan.hpp"
 #include "tensor/system/process.hpp"
 #include "tools/cli/progress_printer.hpp"
-#include "tools/cli/verbs/verbs.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/common/counted.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/kinds/distil.hpp"

@@ -14,7 +14,7 @@
 #include "models/pipeline/translator.hpp"
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
-#include "tools/cli/verbs/verbs.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/data/corpus/corpus.hpp"
 
 namespace glim {

@@ -7,7 +7,7 @@
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tensor/portable.hpp"
-#include "tools/data/tokenizers/casing.hpp"
+#include "tools/common/casing.hpp"
 
 namespace glim {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
+#include "tools/common/casing.hpp"
 #include "tools/common/number.hpp"
 #include "tools/data/corpus/corpus.hpp"
 #include "tools/data/corpus/files.hpp"
-#include "tools/data/tokenizers/casing.hpp"
 
 namespace glim {
 

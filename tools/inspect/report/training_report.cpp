@@ -5,8 +5,8 @@
 #include "tools/common/escape.hpp"
 #include "tools/common/toml.hpp"
 #include "tools/inspect/page/page.hpp"
-#include "tools/inspect/replay.hpp"
 #include "tools/inspect/report/events.hpp"
+#include "tools/inspect/report/replay.hpp"
 #include "tools/kinds/options.hpp"
 #include "tools/render/color.hpp"
 

@@ -10,7 +10,7 @@
 #include "tensor/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/tools/temporary_file.hpp"
-#include "tools/data/tokenizers/casing.hpp"
+#include "tools/common/casing.hpp"
 
 namespace test_bleu {
 

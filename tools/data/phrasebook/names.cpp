@@ -1,4 +1,4 @@
-#include "tools/data/corpus/names.hpp"
+#include "tools/data/phrasebook/names.hpp"
 
 #include <array>
 #include <cctype>

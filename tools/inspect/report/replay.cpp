@@ -1,4 +1,4 @@
-#include "tools/inspect/replay.hpp"
+#include "tools/inspect/report/replay.hpp"
 
 #include <algorithm>
 #include <cmath>

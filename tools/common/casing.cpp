@@ -1,4 +1,4 @@
-#include "tools/data/tokenizers/casing.hpp"
+#include "tools/common/casing.hpp"
 
 #include <string_view>
 #include <utf8proc.h>
