@@ -79,4 +79,9 @@ Optimizer::Adjoint Adam::transposed(const Slot& slot, const Adjoint& after) cons
   return {kept * dtheta + lambda * dg, {beta1 * dm, beta2 * dv}, dg};
 }
 
+Tensor Adam::divisor(const Slot& slot) const {
+  const Corrections correction = corrections(options_, static_cast<double>(slot.step));
+  return sqrt(div(slot.state[1], correction.second)) + options_.eps;
+}
+
 }  // namespace glim

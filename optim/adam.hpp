@@ -14,6 +14,8 @@
 //   dθ ← dθ + λ dg              AdamW   (1 - η λ) dθ
 //   dm ← β₁ dm    dv ← β₂ dv
 //
+// It is stable below η λ_max(P⁻¹H) = 2 (1 + β₁)/(1 - β₁), 38 for β₁ = 0.9, with P = √v̂ + ε.
+//
 // optim/kernels/adam.cpp is this step as code, line by line.
 // The Transformer of 2017 takes β = (0.9, 0.98), ε = 1e-9 (section 5.3): Adam::transformer.
 // ValueError for β outside [0, 1) or a negative ε, in the dtype of the parameters too.
@@ -41,6 +43,8 @@ class Adam : public Optimizer {
  private:
   void update(const Slot& slot, Index begin, Index end) const override;
   Adjoint transposed(const Slot& slot, const Adjoint& after) const override;
+  Tensor divisor(const Slot& slot) const override;
+  double threshold() const override { return 2 * (1 + options_.beta1) / (1 - options_.beta1); }
   AdamOptions options_;
   bool decoupled_;
 };

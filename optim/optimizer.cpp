@@ -104,6 +104,26 @@ Optimizer::Adjoint Optimizer::transposed(const Slot& slot, const Adjoint&) const
                    {{"parameter", slot.parameter.value()}});
 }
 
+Tensor Optimizer::divisor(const Slot&) const {
+  throw StateError("stability",
+                   "this optimizer does not state what its step divides by: override divisor");
+}
+
+double Optimizer::threshold() const {
+  throw StateError("stability", "this optimizer does not state its threshold: override threshold");
+}
+
+Optimizer::Stability Optimizer::stability() const {
+  Stability s{{}, threshold()};
+  for (const Slot& slot : slots_) {
+    if (slot.step == 0)
+      throw StateError("stability", "the optimizer has not updated " + slot.name +
+                                        " yet, so that it has no state of it: call step() first");
+    if (const Tensor p = divisor(slot); p.defined()) s.preconditioner[slot.name] = p;
+  }
+  return s;
+}
+
 void Optimizer::step(const Where& where) {
   // All checks come before the first change.
   for (Slot& slot : slots_) slot.gradient = {};

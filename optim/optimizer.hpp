@@ -43,6 +43,14 @@ class Optimizer {
   // "NAME" for a parameter, "STATE.NAME", and "gradient.NAME" in the result; a missing one is zeros. Where step()
   // leaves a parameter alone, so does its transpose. ValueError for unknown names, ShapeError for another shape.
   StateDict adjoint(const StateDict& after) const;
+  // P by parameter, where a step is θ ← θ - η P⁻¹ m̂, and the largest eigenvalue of ηP⁻¹H below which steps on a quadratic
+  // loss are stable (Cohen et al. 2021, arXiv 2103.00065; 2022, arXiv 2207.14484). SGD has no P: its dict is empty.
+  // StateError before the first update.
+  struct Stability {
+    StateDict preconditioner;
+    double threshold;
+  };
+  Stability stability() const;
   void zero_grad() const;  // drops the gradients
   double rate() const { return rate_; }
   void set_rate(double rate);  // ValueError unless finite, in each dtype too, and not negative
@@ -90,6 +98,9 @@ class Optimizer {
   virtual bool update_whole(const Slot& slot) const;
   // The transpose of the update; slot.state is as before it, or undefined for zeros. StateError unless overridden.
   virtual Adjoint transposed(const Slot& slot, const Adjoint& after) const;
+  // What an update divides by; undefined for 1. Then the threshold of stability(). StateError unless overridden.
+  virtual Tensor divisor(const Slot& slot) const;
+  virtual double threshold() const;
 
  private:
   struct Piece {

@@ -31,6 +31,12 @@ class Sgd final : public Optimizer {
  private:
   void update(const Slot& slot, Index begin, Index end) const override;
   Adjoint transposed(const Slot& slot, const Adjoint& after) const override;
+  Tensor divisor(const Slot&) const override { return {}; }
+  // Of θ' = θ - η g with momentum, the roots of z² - (1 + μ - ηλ) z + μ leave the circle at ηλ = 2 (1 + μ).
+  double threshold() const override {
+    const double mu = options_.momentum;
+    return 2 * (1 + mu) / (options_.nesterov ? 1 + 2 * mu : 1 - options_.dampening);
+  }
   SgdOptions options_;
 };
 

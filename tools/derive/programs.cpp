@@ -141,14 +141,15 @@ class Program : public Expressions {
     const std::string layers = identifier(p.stack), indent = indent_;
     const int first = std::min(p.layers.front(), p.layers.back()),
               end = std::max(p.layers.front(), p.layers.back()) + 1;
+    const bool downwards = p.layers.front() > p.layers.back();
     for (const Carry& c : p.carries) {
       part_ = &outside_;
       put((cpp_ ? "Tensor " : "") + c.name + " = " + ref(c.before));
       part_ = &p;
     }
     if (cpp_) {
-      put(p.backward ? fill_in("for (int i = {}; i-- > {};) {", end, first)
-                     : fill_in("for (int i = {}; i < {}; ++i) {", first, end));
+      put(downwards ? fill_in("for (int i = {}; i-- > {};) {", end, first)
+                    : fill_in("for (int i = {}; i < {}; ++i) {", first, end));
       indent_ += "  ";
       if (!kept_names().empty()) put(fill_in("auto& s = {}[i]", layers));
       put(fill_in("const std::string p = \"{}.\" + std::to_string(i) + \".\"",
@@ -156,7 +157,7 @@ class Program : public Expressions {
     } else {
       const std::string range =
           first > 0 ? fill_in("range({}, {})", first, end) : fill_in("range({})", end);
-      put(fill_in(p.backward ? "for i in reversed({}):" : "for i in {}:", range));
+      put(fill_in(downwards ? "for i in reversed({}):" : "for i in {}:", range));
       indent_ += "    ";
       put(fill_in("s, p = {}[i], \"{}.\" + str(i) + \".\"", layers, in_language(p.stack)));
     }

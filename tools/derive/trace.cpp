@@ -1,6 +1,7 @@
 #include "tools/derive/trace.hpp"
 
 #include <algorithm>
+#include <cctype>
 
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
@@ -19,6 +20,19 @@ bool uniform(const Tensor& x) {
       return same_bits(x.contiguous(), first.contiguous());
     }
   return true;
+}
+
+// "encoder.layers.0." of "encoder.layers.0.scores".
+std::string module_of(const std::string& path) { return path.substr(0, path.rfind('.') + 1); }
+
+// Of a first backward that is a part of the pass: "d(M.scores).scale" is "M.d(scores)_scale" where M is no layer's, and
+// what has a name of its own "M.dscores".
+std::string path_in_module(const std::string& path, const std::string& label) {
+  const std::size_t end = path.find(')');
+  const std::string value = path.substr(2, end - 2), module = module_of(value);
+  if (!label.empty()) return module + label;
+  if (std::ranges::any_of(module, [](unsigned char c) { return std::isdigit(c); })) return path;
+  return module + "d(" + value.substr(module.size()) + ")_" + path.substr(end + 2);
 }
 
 // Reads what the engine does: whose rule runs, what it sends, where a sum is complete.
@@ -111,10 +125,10 @@ class Builder final : public Observer {
 
   // The value of a node, or of the constant x (-1) that the op at `reader` reads.
   int node_or_constant(int node, const Tensor& x, const std::string& reader, std::string_view role,
-                       int rule = -1) {
+                       int rule = -1, const std::vector<int>& operands = {}) {
     if (!x.defined()) return -1;
     if (node == one_ && one_ >= 0) return dy_ >= 0 ? dy_ : constant(x, reader, role, rule);
-    return node >= 0 ? value_of_node(node) : constant(x, reader, role, rule);
+    return node >= 0 ? value_of_node(node) : constant(x, reader, role, rule, operands);
   }
 
   // A tensor computed from values, not Vars: y > 0 is an op of its own here, of a constant, of what a rule reads, or
@@ -173,14 +187,28 @@ class Builder final : public Observer {
     if (!named)
       if (const int known = recognised(x, reader, rule, operands); known >= 0) return known;
     v.op = "constant";
-    const std::size_t dot = reader.rfind('.');
-    v.path = (dot == std::string::npos ? "" : reader.substr(0, dot + 1)) + std::string(role);
+    v.path = module_of(reader) + std::string(role);
     if (named) v.path = name->second;
     for (std::size_t i; (i = v.path.find("d(")) != std::string::npos;) v.path.erase(i, 2);
     std::erase(v.path, ')');
     if (const int n = ++paths_[v.path]; n > 1) v.path += "_" + std::to_string(n);
     constants_.push_back(add(std::move(v)));
     return constants_.back();
+  }
+
+  // What the rules of PATH read, for an op "d(PATH).op" of a first backward that is a part of the pass: masks are of
+  // these values, and not data.
+  std::vector<int> read_by_first_backward(const std::string& path) const {
+    std::vector<int> values;
+    if (forward_ >= 0 || !path.starts_with("d(")) return values;
+    const std::string rule = path.substr(2, path.find(')') - 2);
+    for (const PassNode& n : pass_.nodes())
+      if (n.path == rule && static_cast<std::size_t>(n.number) < values_.size()) {
+        values.push_back(value_of_node(n.number));
+        for (int x : n.inputs)
+          if (x >= 0) values.push_back(value_of_node(x));
+      }
+    return values;
   }
 
   // A node as a value; `rule` and `last` are nodes.
@@ -198,13 +226,15 @@ class Builder final : public Observer {
       return;
     }
     v.backward = forward_ >= 0;
+    if (!v.backward && v.path.starts_with("d(")) v.path = path_in_module(v.path, v.label);
     const int origin = rule >= 0 && rule != top_ ? rule : -1;
     if (origin >= 0) v.source = value_of_node(origin);
     if (last >= 0 && last != top_) v.during = value_of_node(last);
     const int reads = v.backward ? origin : -1;
+    const std::vector<int> read = read_by_first_backward(n.path);
     for (std::size_t k = 0; k < n.operands.size(); ++k)
-      v.inputs.push_back(
-          node_or_constant(n.inputs[k], n.operands[k], n.path, n.formula->input_name(k), reads));
+      v.inputs.push_back(node_or_constant(n.inputs[k], n.operands[k], n.path,
+                                          n.formula->input_name(k), reads, read));
     if (rule == top_ && dy_ >= 0) {
       values_[i] = dy_;
       return;
@@ -216,9 +246,11 @@ class Builder final : public Observer {
       values_[i] = add(std::move(one));
       return;
     }
+    std::vector<int> operands = v.inputs;
+    operands.insert(operands.end(), read.begin(), read.end());
     for (const Argument& a : n.arguments) {
       if (a.tensor.defined())
-        v.tensors.emplace_back(a.name, constant(a.tensor, n.path, a.name, reads, v.inputs));
+        v.tensors.emplace_back(a.name, constant(a.tensor, n.path, a.name, reads, operands));
       else
         v.arguments.push_back(a);
     }

@@ -64,17 +64,15 @@ bool same_ops(const Pass& a, const Pass& b) {
                     });
 }
 
-void record(LetteredPass& made, Example& example) {
-  made.pass = Pass([&] {
-    Tape::current()->observe(made.names);
-    return example.loss();
-  });
-}
-
 }  // namespace
 
+Var recorded_loss(Example& example, derive::ConstantNames& names) {
+  Tape::current()->observe(names);
+  return example.loss();
+}
+
 std::unique_ptr<LetteredPass> lettered_pass(const ExampleOptions& options, Example& example,
-                                            const Pass& pass) {
+                                            const Pass& pass, const RecordedLoss& record) {
   ExampleOptions twin = options;
   if (!options.init) twin.fresh = trained_options(read_model(options.model));
   const std::vector<derive::Extent> extents = extents_of(example, twin.fresh);
@@ -107,7 +105,7 @@ std::unique_ptr<LetteredPass> lettered_pass(const ExampleOptions& options, Examp
         twin.target = e.target_text + " " + e.target_text;
       }
       if (!give_letters(made->letters, extents_of(*made->example, twin.fresh), tries > 4)) continue;
-      record(*made, *made->example);
+      made->pass = Pass([&] { return record(*made->example, made->names); });
       if (!same_ops(pass, made->pass)) continue;
       made->letters.extents = extents;
       return made;
@@ -115,7 +113,7 @@ std::unique_ptr<LetteredPass> lettered_pass(const ExampleOptions& options, Examp
     }
   }
   auto fallback = std::make_unique<LetteredPass>();
-  record(*fallback, example);
+  fallback->pass = Pass([&] { return record(example, fallback->names); });
   give_letters(fallback->letters, extents, true);
   fallback->letters.extents = extents;
   return fallback;

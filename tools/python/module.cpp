@@ -19,6 +19,7 @@ NB_MODULE(_glim, m) {
   bind_optimizers(m);
   bind_own_ops(m);
   bind_trace(m);
+  bind_curvature(m);
   bind_gradcheck(m);
   m.def("_write_file", [](const std::string& path, const std::string& text) {
     glim::write_file_atomically(path, text);

@@ -38,5 +38,8 @@ void bind_models(nb::module_& m);
 void bind_own_ops(nb::module_& m);
 void bind_trace(nb::module_& m);
 void bind_optimizers(nb::module_& m);
+void bind_curvature(nb::module_& m);
+// A module, or a list of leaves.
+NamedParameters parameters_of(nb::handle parameters);
 
 }  // namespace glim::python

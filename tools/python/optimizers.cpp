@@ -10,9 +10,7 @@
 namespace glim::python {
 
 using namespace nb::literals;
-namespace {
 
-// A module, or a list of leaves.
 NamedParameters parameters_of(nb::handle parameters) {
   if (Module* m = nullptr; nb::try_cast<Module*>(parameters, m) && m) return m->named_parameters();
   auto refuse = [](const std::string& what) {
@@ -30,8 +28,6 @@ NamedParameters parameters_of(nb::handle parameters) {
   }
   return NamedParameters(leaves);
 }
-
-}  // namespace
 
 void bind_optimizers(nb::module_& m) {
   nb::class_<Optimizer> optimizer(

@@ -27,7 +27,7 @@ namespace glim {
   F("label-smoothing", label_smoothing) F("rollout", rollout_study) F("length", length) \
   F("fixed-or-learned", fixed_or_learned) F("heads", heads) F("norms", norms) F("exposure", exposure) F("bf16", bf16) \
   F("order", order) F("base", base) F("query-is-key", query_is_key) F("bottleneck", bottleneck) F("hunger", hunger) \
-  F("influence", influence_study) F("modern", modern)
+  F("influence", influence_study) F("modern", modern) F("edge", edge) F("output-layer", output_layer)
 // clang-format on
 #define GLIM_MEASURE(word, study)                      \
   namespace study {                                    \
@@ -35,6 +35,27 @@ namespace glim {
   }
 GLIM_STUDIES(GLIM_MEASURE)
 #undef GLIM_MEASURE
+
+namespace edge {
+
+// A training with all examples in every update: η λ_max over the threshold, every few updates, and the last loss.
+struct Edge {
+  std::vector<double> updates, levels;
+  double loss = 0;
+};
+Edge train(std::uint64_t seed, bool adam, double rate, Index updates, Index every);
+// The median from the first level of 0.9 on; 0 for fewer than ten.
+double level_of(const std::vector<double>& levels);
+
+}  // namespace edge
+
+namespace output_layer {
+
+// The share of ‖g‖, g (N, V), that is orthogonal to the columns of w (V, D); the least of any D dimensions.
+double lost_in(const Tensor& g, const Tensor& w);
+double lost_at_best(const Tensor& g, Index width);
+
+}  // namespace output_layer
 
 namespace norm_placement {
 

@@ -5,10 +5,15 @@
 
 #include "autograd/observe/hook.hpp"
 #include "autograd/ops.hpp"
+#include "autograd/products.hpp"
 #include "nn/layer_norm.hpp"
 #include "nn/linear.hpp"
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/random.hpp"
 #include "tests/catch.hpp"
+#include "tests/reference.hpp"
+#include "tools/derive/second_order.hpp"
 #include "tools/derive/sheet.hpp"
 
 namespace test_derive {
@@ -235,6 +240,46 @@ TEST_CASE("Powers, recurrences and choices are written with what they read") {
   CHECK(!contains(numpy, "1.reshape"));
   CHECK(!contains(numpy, "batch[\""));  // nothing that x decides is taken for data
   CHECK(contains(written(loss), "recurrence(x[1:3], "));
+}
+
+TEST_CASE(
+    "The second order of a head is the Hessian times v, and the change of each value along v") {
+  UseForm form(OpForm::Explicit);
+  auto draw = [](const Shape& shape, std::uint64_t stream) {
+    return normal(shape, 0, 1, {4, stream}, DType::Float64);
+  };
+  const Var x = Var::leaf(draw({1, 3, 4}, 1), "x"), w = Var::leaf(draw({4, 4}, 2), "w");
+  auto context = [&](const Var& tokens, const Var& weight) {
+    const Var q = named(matmul(tokens, weight), "q");
+    const Var probs =
+        named(softmax(named(matmul(q, transpose(tokens, -1, -2)), "scores"), -1), "probs");
+    return named(matmul(probs, tokens), "context");
+  };
+  auto loss = [&] { return sum(tanh(context(x, w))); };
+  ConstantNames names;
+  Pass pass([&] { return along_directions(loss(), names); });
+  while (pass.current() >= 0) pass.step();
+  const Tensor vx = names.names[0].first, vw = names.names[1].first;
+  REQUIRE(names.names[1].second == "v.w");
+  const std::vector<Var> hv = [&] {
+    Tape tape;
+    return hvp(tape, loss(), {x, w}, {vx, vw});
+  }();
+  const double h = 1e-5;
+  auto probs_at = [&](double step) {
+    const Var tokens = x.value() + step * vx;
+    return softmax(matmul(matmul(tokens, Var(w.value() + step * vw)), transpose(tokens, -1, -2)),
+                   -1)
+        .value();
+  };
+  for (const PassNode& n : pass.nodes()) {
+    if (n.path == "x") CHECK(distance(n.gradient, hv[0].value()) < 1e-12);
+    if (n.path == "w") CHECK(distance(n.gradient, hv[1].value()) < 1e-12);
+    if (n.label == "dprobs")
+      CHECK(distance(n.gradient, div(probs_at(h) - probs_at(-h), 2 * h)) < 1e-8);
+  }
+  const Trace trace = trace_of(pass, names.names);
+  CHECK(std::ranges::any_of(trace.values, [](const Value& v) { return v.path == "dprobs"; }));
 }
 
 TEST_CASE("A tape is printed the same twice") {

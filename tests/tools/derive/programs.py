@@ -4,7 +4,7 @@
     programs.py GLIM ROOT LIBRARY [PATTERN]      models whose options have PATTERN
 
 With other weights, the gradients of each program agree with differences of its own loss: nothing of the first run may be
-in it but the batch and its masks. Three mistakes in a program are found. Passes that an option changes have layers that
+in it but the batch and its masks. Those of second order are symmetric in two other directions, too. Three mistakes in a program are found. Passes that an option changes have layers that
 differ from their neighbours: the programs' loops may have only those that are equal. Some of these passes are written in
 C++, too, compiled with sanitizers against ROOT and its LIBRARY, and give the same bits as Glim's rules.
 """
@@ -36,6 +36,7 @@ models = [
     "transformer --layers 4 --dropout", "rnn --dropout", "rnn --cell lstm --attention dot",
     "rnn --cell rnn --attention concat", "rnn --copy --attention general", "conv --dropout", "non-autoregressive",
     "gpt --dropout", "gpt", "bert --dropout", "classifier --activation silu", "vit", "vit --dropout", "cnn", "tagger --dropout",
+    "gpt --order 2 --layers 2", "transformer --order 2 --norm pre --layers 2", "rnn --order 2 --cell lstm",
 ]
 changed_in_cpp = [  # the first layer differs, one within, the last, two of six; a layer is missing
     "transformer --layers 3 --remove-head encoder.layers.0.self_attn:0",
@@ -60,6 +61,7 @@ small = {"transformer": "--d-model 40 --heads 2 --d-ff 48", "rnn": "--d-model 40
 parts = [  # a module alone
     "transformer --module encoder.layers.0.self_attn", "transformer --module layers.1.multihead_attn --d-model 64 --d-ff 64 --heads 8",
     "transformer --module encoder", "gpt --module layers.0.norm1", "vit --module encoder.layers.1", "rnn --module attention",
+    "gpt --module layers.0.norm1 --order 2", "transformer --module encoder.layers.0.self_attn --order 2",
 ]
 
 
@@ -89,6 +91,18 @@ def against_differences(program, data, w, folder):
         d = names["d"] if step == 0 else d
     slope = sum((g * to[name]).sum() for name, g in d.items())
     return min(abs((losses[h] - losses[-h]) / (2 * h) - slope) for h in steps) / np.sqrt(sum((g**2).sum() for g in d.values()))
+
+
+def asymmetry(program, data, folder):  # of u (H v) and v (H u), for directions u and v that are not those of the data
+    parts = []
+    for seed in (1, 2):
+        random, arrays = np.random.default_rng(seed), dict(data)
+        arrays |= {name: random.standard_normal(x.shape) for name, x in data.items() if name.startswith("batch.v.")}
+        np.savez(folder / "directions.npz", **arrays)
+        parts.append((arrays, run(program, folder / "directions.npz")[0]["d"]))
+    (u, hu), (v, hv) = parts
+    pairs = [sum((x["batch.v." + name] * g).sum() for name, g in h.items()) for x, h in ((u, hv), (v, hu))]
+    return abs(pairs[0] - pairs[1]) / abs(pairs[0])
 
 
 def damaged(folder):  # data that cannot be read, in one line each
@@ -165,6 +179,8 @@ for options in [m for m in models + changed + parts if pattern in m]:
             loss = float(re.search(r"loss (\S+)", done.stdout).group(1))
             off.append(abs(float(names["loss"]) - loss) / abs(loss))
             differs = 0 if options in changed else against_differences(program, data, names["w"], folder)
+            if "--order 2" in options:
+                off.append(asymmetry(program, names["load"](str(data)), folder))
         except Exception as e:
             print(f"{options}: {type(e).__name__}: {e}")
             failed += 1
@@ -172,7 +188,7 @@ for options in [m for m in models + changed + parts if pattern in m]:
         lines = len(program.splitlines())
         bad = not max(off) <= 1e-12 or not differs <= 1e-6 or set(names["d"]) != set(names["known"]) or (options == "transformer" and lines > 400)
         failed += bad
-        print(f"{options:<55} {lines:>5} lines {len(off) - 1:>3} gradients off by {max(off):.1e}" +
+        print(f"{options:<55} {lines:>5} lines {len(names['known']):>3} gradients off by {max(off):.1e}" +
               (f", {differs:.1e} from differences" if differs else "") + ("  FAILED" if bad else ""), flush=True)
         if options == "transformer":
             for problem in damaged(folder):

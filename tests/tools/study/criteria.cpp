@@ -196,4 +196,27 @@ TEST_CASE("rollout: what is no better than raw attention is refused", "[study]")
   }
 }
 
+TEST_CASE("edge: a level that stays below the threshold, or is found once, is refused", "[study]") {
+  std::vector<double> below(50, 0.8), once = below, there = below;
+  once.back() = 1;
+  for (std::size_t i = 20; i < there.size(); ++i)
+    there[i] = 0.98 + 0.01 * static_cast<double>(i % 5);
+  CHECK_FALSE(criterion("edge", "adam_1").holds(edge::level_of(below)));
+  CHECK_FALSE(criterion("edge", "adam_1").holds(edge::level_of(once)));
+  CHECK(edge::level_of(there) == Approx(1));
+  CHECK_FALSE(criterion("edge", "descent_3").holds(1.3));
+}
+
+TEST_CASE("output-layer: a random subspace loses 1 - √(D/V), the best one less", "[study]") {
+  const Tensor g = normal({200, 64}, 0, 1, {9, 1}, kDouble),
+               w = normal({64, 16}, 0, 1, {9, 2}, kDouble);
+  const double lost = output_layer::lost_in(g, w);
+  CHECK(lost == Approx(0.5).margin(0.02));
+  CHECK(output_layer::lost_at_best(g, 16) < lost - 0.05);
+  CHECK_FALSE(criterion("output-layer", "trained_gap").holds(std::abs(lost - 0.5)));
+  // Rows that are columns of w lose nothing.
+  CHECK(output_layer::lost_in(transpose(w), w) == Approx(0).margin(1e-7));
+  CHECK(output_layer::lost_at_best(transpose(w), 16) == Approx(0).margin(1e-5));
+}
+
 }  // namespace test_criteria

@@ -12,6 +12,7 @@
 #include "tools/cli/verbs.hpp"
 #include "tools/common/escape.hpp"
 #include "tools/common/folder.hpp"
+#include "tools/derive/second_order.hpp"
 #include "tools/derive/sheet.hpp"
 #include "tools/inspect/lettered.hpp"
 
@@ -21,6 +22,7 @@ namespace {
 struct DeriveArguments {
   ExampleOptions example;
   std::string module, format = "text", level = "rules", out;
+  Index order = 1;
   bool overwrite = false;
 };
 
@@ -37,7 +39,8 @@ std::string command_of(const Command& command) {
 
 // One module of a pass that is over, as a pass of its own to Σ y ⊙ dy: y are its outputs, dy their gradients in the
 // whole pass. Its inputs and parameters are leaves.
-Pass pass_of_module(const Pass& whole, const std::string& module, derive::ConstantNames& names) {
+Pass pass_of_module(const Pass& whole, const std::string& module, Index order,
+                    derive::ConstantNames& names) {
   std::map<int, Var> var;
   auto inside = [&](int node) {
     return node >= 0 && !whole[node].is_leaf() && whole[node].path.starts_with(module + ".");
@@ -67,7 +70,7 @@ Pass pass_of_module(const Pass& whole, const std::string& module, derive::Consta
       const Var part = sum(y * Var(dy));
       loss = loss.defined() ? loss + part : part;
     }
-    return loss;
+    return order == 2 ? derive::along_directions(loss, names) : loss;
   });
 }
 
@@ -78,7 +81,7 @@ struct Written {
 };
 
 // A pass, or one module of it, with its backward.
-Written written(Pass& whole, const std::string& name, derive::ConstantNames& names) {
+Written written(Pass& whole, const std::string& name, Index order, derive::ConstantNames& names) {
   auto take = [](Pass& pass) {
     while (pass.current() >= 0) pass.step();
   };
@@ -88,7 +91,7 @@ Written written(Pass& whole, const std::string& name, derive::ConstantNames& nam
   if (!name.empty()) {
     const std::string module = derive::module_named(derive::forward_of(whole), name);
     whole.end();
-    part = pass_of_module(whole, module, names);
+    part = pass_of_module(whole, module, order, names);
     take(part);
     pass = &part;
   }
@@ -119,17 +122,17 @@ std::vector<Shape> shapes_like(const derive::Trace& trace, const derive::Trace& 
 }
 
 void write_program(const Command& command, const DeriveArguments& a, Example& example, Pass& pass,
-                   derive::ConstantNames& names) {
+                   derive::ConstantNames& names, const RecordedLoss& record) {
   namespace fs = std::filesystem;
   const bool cpp = a.format == "cpp";
   const fs::path folder = a.out.empty() ? "derive" : a.out;
   const std::string code = (folder / (cpp ? "backward.cpp" : "backward.py")).string(),
                     data = (folder / "backward.safetensors").string();
   for (const std::string& path : {code, data}) refuse_existing(path, a.overwrite);
-  Written result = written(pass, a.module, names);
-  const auto lettered = lettered_pass(a.example, example, pass);
+  Written result = written(pass, a.module, a.order, names);
+  const auto lettered = lettered_pass(a.example, example, pass, record);
   derive::Letters& letters = lettered->letters;
-  const derive::Listing like(written(lettered->pass, a.module, lettered->names).trace),
+  const derive::Listing like(written(lettered->pass, a.module, a.order, lettered->names).trace),
       listing(std::move(result.trace));
   letters.shapes = shapes_like(listing.trace(), like.trace());
   if (letters.shapes.empty()) letters.names.clear();
@@ -166,17 +169,28 @@ void run_derive(const Command& command, DeriveArguments& a) {
   const auto made = make_example(a.example);
   Example& example = *made;
   derive::ConstantNames names;
-  Pass pass([&] {
-    Tape::current()->observe(names);
-    return example.loss();
-  });
-  if (program) return write_program(command, a, example, pass, names);
+  const bool second = a.order == 2, whole = a.module.empty();
+  const RecordedLoss record = [&](Example& e, derive::ConstantNames& constants) {
+    const Var loss = recorded_loss(e, constants);
+    return second && whole ? derive::along_directions(loss, constants) : loss;
+  };
+  Pass pass([&] { return record(example, names); });
+  if (program) return write_program(command, a, example, pass, names, record);
   pass.end();
   const bool equations = a.level == "rules";
-  const auto lettered = lettered_pass(a.example, example, pass);
-  const derive::Listing listing(derive::trace_of(lettered->pass, lettered->names.names), equations);
-  derive::Sheet sheet = derive::sheet_of(listing, lettered->letters, a.module, equations);
+  const auto lettered = lettered_pass(a.example, example, pass, record);
+  const derive::Listing listing(second ? written(lettered->pass, a.module, 2, lettered->names).trace
+                                       : derive::trace_of(lettered->pass, lettered->names.names),
+                                equations);
+  derive::Sheet sheet =
+      derive::sheet_of(listing, lettered->letters, second ? "" : a.module, equations);
   sheet.title = example.heading();
+  if (second)
+    sheet.notes.insert(
+        sheet.notes.begin(),
+        "dL is the derivative of the loss along a direction v of every leaf. At the right is its "
+        "gradient: dw is the Hessian times v at a leaf w; ddx, the gradient of dx, is the change "
+        "of x along v; dx_2 is that of an x that has a dx.");
   if (example.changes().any())
     sheet.notes.push_back("This pass was changed: " + command_of(command) + ".");
   const std::string text =
@@ -203,6 +217,10 @@ Command derive_command() {
   c.option("level", &a->level,
            "rules: each op's equations; primitives: what they compute, in infix")
       .choices = {"rules", "primitives"};
+  c.option("order", &a->order,
+           "1: gradients; 2: dL, the loss's derivative along a direction v of every leaf, and its "
+           "gradient, the Hessian times v",
+           {1, 2});
   c.option("out", &a->out, "file, or folder of a program and its data");
   c.option("overwrite", &a->overwrite, "replace them");
   a->example.model.clear();  // without: a fresh one

@@ -12,6 +12,7 @@ from ._glim import *  # noqa: F403  the ops, Tensor, Var, Tape, layers, models, 
 from ._glim import Tensor, _require_plain, _widened
 from . import _protocols, _words  # noqa: F401
 from ._words import __getattr__  # noqa: F401  what to type for a name that Glim lacks
+from .curvature import Curvature, curvature
 from .derived import Derived, derive
 from .gradcheck import Report, gradcheck
 from .modules import ModuleList, Op, Sequential, TransformerDecoder, TransformerEncoder
