@@ -18,6 +18,7 @@ Isa choose() {
   Isa best = supported_isas().back();
   const char* name = std::getenv("GLIM_ISA");
   if (!name || !*name) return best;
+  if (std::string_view(name) == "amx" && amx() == Amx::Used) return best;
   std::string known;
   for (Isa isa : supported_isas()) {
     if (name_of(isa) == name) return isa;
@@ -26,7 +27,18 @@ Isa choose() {
   throw ValueError("GLIM_ISA", "'" + std::string(name) + "' is not one of " + known);
 }
 
+Amx request() {
+  const char* name = std::getenv("GLIM_ISA");
+  if (!cpu().amx || (name && *name && std::string_view(name) != "amx")) return Amx::None;
+  return request_amx() ? Amx::Used : Amx::Refused;
+}
+
 }  // namespace
+
+Amx amx() {
+  static const Amx use = request();
+  return use;
+}
 
 std::vector<Isa> supported_isas() {
   std::vector<Isa> list;

@@ -59,6 +59,36 @@ void multiply_vector(const Gemm<T>& p) {
     for (Index i = 0; i < length; ++i) p.c[i * step] = c[i];
 }
 
+void multiply_bfloat16(const Gemm<float>& p) {
+  const bool tiles = amx() == Amx::Used;
+  const PackedBlocks blocks = tiles ? amx_blocks(p.m, p.n, p.k) : bfloat16_blocks(p.m, p.n, p.k);
+  Tensor large, sums;
+  // c holds the sums between blocks of k, unless they are added to it at the end.
+  const bool apart = p.beta != 0 && p.k > blocks.depth;
+  if (apart) sums = empty({p.m, p.n}, DType::Float32);
+  const Bfloat16Product product{p.transpose_a,
+                                p.transpose_b,
+                                p.m,
+                                p.n,
+                                p.k,
+                                p.alpha,
+                                p.a,
+                                p.lda,
+                                p.b,
+                                p.ldb,
+                                p.beta,
+                                p.c,
+                                p.ldc,
+                                apart ? sums.data<float>() : p.c,
+                                apart ? p.n : p.ldc,
+                                blocks};
+  float* scratch = scratch_of<float>(blocks.depth * (blocks.rows + blocks.columns), large);
+  if (tiles)
+    dispatch<simd::amx_product>(product, scratch);
+  else
+    dispatch<simd::bfloat16_product>(product, scratch);
+}
+
 }  // namespace
 
 template <class T>
@@ -88,11 +118,16 @@ void multiply(Algorithm algorithm, const Gemm<T>& p) {
                                                p.a, p.lda, p.b, p.ldb, p.beta, p.c, p.ldc, blocks,
                                                scratch);
     }
+    case Algorithm::Bfloat16:
+      if constexpr (sizeof(T) == 4) multiply_bfloat16(p);
+      return;
     case Algorithm::Blas:
       return blas_gemm(p);
   }
 }
 template void multiply(Algorithm, const Gemm<float>&);
 template void multiply(Algorithm, const Gemm<double>&);
+
+void require_bfloat16() {}
 
 }  // namespace glim

@@ -25,6 +25,8 @@ Index even_piece(Index extent, Index pieces, Index unit) {
 namespace {
 
 constexpr Index kDotRows = 8;
+constexpr Index kLeastBfloat16 =
+    32;  // rows, columns and depth; a step of a small model takes longer with 16
 
 // True if few_rows_product is faster than a packed one, as measured with each instruction set.
 bool few_rows_are_faster(Isa isa, Index m, Index n, Index k) {
@@ -39,6 +41,9 @@ Algorithm algorithm_for(bool transpose_a, bool transpose_b, Index m, Index n, In
   const Isa isa = best_isa();
   if (k == 0) return Algorithm::EmptySum;
   if (m == 1 || n == 1) return Algorithm::Vector;
+  if (sizeof(T) == 4 && float32_matmul_precision() == MatmulPrecision::Medium &&
+      std::min({m, n, k}) >= kLeastBfloat16)
+    return Algorithm::Bfloat16;
   if (!transpose_a && transpose_b) {
     if (m <= kDotRows && k > kShortRow<T>) return Algorithm::Dots;
     if (k <= kShortRow<T> && isa == Isa::Avx512) return Algorithm::ShortRows;
@@ -61,6 +66,18 @@ PackedBlocks packed_blocks(Index m, Index n, Index k, Index element_bytes) {
   constexpr Index kRows = 192, kColumns = 512;
   return {block_depth(k, element_bytes), std::min(rounded_up(m, PackedBlocks::kRowUnit), kRows),
           std::min(rounded_up(n, PackedBlocks::kColumnBytes / element_bytes), kColumns)};
+}
+
+PackedBlocks bfloat16_blocks(Index m, Index n, Index k) {
+  PackedBlocks blocks = packed_blocks(m, n, k, sizeof(float));
+  blocks.depth = std::min<Index>(rounded_up(k, 32), 256);
+  return blocks;
+}
+// 1024 along the inner dimension, so that the sums of a tile are seldom read again; 256 rows of a, 512 KiB of the second
+// cache. Columns of b may come from the third: a panel of theirs is read once for all these rows.
+PackedBlocks amx_blocks(Index m, Index n, Index k) {
+  return {std::min<Index>(rounded_up(k, 32), 1024), std::min<Index>(rounded_up(m, 32), 256),
+          std::min<Index>(rounded_up(n, 32), 2048)};
 }
 
 // ---- its tiles ----
@@ -134,8 +151,9 @@ Tiles tiles_for(Algorithm algorithm, Index m, Index n, Index k, Index batches, i
   bool in_place = batches == 1 && algorithm < Algorithm::Packed;
   double cost = cost_of(in_place, m, n, std::max<Index>(k, 1), batches);
   if (cost <= (in_place ? kSmallInPlace : kSmall)) return {m, n, batches};
-  Tiles t = algorithm == Algorithm::Packed ? tiles_for_threads(threads, m, n, cost, batches)
-                                           : tiles_for_any_threads(in_place, m, n, cost, batches);
+  const bool packed = algorithm == Algorithm::Packed || algorithm == Algorithm::Bfloat16;
+  Tiles t = packed ? tiles_for_threads(threads, m, n, cost, batches)
+                   : tiles_for_any_threads(in_place, m, n, cost, batches);
   Index tiles = batches * ceil_div(m, t.rows) * ceil_div(n, t.columns);
   t.together = static_cast<Index>(std::max(1.0, (1 << 20) / (cost / static_cast<double>(tiles))));
   return t;

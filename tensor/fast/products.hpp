@@ -13,6 +13,24 @@ struct PackedBlocks {
   static constexpr std::int64_t kRowUnit = 12, kColumnBytes = 128;
 };
 
+// A product of operands rounded to bfloat16 (tensor/fast/bfloat16.hpp): the extents as in Gemm, and where the sums are
+// kept between blocks of k.
+struct Bfloat16Product {
+  bool transpose_a, transpose_b;
+  std::int64_t m, n, k;
+  float alpha;
+  const float* a;
+  std::int64_t lda;
+  const float* b;
+  std::int64_t ldb;
+  float beta;
+  float* c;
+  std::int64_t ldc;
+  float* sums;  // c, or (m, n) elsewhere where c is added to
+  std::int64_t ld_sums;
+  PackedBlocks blocks;  // depth is a multiple of 32
+};
+
 inline constexpr std::int64_t kPanelRows = 96;  // rows of b whose products wait to be transposed
 template <class T>
 inline constexpr std::int64_t kShortRow = 64 / sizeof(T);
@@ -45,6 +63,10 @@ template <class T>
 void packed_product(bool transpose_a, bool transpose_b, Index m, Index n, Index k, T alpha,
                     const T* a, Index lda, const T* b, Index ldb, T beta, T* c, Index ldc,
                     const PackedBlocks& blocks, T* scratch);
+// c = alpha op(a) op(b) + beta c with operands rounded to bfloat16, without AMX. `scratch` as above.
+void bfloat16_product(const Bfloat16Product& p, float* scratch);
+// The same by AMX, with AVX-512 alone, where amx() is Used. Rows and columns of a block are multiples of 32.
+void amx_product(const Bfloat16Product& p, float* scratch);
 
 }  // namespace simd
 

@@ -209,7 +209,37 @@ std::atomic<GemmEngine>& chosen_engine() {
 }
 }  // namespace
 
+namespace {
+std::atomic<MatmulPrecision> chosen_precision = MatmulPrecision::Highest;
+
+void require_builtin(GemmEngine engine, MatmulPrecision precision) {
+  if (engine == GemmEngine::OpenBlas && precision == MatmulPrecision::Medium)
+    throw StateError("float32_matmul_precision", "medium needs the builtin GEMM, not openblas");
+}
+}  // namespace
+
 GemmEngine gemm_engine() { return chosen_engine().load(std::memory_order_relaxed); }
-void use_gemm_engine(GemmEngine engine) { chosen_engine() = loaded(engine); }
+void use_gemm_engine(GemmEngine engine) {
+  require_builtin(engine, chosen_precision);
+  chosen_engine() = loaded(engine);
+}
+
+std::string_view name_of(MatmulPrecision precision) {
+  return precision == MatmulPrecision::Highest ? "highest" : "medium";
+}
+MatmulPrecision matmul_precision_of(std::string_view name) {
+  for (MatmulPrecision p : {MatmulPrecision::Highest, MatmulPrecision::Medium})
+    if (name == name_of(p)) return p;
+  throw ValueError("float32_matmul_precision",
+                   "'" + std::string(name) + "' is not one of highest, medium");
+}
+MatmulPrecision float32_matmul_precision() {
+  return chosen_precision.load(std::memory_order_relaxed);
+}
+void set_float32_matmul_precision(MatmulPrecision precision) {
+  require_builtin(gemm_engine(), precision);
+  if (precision == MatmulPrecision::Medium) require_bfloat16();
+  chosen_precision = precision;
+}
 
 }  // namespace glim

@@ -22,6 +22,16 @@ GemmEngine choose_gemm_engine(const char* name);
 GemmEngine gemm_engine();
 void use_gemm_engine(GemmEngine engine);
 
+// How float32 operands of products are read: as they are, or rounded to bfloat16, but for products with an extent below
+// 32 (tensor/numerics.md). The names are PyTorch's (torch.set_float32_matmul_precision).
+enum class MatmulPrecision { Highest, Medium };
+std::string_view name_of(MatmulPrecision precision);
+// "highest" or "medium"; ValueError for another word.
+MatmulPrecision matmul_precision_of(std::string_view name);
+MatmulPrecision float32_matmul_precision();
+// StateError for Medium with OpenBLAS, or in a build without tensor/fast.
+void set_float32_matmul_precision(MatmulPrecision precision);
+
 // The first five read their operands in place (tensor/fast/skinny.hpp).
 enum class Algorithm {
   EmptySum,   // k = 0: c = beta c
@@ -30,6 +40,7 @@ enum class Algorithm {
   ShortRows,  // a bᵀ, rows no longer than a vector register, as in narrow heads
   FewRows,    // a bᵀ for few rows of a
   Packed,     // our own in blocks (tensor/fast/packed.hpp); a sum does not depend on the tiles
+  Bfloat16,   // likewise, of operands rounded to bfloat16 (tensor/fast/bfloat16.hpp)
   Blas,
 };
 // The fastest for these extents, at least 1 but for k, of a whole product before it is cut into tiles.
@@ -42,18 +53,24 @@ Algorithm algorithm_for(bool transpose_a, bool transpose_b, Index m, Index n, In
 template <class T>
 void multiply(Algorithm algorithm, const Gemm<T>& p);
 
+// StateError in a build without tensor/fast.
+void require_bfloat16();
+
 // How far the blocks of the inner dimension reach.
 Index block_depth(Index k, Index element_bytes);
 // The blocks of Algorithm::Packed.
 struct PackedBlocks;
 PackedBlocks packed_blocks(Index m, Index n, Index k, Index element_bytes);
+// Those of Algorithm::Bfloat16, by the instructions of all CPUs and by AMX. They do not show in the bits.
+PackedBlocks bfloat16_blocks(Index m, Index n, Index k);
+PackedBlocks amx_blocks(Index m, Index n, Index k);
 
 // The result is cut into tiles, each the work of one thread over the whole inner dimension.
 struct Tiles {
   Index rows, columns;
   Index together;  // how many of them, of all batches, a thread takes at a time
 };
-// Only Packed looks at the number of threads. The tiles of the others depend on the extents alone, so that
+// Only Packed and Bfloat16 look at the number of threads. The tiles of the others depend on the extents alone, so that
 // the number of threads does not show in the bits.
 Tiles tiles_for(Algorithm algorithm, Index m, Index n, Index k, Index batches, int threads);
 

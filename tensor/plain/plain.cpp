@@ -19,6 +19,7 @@ void detail::run_pieces(std::int64_t pieces, FunctionRef<void(std::int64_t)> f) 
   for (std::int64_t i = 0; i < pieces; ++i) f(i);
 }
 
+Amx amx() { return Amx::None; }
 Isa best_isa() { return Isa::Baseline; }
 std::vector<Isa> supported_isas() { return {Isa::Baseline}; }
 std::string_view name_of(Isa) { return "baseline"; }
@@ -45,6 +46,9 @@ void multiply(Algorithm, const Gemm<T>& p) {
 }
 template void multiply(Algorithm, const Gemm<float>&);
 template void multiply(Algorithm, const Gemm<double>&);
+void require_bfloat16() {
+  throw StateError("float32_matmul_precision", "medium: this build is without tensor/fast");
+}
 BlasInfo blas_info() { throw StateError("OpenBLAS", "this build is without tensor/fast"); }
 
 namespace {

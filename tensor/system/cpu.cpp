@@ -3,6 +3,10 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace glim {
 namespace {
@@ -20,6 +24,9 @@ Cpu inspect() {
   constexpr unsigned kAvx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
   cpu.avx2 = fma && (saved & kYmm) == kYmm && (b & bit_AVX2);
   cpu.avx512 = cpu.avx2 && (saved & kZmm) == kZmm && (b & kAvx512) == kAvx512;
+  constexpr unsigned kTiles = 0x60000, kAmx = 1u << 24 | 1u << 22, kBfloat16 = 1u << 5;
+  const bool tiles = (saved & kTiles) == kTiles && (d & kAmx) == kAmx;
+  cpu.amx = cpu.avx512 && tiles && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & kBfloat16);
 #endif
   return cpu;
 }
@@ -29,6 +36,16 @@ Cpu inspect() {
 const Cpu& cpu() {
   static const Cpu found = inspect();
   return found;
+}
+
+bool request_amx() {
+#if defined(__x86_64__) && defined(__linux__)
+  constexpr long kRequestPermission = 0x1023,
+                 kTileData = 18;  // ARCH_REQ_XCOMP_PERM, in <asm/prctl.h>
+  return cpu().amx && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
 }
 
 }  // namespace glim

@@ -52,3 +52,19 @@ def test_bits(kind, threads):
         seen += ([leaf.grad] if leaf.grad is not None else []) + [leaf.value]
     glim.set_num_threads(before)
     assert hash_of(seen) == EXPECTED[kind]
+
+
+def test_medium_precision_rounds_operands():
+    assert glim.get_float32_matmul_precision() == "highest"
+    x = glim.normal((40, 50), key=(5, 1))
+    product = lambda: (glim.Var(x) @ glim.Var(x).T).value.numpy()
+    rounded = np.frombuffer(
+        ((x.numpy().view("<u4") + 0x7FFF + (x.numpy().view("<u4") >> 16 & 1)) & 0xFFFF0000).astype("<u4").tobytes(), "<f4"
+    ).reshape(40, 50)
+    glim.set_float32_matmul_precision("medium")
+    y = product()
+    glim.set_float32_matmul_precision("highest")
+    np.testing.assert_allclose(y, rounded @ rounded.T, rtol=0, atol=1e-4)
+    assert np.abs(y - product()).max() > 1e-3
+    with pytest.raises(ValueError, match="'high' is not one of highest, medium"):
+        glim.set_float32_matmul_precision("high")

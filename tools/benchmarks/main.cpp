@@ -45,7 +45,7 @@ Work product(const std::string& order, Index m, Index n, Index k) {
 
 int main(int argc, char** argv) {
   if (!glim::prepare_streams()) return 1;
-  std::string name = "tiny", recompute = "none", order = "nn";
+  std::string name = "tiny", recompute = "none", order = "nn", precision = "highest";
   int steps = 10, beam = 1;
   Index batch = 1, m = 4096, n = 4096, k = 4096;
   bool explicit_ops = false;
@@ -56,6 +56,7 @@ int main(int argc, char** argv) {
   // One that measures a training step or an op.
   auto measured = [&](const char* verb, const char* help, std::function<void(Recompute)> run) {
     command(verb, help, [&, run] {
+      set_float32_matmul_precision(matmul_precision_of(precision));
       UseForm use(explicit_ops ? OpForm::Explicit : OpForm::Fused);
       run(kNames<Recompute>.parse("--recompute", recompute));
     });
@@ -64,6 +65,7 @@ int main(int argc, char** argv) {
     c.option("steps", &steps, "steps of a hash", kPositive);
     c.option("explicit", &explicit_ops, "compositions instead of fused ops");
     c.option("recompute", &recompute, "layers that backward runs again");
+    c.option("matmul-precision", &precision, "highest, or medium for products of bfloat16");
   };
   command("machine", "kernels and threads", print_machine);
   command("settings", "sizes, as JSON", [] { fmt::print("{}\n", settings_json()); });
@@ -71,10 +73,13 @@ int main(int argc, char** argv) {
     for (const std::string& op : op_names()) fmt::print("{}\n", op);
   });
   command("overhead", "nanoseconds per op", print_overhead);
-  command("sgemm", "a server: a matrix product",
-          [&] { serve([&] { return product(order, m, n, k); }); });
+  command("sgemm", "a server: a matrix product", [&] {
+    set_float32_matmul_precision(matmul_precision_of(precision));
+    serve([&] { return product(order, m, n, k); });
+  });
   commands.back().option("order", &order, "which operands are transposed").choices = {"nn", "nt",
                                                                                       "tn"};
+  commands.back().option("matmul-precision", &precision, "highest, or medium: of bfloat16");
   commands.back().option("m", &m, "rows", kPositive);
   commands.back().option("n", &n, "columns", kPositive);
   commands.back().option("k", &k, "the inner dimension", kPositive);

@@ -167,7 +167,8 @@ class Bench:
         rows = []
         for name in self.a.settings.split(","):
             s = self.settings[name]
-            servers = {"glim": self.glim("step", name, "--recompute", self.a.recompute)}
+            servers = {"glim": self.glim("step", name, "--recompute", self.a.recompute,
+                                         "--matmul-precision", self.a.matmul_precision)}
             for peer, module, (program, *words) in STEP_PEERS:
                 if self.has(module) and (module != "raxis" or s["source"] == 0):  # it has no nn.Transformer
                     scan = program == "peer_jax.py" and s["flops"] < 1e8
@@ -186,7 +187,8 @@ class Bench:
                          f"{100 * rate / self.peak:.0f} %", *against, f"{memory['glim'] / 1e6:.0f}", of_eager])
             self.rows.append([f"train {name}", rows[-1][1], rows[-1][4], *against, "", "", *rows[-1][-2:]])
         again = "" if self.a.recompute == "none" else f"; Glim runs layers again in backward: {self.a.recompute}"
-        table("Training step: float32, dropout 0.1, label smoothing 0.1, Adam; others' time / Glim's" + again,
+        products = "" if self.a.matmul_precision == "highest" else ", Glim's products of bfloat16"
+        table(f"Training step: float32{products}, dropout 0.1, label smoothing 0.1, Adam; others' time / Glim's" + again,
               ["setting", "Glim ms", "target tokens/s", "GFLOP/s", "of peak", *(peer for peer, _, _ in STEP_PEERS),
                "MB", "Glim MB / PyTorch eager MB"], rows)
 
@@ -332,6 +334,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--recompute", default="none", choices=["none", "encoder", "all"],
                         help="layers that Glim's backward runs again instead of keeping what it reads")
+    parser.add_argument("--matmul-precision", default="highest", choices=["highest", "medium"], help="of Glim's products")
     parser.add_argument("--isa", choices=["avx2"], help="hold every side to AVX2")
     parser.add_argument("--page", action="store_true",
                         help="measure steps and decoding, and write this machine's section of tools/benchmarks/results.md")

@@ -149,6 +149,7 @@ std::string TrainOptions::to_toml() const {
     if (const nlohmann::json value = stored(row); !value.is_null())
       toml += dashed(row.key()) + " = " + in_toml(value.dump()) + "\n";
   toml += "gemm = \"" + std::string(name_of(gemm_engine())) + "\"\n";
+  toml += "matmul-precision = \"" + std::string(name_of(float32_matmul_precision())) + "\"\n";
   return toml;
 }
 

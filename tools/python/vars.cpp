@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <sstream>
 
+#include "tensor/matmul/plan.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tools/python/words.hpp"
 
@@ -346,6 +347,11 @@ void bind_random(nb::module_& m) {
         "Uniform numbers: of the stream `key`, a pair (seed, stream), or of the next one.");
   m.def("num_threads", &num_threads);
   m.def("set_num_threads", &set_num_threads, "n"_a);
+  m.def("get_float32_matmul_precision", [] { return name_of(float32_matmul_precision()); });
+  m.def(
+      "set_float32_matmul_precision",
+      [](std::string_view name) { set_float32_matmul_precision(matmul_precision_of(name)); },
+      "precision"_a, "\"highest\", or \"medium\": operands of products are rounded to bfloat16.");
 }
 
 }  // namespace glim::python

@@ -56,6 +56,7 @@ void require_same_options(const Processes& processes, const TrainOptions& o, boo
     Fingerprint program, options, files;
     mix_file(program, program_path());
     program.mix_all(std::string(name_of(gemm_engine())));
+    program.mix_all(std::string(name_of(float32_matmul_precision())));
     options.mix_all(o.to_json());
     TrainOptions copy = o;
     for (const Row& row : copy.rows()) {
@@ -64,7 +65,7 @@ void require_same_options(const Processes& processes, const TrainOptions& o, boo
       if (path && std::filesystem::is_regular_file(**path, ignored)) mix_file(files, **path);
     }
     if (distils && !o.teacher.empty()) mix_file(files, model_file(o.teacher));
-    return {{"another program, or other --gemm,", program.value()},
+    return {{"another program, or other --gemm or --matmul-precision,", program.value()},
             {"other options", options.value()},
             {"other input files", files.value()}};
   });

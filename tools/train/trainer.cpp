@@ -252,11 +252,20 @@ Trainer::Trainer(const TrainOptions& options, Learner& learner, Checkpoint check
   }
 }
 
-GemmEngine gemm_engine_of(const Checkpoint& c) {
-  GemmEngine engine = GemmEngine::Builtin;
+namespace {
+// The value of an option that is no TrainOptions's.
+std::string configured(const Checkpoint& c, std::string_view option, std::string otherwise) {
   for (const auto& [name, value] : read_toml(c.config_toml, "the checkpoint's configuration"))
-    if (name == "gemm") engine = choose_gemm_engine(value.c_str());
-  return engine;
+    if (name == option) otherwise = value;
+  return otherwise;
+}
+}  // namespace
+
+GemmEngine gemm_engine_of(const Checkpoint& c) {
+  return choose_gemm_engine(configured(c, "gemm", "builtin").c_str());
+}
+MatmulPrecision matmul_precision_of(const Checkpoint& c) {
+  return matmul_precision_of(configured(c, "matmul-precision", "highest"));
 }
 
 }  // namespace glim

@@ -31,6 +31,7 @@ namespace glim {
 
 // The GEMM of the checkpoint's run.
 GemmEngine gemm_engine_of(const Checkpoint& checkpoint);
+MatmulPrecision matmul_precision_of(const Checkpoint& checkpoint);
 // Sets generator() to the random numbers of a shard in the next update.
 void draw_as(const TrainState& state, Index shard);
 

@@ -1,6 +1,7 @@
 // Which engine computes large products, and by which algorithm.
 #include "tensor/matmul/plan.hpp"
 
+#include <array>
 #include <string>
 
 #include "tensor/error.hpp"
@@ -27,6 +28,27 @@ TEST_CASE("what is chosen last computes", "[products]") {
     CHECK(algorithm_for<float>(false, false, 300, 300, 40) ==
           (p == GemmEngine::Builtin ? Algorithm::Packed : Algorithm::Blas));
   }
+  use_gemm_engine(before);
+}
+
+TEST_CASE("medium precision rounds large float32 products alone", "[products]") {
+  CHECK(matmul_precision_of("medium") == MatmulPrecision::Medium);
+  CHECK(matmul_precision_of(name_of(float32_matmul_precision())) == MatmulPrecision::Highest);
+  CHECK_THROWS_WITH(matmul_precision_of("high"),
+                    "float32_matmul_precision: 'high' is not one of highest, medium");
+  const GemmEngine before = gemm_engine();
+  use_gemm_engine(GemmEngine::Builtin);
+  set_float32_matmul_precision(MatmulPrecision::Medium);
+  CHECK(algorithm_for<float>(false, true, 32, 32, 32) == Algorithm::Bfloat16);
+  CHECK(algorithm_for<double>(false, false, 32, 32, 32) == Algorithm::Packed);
+  for (auto [m, n, k] : {std::array{31, 32, 32}, std::array{32, 31, 32}, std::array{32, 32, 31}})
+    CHECK(algorithm_for<float>(false, false, m, n, k) == Algorithm::Packed);
+  const char* refusal = "float32_matmul_precision: medium needs the builtin GEMM, not openblas";
+  CHECK_THROWS_WITH(use_gemm_engine(GemmEngine::OpenBlas), refusal);
+  CHECK(gemm_engine() == GemmEngine::Builtin);
+  set_float32_matmul_precision(MatmulPrecision::Highest);
+  use_gemm_engine(GemmEngine::OpenBlas);
+  CHECK_THROWS_WITH(set_float32_matmul_precision(MatmulPrecision::Medium), refusal);
   use_gemm_engine(before);
 }
 

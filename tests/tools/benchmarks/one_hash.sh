@@ -39,4 +39,22 @@ trained vit f7f3b1d173889e76 --kind vit --images images.idx.gz --labels labels.i
 for i in {1..60}; do printf 'day\tB-T\n%d\tI-T\nis\tO\nfair\tO\n\n' "$i"; done >tagged
 trained tagger 787182fc296a09cf --kind tagger --labelled tagged --valid-share 0 --batch-sentences 16 "${layers[@]}"
 trained cnn f556cf6e5e0402aa --kind cnn --images images.idx.gz --labels labels.idx --layers 2 --valid-share 0 --batch-sentences 16
+
+# Products of operands rounded to bfloat16 (--matmul-precision medium): by AMX too, where the system grants it.
+ways="baseline:2 avx2:1 avx2:16 avx512:1 avx512:2 amx:1 amx:2 amx:16"
+medium=(--matmul-precision medium)
+golden "tiny in bfloat16, 2 steps" 195724fa67842919 "avx2:2 avx512:1 amx:2" "$bench" hash tiny --steps 2 "${medium[@]}"
+golden "gpt-char in bfloat16, 5 steps" 4127686d43836d2e "avx2:2 avx512:1 amx:2" "$bench" hash gpt-char --steps 5 "${medium[@]}"
+layers=(--layers 2 --heads 1 --d-ff 64)
+trained transformer-bfloat16 a2fad94ceba50441 "${medium[@]}" "${pairs[@]}" "${layers[@]}"
+trained pre-norm-bfloat16 32f8314bd0ad849a "${medium[@]}" "${pairs[@]}" --layers 1 --heads 1 --d-ff 96 --norm pre --label-smoothing 0.1
+for i in {1..60}; do echo "the day is fair $i, and nay, it rained all of $i days"; done >text
+trained gpt-bfloat16 5ea4ac37ab83d225 "${medium[@]}" --kind gpt --text text --tokenizer char --block 32 "${layers[@]}"
+trained rnn-bfloat16 a57a9ca9e25413b1 "${medium[@]}" --kind rnn "${pairs[@]}" --layers 2
+trained conv-bfloat16 a889e21808cf9e2f "${medium[@]}" --kind conv "${pairs[@]}" --layers 2
+trained non-autoregressive-bfloat16 d74569a2eab11856 "${medium[@]}" --kind non-autoregressive "${pairs[@]}" "${layers[@]}"
+trained classifier-bfloat16 a8ef2ddee4c2f6da "${medium[@]}" --kind classifier --labelled labelled --valid-share 0 --batch-sentences 16 "${layers[@]}"
+trained vit-bfloat16 abb43285025ecc89 "${medium[@]}" --kind vit --images images.idx.gz --labels labels.idx --patch 4 --valid-share 0 --batch-sentences 16 "${layers[@]}"
+trained tagger-bfloat16 7247e12d1f6065fd "${medium[@]}" --kind tagger --labelled tagged --valid-share 0 --batch-sentences 16 "${layers[@]}"
+trained cnn-bfloat16 52af49be872188ec "${medium[@]}" --kind cnn --images images.idx.gz --labels labels.idx --layers 2 --valid-share 0 --batch-sentences 16
 summary && [ "$passed" -gt 0 ]

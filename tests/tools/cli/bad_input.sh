@@ -123,6 +123,9 @@ report "are shown in part" "$(LC_ALL=C; sed 's/…/.../g' err >short; mv short e
 refuse "an instruction set that is none" "GLIM_ISA: 'sse' is not one of [a-z0-9, ]*$" env GLIM_ISA=sse "$glim" doctor
 refuse "an engine that is none" "--gemm: 'mkl' is not one of builtin, openblas$" "$glim" translate --model nowhere --gemm mkl
 refuse "a product that is none" "GLIM_GEMM: 'mkl' is not one of builtin, openblas$" env GLIM_GEMM=mkl "$glim" translate --model nowhere
+refuse "bfloat16 in float64" '--matmul-precision: medium rounds products of float32; --precision is float64$' limited train --task copy --precision float64 --matmul-precision medium --out fresh
+refuse "bfloat16 by OpenBLAS" 'medium needs the builtin GEMM, not openblas$' limited train --task copy --gemm openblas --matmul-precision medium --out fresh
+refuse "a check in bfloat16" 'there is no option --matmul-precision: it is an option of glim train$' limited gradcheck --matmul-precision medium
 refuse "nothing to resume" 'nothing/last\.safetensors' limited train --resume --out nothing
 # A run ends with the first trial that is good enough, and not before.
 limited train --task copy --examples 2000 --layers 1 --d-model 32 --heads 2 --d-ff 64 --rate 1e-2 --epochs 30 --try-every 2 \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # doctor.sh GLIM: what the machine is and how Glim runs on it, as `glim doctor` prints it.
 set -uo pipefail
-glim=$(realpath "$1")
+glim=$(realpath "$1") source=$(realpath "$0")
 source "$(dirname "$0")/../common.sh"
 
 has() {  # NAME PATTERN: the last output has such a line
@@ -17,12 +17,14 @@ has "memory" '^memory +[0-9.]+ GiB, [0-9.]+ GiB free'
 has "BLAS" '^BLAS +OpenBLAS '
 has "the large product" '^large GEMM +(builtin|openblas)( \(GLIM_GEMM=.+\))?$'
 has "rates" '^  measured +builtin [0-9.e+]+, openblas [0-9.e+]+ GFLOP/s'
+has "products of bfloat16" '^bfloat16 GEMM +(amx|avx512|avx2|baseline|avx512, as the system refuses AMX)( \(GLIM_ISA=.+\))?$'
 doctor GLIM_GEMM=openblas
 has "a large product asked for" '^large GEMM +openblas \(GLIM_GEMM=openblas\)$'
 GLIM_GEMM=openblas timeout 600 "$glim" doctor --gemm builtin >out 2>err
 has "an option goes before the variable" '^large GEMM +builtin \(--gemm\)$'
 refuse "a large product that is none" "GLIM_GEMM: 'blas' is not one of builtin, openblas" env GLIM_GEMM=blas "$glim" doctor
 doctor GLIM_ISA=baseline
+has "the least set's products of bfloat16" '^bfloat16 GEMM +baseline \(GLIM_ISA=baseline\)$'
 has "an own product without AVX2" '^  measured +builtin [0-9.]+, openblas'
 doctor OMP_NUM_THREADS=4096
 has "more threads than OpenBLAS can serve are not used" '^threads +64 \(OMP_NUM_THREADS=4096\)$'
@@ -57,7 +59,25 @@ again --max-steps 4 --gemm builtin
 report "others are said" "$(engine builtin; grep -Eqx 'note: --gemm is builtin from here on and was openblas: .*' out || show out err)"
 again --max-steps 5
 report "and kept" "$(engine builtin; grep -- --gemm out)"
+precision() { grep -qx "matmul-precision = \"$1\"" first/config.toml || cat first/config.toml out err; }
+again --max-steps 6 --matmul-precision medium
+report "another precision is said" "$(precision medium; grep -Eqx 'note: --matmul-precision is medium from here on and was highest' out || show out err)"
+again --max-steps 7
+report "and kept" "$(precision medium; grep -- --matmul-precision out)"
 refuse "training with a product that is none" 'GLIM_GEMM' env GLIM_GEMM=blas "$glim" train --out none --max-steps 1
+
+# A system that refuses AMX.
+if "$glim" doctor | grep -Eq '^bfloat16 GEMM +amx'; then
+  refused="python3 $(dirname "$source")/without_amx.py"
+  $refused "$glim" doctor >out 2>err
+  has "AMX is refused" '^bfloat16 GEMM +avx512, as the system refuses AMX$'
+  medium="$glim train --task copy --layers 1 --d-model 32 --heads 1 --d-ff 64 --max-steps 2 --progress none"
+  medium+=" --matmul-precision medium --out medium --overwrite"
+  hash=$($medium | tail -n 1)
+  $refused $medium >out 2>err
+  report "the same bits without it" "$([ "$hash" = "$(tail -n 1 out)" ] || show out err)"
+  report "said once" "$([ "$(grep -c 'the system refuses it' out)" = 1 ] || show out err)"
+fi
 
 for wrong in --rate extra; do
   timeout 600 "$glim" doctor "$wrong" >out 2>err

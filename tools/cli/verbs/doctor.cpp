@@ -78,6 +78,13 @@ std::string features_line(const std::set<std::string>& features) {
   return line.empty() ? "none known" : line;
 }
 
+// What computes products with --matmul-precision medium.
+std::string bfloat16_gemm() {
+  if (amx() == Amx::Used) return "amx";
+  return std::string(name_of(best_isa())) +
+         (amx() == Amx::Refused ? ", as the system refuses AMX" : "");
+}
+
 void print_row(std::string_view name, std::string_view value) {
   print(fmt::format("{:<16}{}\n", name, value));
 }
@@ -102,6 +109,7 @@ nlohmann::ordered_json doctor_json(const Machine& m, const Runtime& r, const Rat
            {{"config", r.blas.config}, {"kernels", r.blas.core}, {"threading", r.blas.parallel}}},
           {"kernels", name_of(best_isa())},
           {"gemm", name_of(gemm_engine())},
+          {"bfloat16_gemm", bfloat16_gemm()},
           {"builtin_gflops", rates.builtin},
           {"openblas_gflops", rates.openblas},
           {"environment", environment_json},
@@ -136,6 +144,7 @@ void run_doctor(bool json, bool gemm_given) {
   print_row("Glim's kernels", std::string(name_of(best_isa())) + variable("GLIM_ISA"));
   print_row("large GEMM",
             std::string(name_of(engine)) + (gemm_given ? " (--gemm)" : variable("GLIM_GEMM")));
+  print_row("bfloat16 GEMM", bfloat16_gemm() + variable("GLIM_ISA"));
   print_row("  measured",
             fmt::format("builtin {:.3g}{} GFLOP/s, {} x {} float32 matrices", rates.builtin,
                         rates.openblas > 0 ? fmt::format(", openblas {:.3g}", rates.openblas) : "",

@@ -10,6 +10,7 @@
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tensor/matmul/plan.hpp"
+#include "tensor/simd/isa.hpp"
 #include "tensor/system/process.hpp"
 #include "tools/cli/progress_printer.hpp"
 #include "tools/cli/verbs.hpp"
@@ -38,7 +39,7 @@ struct TrainArguments {
   std::string config;
   bool resume = false, overwrite = false;
   Index profile = 0;
-  std::string progress = "auto";
+  std::string progress = "auto", matmul_precision;
   std::unique_ptr<Checkpoint> start;  // --init-from
   std::vector<std::string> notes;     // defaults that made room for what was given
 };
@@ -131,6 +132,24 @@ struct Prepared {
   std::unique_ptr<Trainer> trainer;
 };
 
+// Products have the precision that was asked for, or that the run was started with.
+void choose_matmul_precision(TrainArguments& a, const Prepared& run) {
+  const MatmulPrecision before =
+      run.origin ? matmul_precision_of(*run.origin) : MatmulPrecision::Highest;
+  const MatmulPrecision precision =
+      a.matmul_precision.empty() ? before : matmul_precision_of(a.matmul_precision);
+  if (precision == MatmulPrecision::Medium && run.options.precision == "float64")
+    throw ValueError("--matmul-precision",
+                     "medium rounds products of float32; --precision is float64");
+  set_float32_matmul_precision(precision);
+  if (run.origin && precision != before)
+    a.notes.push_back(fmt::format("--matmul-precision is {} from here on and was {}",
+                                  name_of(precision), name_of(before)));
+  if (precision == MatmulPrecision::Medium && amx() == Amx::Refused)
+    a.notes.push_back(
+        "this CPU has AMX and the system refuses it: --matmul-precision medium takes longer");
+}
+
 // Sets the options of the run, and checks that its folder is free.
 void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
   const Processes& world = Processes::world();
@@ -163,6 +182,7 @@ void prepare_options(Command& command, TrainArguments& a, Prepared& run) {
                       "replaces it, --out names another folder");
   }
   check(o);
+  choose_matmul_precision(a, run);
   require_shares(world, o);
 }
 
@@ -311,6 +331,10 @@ Command train_command() {
       c.option("progress", &a->progress, "how progress is shown (auto: a bar on a terminal)");
   progress.choices = {"auto", "bar", "lines", "none"};
   progress.in_config = false;
+  Option& precision = c.option("matmul-precision", &a->matmul_precision,
+                               "operands of float32 products: as they are, or as bfloat16");
+  precision.choices = {"highest", "medium"};
+  precision.default_text = "highest";
   c.option("profile", &a->profile,
            "measure this many updates, by op and module; OUT/trace.json has a timeline", kCount)
       .in_config = false;
