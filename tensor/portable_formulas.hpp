@@ -137,6 +137,12 @@ GLIM_INLINE V softplus(V x) {
   return choose(x > 0, x + rest, rest);
 }
 
+template <class V>
+GLIM_INLINE V sigmoid(V x) {
+  V e = exp<V>(-size_of(x)), s = 1 / (e + 1);
+  return choose(x >= 0, s, e * s);
+}
+
 // Near 0 a rational function of Cephes (Moshier 1989), beyond it the definition.
 template <class V>
 GLIM_INLINE V tanh(V x) {

@@ -10,19 +10,24 @@
 
 #include "tensor/simd/gates.hpp"
 #include "tensor/simd/kernels.hpp"
+#include "tensor/simd/pack.hpp"
 #include "tensor/simd/vec.hpp"
 
 namespace glim::GLIM_ISA {
 
-// e^x over the whole range: 2^n in two factors, for n from -150 to 128.
+// e^x over the whole range: 2^n by an instruction, or else in two factors, for n from -150 to 128.
 GLIM_INLINE Vec<float> exp_wide(Vec<float> x) {
   Vec<float> t = x < -104.0f ? splat(-104.0f) : x;
   auto [e, shifted] = reduced_exp(t > 89.0f ? splat(89.0f) : t);
+#if defined(__AVX512F__)
+  return (Vec<float>)_mm512_maskz_scalef_ps(0xFFFF, (__m512)e, (__m512)(shifted - 12582912.0f));
+#else
   IntVec<float> whole = (IntVec<float>)shifted - 0x4B400000;  // n
   IntVec<float> half = whole >> 1;
   Vec<float> first = (Vec<float>)((half + 127) << 23);
   Vec<float> second = (Vec<float>)((whole - half + 127) << 23);
   return e * first * second;
+#endif
 }
 
 // `e` is e^{-x²}.
@@ -58,48 +63,85 @@ GLIM_INLINE Vec<float> erf_wide(Vec<float> x, Vec<float> e) {
 }
 GLIM_INLINE Vec<float> erf_wide(Vec<float> x) { return erf_wide(x, exp_wide(-x * x)); }
 
-GLIM_INLINE Vec<double> exp_wide(Vec<double> x) { return exp<double>(x); }
+template <class V>
+GLIM_INLINE V exp_wide(V x) {
+  return exp<double>(x);
+}
 
-// Formulas of float64, as calls. g++ keeps the constants of an inlined formula in registers, of which
-// AVX2 has too few.
-#define GLIM_FORMULA(name)                                                        \
-  template <class... V>                                                           \
-  [[gnu::noinline]] static Vec<double> name##_of_float64(Vec<double> x, V... y) { \
-    return portable::name<Vec<double>>(x, y...);                                  \
+// As many vectors of float64 in step as the registers hold.
+#if defined(__AVX512F__)
+inline constexpr int kVectors = 4;
+#else
+inline constexpr int kVectors = 2;
+#endif
+using Doubles = portable::Pack<Vec<double>, kVectors>;
+
+// Formulas of float64: of a pack, and of one vector as a call, which keeps the ends of rows short.
+#define GLIM_FORMULA(name)                                                              \
+  GLIM_INLINE Doubles name##_of_float64(const Doubles& x) { return portable::name(x); } \
+  [[gnu::noinline]] static Vec<double> name##_of_float64(Vec<double> x) {               \
+    return portable::name(x);                                                           \
   }
 GLIM_FORMULA(erf)
-GLIM_FORMULA(pow)
 GLIM_FLOAT64_FUNCTIONS(GLIM_FORMULA)
 #undef GLIM_FORMULA
-GLIM_INLINE Vec<double> erf_wide(Vec<double> x) { return erf_of_float64(x); }
+[[gnu::noinline]] static Vec<double> pow_of_float64(Vec<double> x, Vec<double> y) {
+  return portable::pow(x, y);
+}
+template <class V>
+GLIM_INLINE V erf_wide(V x) {
+  return erf_of_float64(x);
+}
 GLIM_INLINE Vec<double> erf_wide(Vec<double> x, Vec<double>) { return erf_of_float64(x); }
 
-// y[i] = f(x[i]...) by a formula of float64.
+// y[i] = f(x[i]...) by a formula of float64. Lanes past the end of a row hold 1, where no formula is slow.
 template <class T>
 GLIM_INLINE Vec<double> widened(const T* p, Index left) {
-  typedef T Part __attribute__((vector_size(kLanes<double> * sizeof(T))));
-  Part v{};
-  if (left >= kLanes<double>)
+  constexpr Index L = kLanes<double>;
+  if constexpr (sizeof(T) == 8) {
+    return left >= L ? load<T>(p) : load_part<T>(p, left, 1);
+  } else {
+    typedef T Part __attribute__((vector_size(L * sizeof(T))));
+    T row[L];
+    if (left < L) {
+      for (Index i = 0; i < L; ++i) row[i] = i < left ? p[i] : T(1);
+      p = row;
+    }
+    Part v;
     __builtin_memcpy(&v, p, sizeof v);
-  else
-    for (Index i = 0; i < left; ++i) v[i] = p[i];
 #if defined(__AVX512F__)
-  if constexpr (sizeof(T) == 4) return (Vec<double>)_mm512_cvtps_pd((__m256)v);  // g++ takes four
+    return (Vec<double>)_mm512_cvtps_pd((__m256)v);  // g++ takes four
+#else
+    return __builtin_convertvector(v, Vec<double>);
 #endif
-  return __builtin_convertvector(v, Vec<double>);
+  }
 }
 template <class T>
 GLIM_INLINE void narrow(T* p, Index left, Vec<double> x) {
-  typedef T Part __attribute__((vector_size(kLanes<double> * sizeof(T))));
-  Part v = __builtin_convertvector(x, Part);
-  if (left >= kLanes<double>)
-    __builtin_memcpy(p, &v, sizeof v);
-  else
-    for (Index i = 0; i < left; ++i) p[i] = v[i];
+  if constexpr (sizeof(T) == 8) {
+    put<T>(p, 0, left, x);
+  } else {
+    typedef T Part __attribute__((vector_size(kLanes<double> * sizeof(T))));
+    Part v = __builtin_convertvector(x, Part);
+    if (left >= kLanes<double>)
+      __builtin_memcpy(p, &v, sizeof v);
+    else
+      for (Index i = 0; i < left; ++i) p[i] = v[i];
+  }
 }
-template <class T, class F, class... X>
-GLIM_INLINE void by_float64(Index n, T* y, const F& f, const X*... x) {
-  for (Index i = 0; i < n; i += kLanes<double>) narrow(y + i, n - i, f(widened(x + i, n - i)...));
+template <class T, class F>
+GLIM_INLINE void by_float64(Index n, T* y, const F& f, const T* x) {
+  constexpr Index L = kLanes<double>;
+  Index i = 0;
+  for (; i + kVectors * L <= n; i += kVectors * L) {
+    Doubles v;
+#pragma GCC unroll 4
+    for (int k = 0; k < kVectors; ++k) v.part[k] = widened(x + i + k * L, L);
+    v = f(v);
+#pragma GCC unroll 4
+    for (int k = 0; k < kVectors; ++k) narrow(y + i + k * L, L, v.part[k]);
+  }
+  for (; i < n; i += L) narrow(y + i, n - i, f(widened(x + i, n - i)));
 }
 
 // The largest element; NaN counts for nothing.
@@ -146,7 +188,11 @@ GLIM_INLINE Vec<T> gelu_erf_slope(Vec<T> x) {
   return multiply_add<T>(x * e, static_cast<T>(0.39894228040143267794), cdf);
 }
 template <class T>
-GLIM_INLINE Vec<T> gelu_argument(Vec<T> x) {
+GLIM_INLINE Doubles multiply_add(Doubles x, Doubles y, Doubles z) {
+  return portable::by_parts(GLIM_LAMBDA(multiply_add<T>(a, b, c), auto a, auto b, auto c), x, y, z);
+}
+template <class T, class V>
+GLIM_INLINE V gelu_argument(V x) {
   return kRootTwoOverPi<T> * multiply_add<T>(kGeluCubic<T> * x * x, x, x);
 }
 template <class T>
@@ -156,17 +202,36 @@ GLIM_INLINE Vec<T> gelu_tanh_slope(Vec<T> x) {
   return multiply_add<T>(T(0.5) * x * (T(1) - t * t), du, T(0.5) * (T(1) + t));
 }
 
+// y[i] = f(x[i]). The loads of four vectors precede the stores, which could change what they read.
+template <class F>
+GLIM_INLINE void by_vectors(Index n, float* y, const F& f, const float* x) {
+  constexpr Index L = kLanes<float>;
+  Index i = 0;
+  for (; i + 4 * L <= n; i += 4 * L) {
+    Vec<float> v[4];
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) v[k] = f(load<float>(x + i + k * L));
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) store<float>(y + i + k * L, v[k]);
+  }
+  each_to<float>(y + i, x + i, n - i, [&](Index, Vec<float> v) { return f(v); });
+}
+template <class F>
+GLIM_INLINE void by_vectors(Index n, double* y, const F& f, const double* x) {
+  by_float64(n, y, f, x);
+}
+
 template <class T>
 void function(ElementFunction f, Index n, const T* in, T* out) {
   switch (f) {
 #define GLIM_CASE(name, value, ...) \
   case ElementFunction::name:       \
-    return each_to<T>(out, in, n, [](Index, Vec<T> x) { return value; });
+    return by_vectors(n, out, GLIM_LAMBDA(value, auto x), in);
     GLIM_ELEMENT_FUNCTIONS(GLIM_CASE)
 #undef GLIM_CASE
 #define GLIM_CASE(name)       \
   case ElementFunction::name: \
-    return by_float64(n, out, name##_of_float64<>, in);
+    return by_float64(n, out, GLIM_LAMBDA(name##_of_float64(x), auto x), in);
     GLIM_FLOAT64_FUNCTIONS(GLIM_CASE)
 #undef GLIM_CASE
   }
@@ -174,7 +239,8 @@ void function(ElementFunction f, Index n, const T* in, T* out) {
 
 template <class T>
 void power(Index n, const T* x, const T* exponents, T* y) {
-  by_float64(n, y, pow_of_float64<Vec<double>>, x, exponents);
+  for (Index i = 0; i < n; i += kLanes<double>)
+    narrow(y + i, n - i, pow_of_float64(widened(x + i, n - i), widened(exponents + i, n - i)));
 }
 
 }  // namespace glim::GLIM_ISA

@@ -14,15 +14,19 @@ GLIM_INLINE Vec<T> magnitude(Vec<T> x) {
   return (Vec<T>)((IntVec<T>)x & ~(IntVec<T>)splat<T>(T(-0.0)));
 }
 
-template <class T>
-GLIM_INLINE Vec<T> sigmoid(Vec<T> x) {
-  Vec<T> e = exp<T>(-magnitude<T>(x));
-  Vec<T> s = T(1) / (e + T(1));
-  return x >= T(0) ? s : e * s;
+template <class T, class V>
+GLIM_INLINE V sigmoid(V x) {
+  if constexpr (sizeof(T) == 4) {
+    Vec<T> e = exp<T>(-magnitude<T>(x));
+    Vec<T> s = T(1) / (e + T(1));
+    return x >= T(0) ? s : e * s;
+  } else {
+    return portable::sigmoid<V>(x);
+  }
 }
 
-template <class T>
-GLIM_INLINE Vec<T> tanh(Vec<T> x) {
+template <class T, class V>
+GLIM_INLINE V tanh(V x) {
   if constexpr (sizeof(T) == 4) {
     Vec<T> size = magnitude<T>(x);
     Vec<T> e = exp<T>(size * T(-2));
@@ -33,9 +37,10 @@ GLIM_INLINE Vec<T> tanh(Vec<T> x) {
     p = multiply_add<T>(p, z, 1.33314422036e-1f);
     p = multiply_add<T>(p, z, -3.33332819422e-1f);
     Vec<T> near = multiply_add<T>(p * z, x, x);
-    return size < 0.625f ? near : (x < T(0) ? -far : far);
+    IntVec<T> sign = (IntVec<T>)x & (IntVec<T>)splat<T>(T(-0.0));
+    return size < 0.625f ? near : (Vec<T>)((IntVec<T>)far ^ sign);
   } else {
-    return portable::tanh<Vec<T>>(x);
+    return portable::tanh<V>(x);
   }
 }
 

@@ -311,8 +311,8 @@ GLIM_INLINE ReducedExp reduced_exp(Vec<float> x) {
 
 // float: error below 2 units in the last place for x in [-87.3, 88.3]; below, 0 (no subnormal results); NaN
 // stays NaN. double: the formula of portable::exp.
-template <class T>
-GLIM_INLINE Vec<T> exp(Vec<T> x) {
+template <class T, class V>
+GLIM_INLINE V exp(V x) {
   if constexpr (sizeof(T) == 4) {
     constexpr float kLowest = -87.33654f;  // ln of the smallest normal number
     IntVec<T> under = x < kLowest;
@@ -321,7 +321,7 @@ GLIM_INLINE Vec<T> exp(Vec<T> x) {
     Vec<T> y = e * (Vec<T>)bits;
     return under ? Vec<T>{} : y;
   } else {
-    return portable::exp<Vec<T>>(x);
+    return portable::exp<V>(x);
   }
 }
 
