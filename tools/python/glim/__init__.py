@@ -14,9 +14,10 @@ from . import _words  # noqa: F401
 from ._words import __getattr__  # noqa: F401  what to type for a name that Glim lacks
 from .derived import Derived, derive
 from .gradcheck import Report, gradcheck
+from .inspection import Inspection, why
 from .modules import ModuleList, Op, Sequential, TransformerDecoder, TransformerEncoder
 from .trace import Trace, trace
-from .trained import Inspection, Model, load, study, train
+from .trained import Model, load, study, train
 
 __version__ = "0.1.0"
 
