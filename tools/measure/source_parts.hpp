@@ -10,9 +10,9 @@
 // is the one that this pass recorded: (x - mean(x)) / σ.
 #pragma once
 
-#include <compare>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tools/pass/pass.hpp"
@@ -24,7 +24,7 @@ struct Source {
   int node;
   std::string name;
   Index head;
-  auto operator<=>(const Source&) const = default;
+  bool operator<(const Source& s) const { return std::tie(node, head) < std::tie(s.node, s.head); }
 };
 using SourceParts = std::map<Source, Tensor>;
 
