@@ -18,7 +18,8 @@ struct RotatePairs final : Unary<RotatePairs> {
   RotatePairs(Tensor c, Tensor s) : cosine(std::move(c)), sine(std::move(s)) {}
   Tensor forward(const Tensor& x) {
     LastAxis in = rows_of(x);
-    Tensor y = empty(x.shape(), x.dtype()), c = cosine.contiguous(), s = sine.contiguous();
+    Tensor y = empty(x.shape(), x.dtype()), c = cosine.to(x.dtype()).contiguous(),
+           s = sine.to(x.dtype()).contiguous();
     Index length = x.size(-2), pairs = in.columns / 2;
     each_rows(in, [&]<class T>(Index begin, Index end) {
       for (Index r = begin; r < end; ++r) {

@@ -111,8 +111,12 @@ def test_an_inspection_is_arrays(translator):
     path = "decoder.layers.0.multihead_attn.probs"
     attention = look.attention["decoder.layers.0.multihead_attn"]
     assert np.allclose(look[path][0], attention["A"]) and np.allclose(look[path + ".grad"][0], attention["dA"])
-    assert "<html" in look.page and "iframe" in look._repr_html_()
+    assert "<html" in look.html and "<iframe srcdoc=" in look._repr_mimebundle_()["text/html"]
     assert look.svg("decoder.layers.0.multihead_attn/head0").startswith("<svg")
+    why = glim.why(translator, "decoder.layers.0.multihead_attn:0", 1, 2, sentence="I have a cat")
+    assert (why["query"], why["key"]) == (1, 2) and why["gap"] < 1e-12 and "is the sum of" in repr(why)
+    patched = look.patch("I have a dog", ["*.context"])
+    assert len(patched["rows"]) == 2 * len(look.without_heads) * len(look.without_heads["encoder.layers.0.self_attn"]) // 2
     with pytest.raises(glim.IndexError, match="decoder.layers.0.multihead_attn.probs"):
         look["decoder.layer.0.multihead_attn.probs"]
 

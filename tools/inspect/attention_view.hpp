@@ -23,6 +23,7 @@
 
 #include "tools/kinds/example.hpp"
 #include "tools/measure/attention_statistics.hpp"
+#include "tools/measure/patching.hpp"
 
 namespace glim {
 
@@ -47,6 +48,8 @@ struct AttentionView {
   // one of self-attention by the token that is read, as its keys are.
   std::vector<std::string> queries, keys;
   std::vector<HeadView> heads;
+  std::vector<PatchEffect>
+      without;  // of each head: the loss when its context is 0; empty: not measured
 };
 
 // All attentions of a pass, in the order of first use of their modules. Empty for a model without. Tokens are not in a

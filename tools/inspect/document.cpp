@@ -45,12 +45,21 @@ Json to_json(const Statistics& s) {
 }
 
 Json to_json(const AttentionView& v, TensorWriter write) {
-  return {{"module", v.module},       {"side", name_of(v.side)},
-          {"layer", v.layer},         {"probs_nodes", v.probs},
-          {"scores_nodes", v.scores}, {"queries", v.queries},
-          {"keys", v.keys},           {"keep", write(v.keep.to(DType::Int64).to(DType::Float32))},
-          {"heads", v.heads},         {"A", write(v.a)},
-          {"dA", write(v.da)},        {"S", write(v.s)},
+  Json without = Json::array();
+  for (const PatchEffect& e : v.without) without.push_back(in_json(e));
+  return {{"without", without},
+          {"module", v.module},
+          {"side", name_of(v.side)},
+          {"layer", v.layer},
+          {"probs_nodes", v.probs},
+          {"scores_nodes", v.scores},
+          {"queries", v.queries},
+          {"keys", v.keys},
+          {"keep", write(v.keep.to(DType::Int64).to(DType::Float32))},
+          {"heads", v.heads},
+          {"A", write(v.a)},
+          {"dA", write(v.da)},
+          {"S", write(v.s)},
           {"dS", write(v.ds)}};
 }
 

@@ -81,6 +81,12 @@ function shares_table(junctions) {
 const kinds_of_map = {
   A: ["probabilities A", false], dA: ["∂L/∂A", true], S: ["scores S", true], dS: ["∂L/∂S", true],
 };
+// The loss without a head, and what first and second order of its gradient say of it.
+function without(effect) {
+  const signed = x => (x < 0 ? "−" : "+") + number(Math.abs(x));
+  return effect ? ` · loss without it ${signed(effect.change)} (first order ${signed(effect.linear)}, second ` +
+    `${signed(effect.linear + effect.second)}${effect.misleads ? ": the first misleads" : ""})` : "";
+}
 // Where the page opens: the head with the largest ‖∂L/∂A‖, of which the loss asks most.
 function most_asked(views) {
   let most = {norm: -1};
@@ -135,7 +141,7 @@ function draw_attention(panel, [side, layer, in_front, map]) {
         `nats · saturation ${number(head.saturation)}${before(old?.heads[h]?.saturation, head.saturation)} · ` +
         `distance ${number(head.distance)}${before(old?.heads[h]?.distance, head.distance)} · ` +
         `value path ${head.value_share === null ? "–" : (100 * head.value_share).toFixed(1) + " %"} · ` +
-        `‖∂L/∂S‖/‖∂L/∂A‖ ${number(head.passed)}${before(old?.heads[h]?.passed, head.passed)}`),
+        `‖∂L/∂S‖/‖∂L/∂A‖ ${number(head.passed)}${before(old?.heads[h]?.passed, head.passed)}` + without(v.without[h])),
       make("div", {class: "maps"}, wanted.map(key => {
         const [words, diverging] = kinds_of_map[key];
         const options = {title: key, key, keep, diverging, pick, size, name: `${v.module} head${h} ${key}`};

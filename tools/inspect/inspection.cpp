@@ -17,6 +17,11 @@ Inspection seen_in(Pass pass, const ExampleText& text, const derive::NamedConsta
   return inspection;
 }
 
+void measure_without_heads(Inspection& inspection) {
+  for (AttentionView& v : inspection.attention)
+    if (v.probs.size() == 1) v.without = without_heads(inspection.pass, v.probs[0]);
+}
+
 }  // namespace
 
 Pass pass_of(Example& example, derive::NamedConstants* names) {
@@ -48,6 +53,7 @@ Inspection inspect(Example& example, const InspectionOptions& options) {
                                        std::ssize(example.target_in));
   if (options.attribution_steps > 0)
     inspection.attribution = attribute(example, options.attribution_steps);
+  if (options.without_heads) measure_without_heads(inspection);
   if (options.lens) inspection.lens = backward_lens(inspection.pass, example);
   inspection.remarks = remarks_on(inspection);
   return inspection;
@@ -57,6 +63,7 @@ Inspection inspect(Pass pass, ExampleText text) {
   while (pass.current() >= 0) pass.step();
   text.target_text = pass[pass.loss()].path;
   Inspection inspection = seen_in(std::move(pass), text);
+  measure_without_heads(inspection);
   add_notes_on_hooks(inspection.lines, inspection.pass, true);
   if (inspection.pass.dy().defined())
     inspection.lines.notes.push_back(

@@ -34,6 +34,7 @@ struct Inspection : ExampleText {
 struct InspectionOptions {
   int attribution_steps = 32;  // 0: none
   bool lens = true;
+  bool without_heads = true;  // the loss without each head
 };
 Inspection inspect(Example& example, const InspectionOptions& options = {});
 // The pass runs to its end. It may come from any program. The text has its title, and the tokens of its positions, where

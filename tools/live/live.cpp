@@ -41,7 +41,7 @@ nlohmann::json answer(nlohmann::json request) {
   }
   example->change(options.changes);
   // Attributions take many passes: the page keeps the ones of the unchanged pass.
-  last = inspect(*example, {.attribution_steps = 0, .lens = false});
+  last = inspect(*example, {.attribution_steps = 0, .lens = false, .without_heads = false});
   return {{"data", page_data(last, document)}};
 }
 

@@ -1,5 +1,6 @@
 // Pages of a tape, and of the pass that it recorded: as text, as a graph, written out, and those of `glim inspect`.
 #include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
 #include <sstream>
 
 #include "tools/derive/derive.hpp"
@@ -7,8 +8,11 @@
 #include "tools/derive/trace.hpp"
 #include "tools/python/tape.hpp"
 #if GLIM_PAGES
+#include "tools/common/escape.hpp"
 #include "tools/inspect/debugger/debugger.hpp"
 #include "tools/inspect/document.hpp"
+#include "tools/inspect/pictures.hpp"
+#include "tools/measure/score_sources.hpp"
 #include "tools/python/keywords.hpp"
 #endif
 
@@ -50,16 +54,68 @@ std::vector<std::string> modules_of(const Tape& tape) {
   return scopes;
 }
 
+// f() without Python's lock.
+template <class F>
+auto unlocked(const F& f) {
+  UntilCtrlC until;
+  Unlocked others;
+  return f();
+}
+
+// What glim/inspection.py shows of a pass that is over.
+void bind_inspected(nb::class_<PyTape>& tape) {
+  nb::class_<Inspection>(tape, "_Inspected", "A pass that was recorded, with its findings.")
+      .def(
+          "write",
+          [](const Inspection& i, const std::filesystem::path& folder, bool data) {
+            unlocked([&] { write_inspection(i, folder, data); });
+          },
+          "folder"_a, "data"_a, "Writes the page, and with data its JSON and tensors.")
+      .def(
+          "svg",
+          [](const Inspection& i, const std::string& pattern) {
+            return unlocked([&] {
+              const std::vector<Picture> all = pictures(i);
+              std::vector<std::string> svgs;
+              for (const PictureFile& p : pictures_asked_for("svg", all, {pattern}, ""))
+                svgs.push_back(p.picture->svg());
+              return svgs;
+            });
+          },
+          "pattern"_a, "The pictures of this name or pattern.")
+      .def(
+          "why",
+          [](const Inspection& i, const std::string& head, Index query, Index key) {
+            return unlocked([&] {
+              const ScoreParts parts = score_parts(i.pass, head, query, key);
+              return std::pair(in_json(in_json(parts)), score_text(parts));
+            });
+          },
+          "head"_a, "query"_a, "key"_a, "A score by its sources: JSON, and a table.")
+      .def(
+          "patch",
+          [](const Inspection& i, const Inspection& other, const std::vector<std::string>& nodes) {
+            return unlocked([&] {
+              const PatchTable table = patched_from(i.pass, other.pass, nodes);
+              return std::pair(in_json(in_json(table)), patch_text(table));
+            });
+          },
+          "other"_a, "nodes"_a, "The loss with values of the other pass: JSON, and a table.");
+}
+
 void bind_pass(nb::class_<PyTape>& tape) {
+  bind_inspected(tape);
   tape.def(
       "inspect",
-      [](PyTape& t, const Arg& y, const std::filesystem::path& folder, const Arg& dy,
+      [](PyTape& t, const Arg& y, const std::optional<std::filesystem::path>& folder, const Arg& dy,
          const Module* model, const Tokens& tokens, const std::string& title, bool data,
-         bool overwrite) {
+         bool overwrite) -> nb::object {
         std::error_code unknown;
         for (const char* name : {"inspect.html", "inspect.json", "inspect.safetensors"})
-          if (!overwrite && std::filesystem::exists(folder / name, unknown))
-            throw FileError((folder / name).string(), "exists already: overwrite=True replaces it");
+          if (folder && !overwrite && std::filesystem::exists(*folder / name, unknown))
+            throw FileError((*folder / name).string(),
+                            "exists already: overwrite=True replaces it");
+        Inspection inspection;
         const Tensor up = dy.constant("dy");
         const Var& y_var = y("y");
         t.run([&](Tape& open) {
@@ -68,15 +124,20 @@ void bind_pass(nb::class_<PyTape>& tape) {
           ExampleText text;
           text.title = title;
           text.source = tokens.first, text.target_in = tokens.second;
-          write_inspection(inspect(std::move(pass), std::move(text)), folder, data);
+          inspection = inspect(std::move(pass), std::move(text));
+          inspection.pass.end();
+          if (folder) write_inspection(inspection, *folder, data);
         });
-        return (folder / "inspect.html").string();
+        if (folder) return nb::cast((*folder / "inspect.html").string());
+        return nb::module_::import_("glim.inspection")
+            .attr("Inspection")(nb::cast(std::move(inspection)));
       },
-      "y"_a, "folder"_a, "dy"_a.none() = nb::none(), nb::kw_only(), "model"_a.none() = nb::none(),
-      "tokens"_a = Tokens(), "title"_a = "a pass recorded in Python", "data"_a = true,
-      "overwrite"_a = false,
+      "y"_a, "folder"_a = nb::none(), "dy"_a.none() = nb::none(), nb::kw_only(),
+      "model"_a.none() = nb::none(), "tokens"_a = Tokens(), "title"_a = "a pass recorded in Python",
+      "data"_a = true, "overwrite"_a = false,
       "Writes the page, the data and the tensors of `glim inspect` for the pass to y into a "
-      "folder. Returns the page's path. The tape needs replay=True.\n\n"
+      "folder. Returns the page's path, or without a folder an Inspection that shows itself in a "
+      "notebook. The tape needs replay=True.\n\n"
       "model: the module that the pass ran, whose layers the page then knows. tokens: (source, "
       "target), two lists of words for the positions, the same one twice for one stack. "
       "data=False: the page alone.");

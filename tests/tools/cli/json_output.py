@@ -109,6 +109,11 @@ def main(glim, root, make_images, *_):  # under sanitizers ~[slow] comes last
             failed.append(f"evaluate --remove-head: NLL {nll}, inspect has {loss}")
         if check("evaluate", 1, "evaluate", "--model", "columns", "--pairs", "one.csv", *head)[0][0]["removed_heads"] != [head[1]]:
             failed.append("evaluate --remove-head is not in its JSON")
+        look = ("inspect", "--model", "m", "--sentence", "1 2 3", "--translation", "1 2 3")
+        why = check("inspect --why", 1, *look, "--why", "decoder.layers.0.multihead_attn:1:2,1")[0][0]
+        if not why["gap"] < 1e-12 or abs(sum(map(sum, why["parts"])) - why["score"] + why["mean"]) > 1e-12:
+            failed.append(f"inspect --why: {why}")
+        check("inspect --patch-node", 1, *look, "--patch-node", "*.context", "*.relu", "--patch-from", "3 2 1")
         for wrong_head in ("decoder.layers.0.self_attn", "decoder.layers.0.self_attn:2", "decoder.layers.7.self_attn:0"):
             done = run("evaluate", "--model", "m", "--remove-head", wrong_head)
             if done.returncode != 1 or not done.stderr.startswith(f"glim: error: --remove-head: "):

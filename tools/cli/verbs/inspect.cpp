@@ -20,6 +20,8 @@
 #include "tools/inspect/report/replay.hpp"
 #include "tools/inspect/report/training_run.hpp"
 #include "tools/inspect/request.hpp"
+#include "tools/measure/patching.hpp"
+#include "tools/measure/score_sources.hpp"
 
 namespace glim {
 namespace {
@@ -34,6 +36,10 @@ struct InspectArguments {
   std::string run;
   Index step = 0;
   double most_mb = 200;
+  std::string why, other;
+  std::vector<std::string> patch;
+  bool json = false;
+  bool prints() const { return pictures || !why.empty() || !patch.empty(); }
 };
 
 // A live page's module, which tools/live/build puts beside the program, an installation into share/glim, and a wheel into
@@ -141,6 +147,39 @@ std::optional<double> replay(const Command& command, InspectArguments& a) {
   return {};
 }
 
+// The sources of the score that --why names, HEAD:QUERY,KEY.
+void print_why(Example& example, const InspectArguments& a) {
+  const Pass pass = pass_of(example);
+  const auto comma = std::min(a.why.rfind(','), a.why.size()), colon = a.why.rfind(':', comma);
+  const std::string_view text = a.why;
+  const auto query = number_in<Index>(text.substr(colon + 1, comma - colon - 1)),
+             key = number_in<Index>(text.substr(std::min(comma + 1, text.size())));
+  if (colon == text.npos || !query || !key)
+    throw ValueError("--why",
+                     "'" + a.why + "' is not of the form MODULE:HEAD:QUERY,KEY, numbers from 0 on");
+  const ScoreParts parts = score_parts(pass, a.why.substr(0, colon), *query, *key);
+  if (a.json) return print(in_json(in_json(parts)) + "\n");
+  for (const AttentionView& v : attention_views(pass, example))
+    if (v.module == parts.module)
+      return print(score_text(parts, v.queries[static_cast<std::size_t>(*query)],
+                              v.keys[static_cast<std::size_t>(*key)]));
+  print(score_text(parts));
+}
+
+// The loss with the values of --patch-node from the sentence or image of --patch-from.
+void print_patches(Example& example, const InspectArguments& a) {
+  ExampleOptions options = a.example;
+  (example.images.files.empty() ? options.source : options.image) = a.other;
+  const bool one_stack = example.source.empty() || example.target_in.empty();
+  if (!one_stack) options.target = example.target_text;
+  const auto other = make_example(options);
+  const PatchTable table = patched_from(pass_of(example), pass_of(*other), a.patch);
+  print(a.json ? in_json(in_json(table)) + "\n"
+               : patch_text(table, !one_stack               ? std::vector<std::string>()
+                                   : example.source.empty() ? example.target_in
+                                                            : example.source));
+}
+
 void run_inspect(const Command& command, InspectArguments& a) {
   namespace fs = std::filesystem;
   check_example_options(command, a.example);
@@ -154,12 +193,22 @@ void run_inspect(const Command& command, InspectArguments& a) {
   auto file = [&](const char* name) { return (fs::path(a.out) / name).string(); };
   std::string page = file("inspect.html"), values = file("inspect.json"),
               tensors = file("inspect.safetensors");
-  if (!a.pictures) refuse_existing(page, a.overwrite);
-  if (!a.pictures && a.data)
+  const bool prints = a.prints();
+  if (a.json && a.why.empty() && a.patch.empty())
+    throw ValueError("--json", "prints what --why or --patch-node finds: give one of them, too");
+  if (a.patch.empty() != a.other.empty())
+    throw ValueError(
+        a.other.empty() ? "--patch-node" : "--patch-from",
+        "--patch-node NODE takes its value from the sentence or image --patch-from: give both");
+  if (!prints) refuse_existing(page, a.overwrite);
+  if (!prints && a.data)
     for (const std::string& path : {values, tensors}) refuse_existing(path, a.overwrite);
   const std::optional<double> in_step = replay(command, a);
+  if (!a.why.empty()) a.example.float64 = true;  // the parts add up to rounding
   const auto made = make_example(a.example);
   Example& example = *made;
+  if (!a.why.empty()) return print_why(example, a);
+  if (!a.patch.empty()) return print_patches(example, a);
   InspectionOptions options;
   options.attribution_steps = a.steps;
   DocumentOptions document;
@@ -222,6 +271,15 @@ Command inspect_command() {
   c.option("svg", &a->svg, "single pictures, by name or pattern (--list-pictures)");
   c.option("slides", &a->slides, "pictures of attention and tokens with labels of 20 px");
   c.option("list-pictures", &a->pictures, "print the names of all pictures and stop");
+  c.option("why", &a->why,
+           "print why a query attends to a key, MODULE:HEAD:QUERY,KEY, and stop: the score by what "
+           "query and key come from");
+  c.option("patch-node", &a->patch,
+           "print the loss with these nodes' values of the sentence or image of --patch-from, "
+           "beside its "
+           "estimates by gradient and curvature, and stop: names and patterns of nodes");
+  c.option("patch-from", &a->other, "the other sentence or image");
+  c.option("json", &a->json, "print one JSON object instead of the table of --why or --patch-node");
   c.option("attribution-steps", &a->steps,
            "points of the integrated gradients (0: no attributions)", Range{0, 10'000});
   c.option("no-tensors", &a->no_tensors, "leave out activations and gradients");

@@ -15,9 +15,10 @@ from ._words import __getattr__  # noqa: F401  what to type for a name that Glim
 from .curvature import Curvature, curvature
 from .derived import Derived, derive
 from .gradcheck import Report, gradcheck
+from .inspection import Inspection, why
 from .modules import ModuleList, Op, Sequential, TransformerDecoder, TransformerEncoder
 from .trace import Trace, trace
-from .trained import Inspection, Model, load, study, train
+from .trained import Model, load, study, train
 
 __version__ = "0.1.0"
 

@@ -5,7 +5,6 @@
     look = model.inspect(sentence="I have a cat")
     look["decoder.layers.0.multihead_attn.probs.grad"]      # ∂L/∂A as a NumPy array
 """
-import html
 import json
 import os
 import sys
@@ -13,7 +12,7 @@ import tempfile
 import time
 
 from . import _glim
-from ._words import nearest
+from .inspection import of_program
 from .program import run, words_of, write_file
 
 
@@ -169,55 +168,11 @@ class Model:
 
     def inspect(self, **options):
         """Inspects one example as `glim inspect` does, with its options under their names; returns an Inspection."""
-        return Inspection(["--model", self.path, *words_of(options)])
+        return of_program(["--model", self.path, *words_of(options)])
 
     def step(self, commands, **options):
         """The output of the backward pass's debugger for these commands, one a line."""
         return run(["step", "--model", self.path, *words_of(options)], show=False, stdin=commands + "\nquit\n")
-
-
-class Inspection:
-    """One example's values and gradients as arrays: look[PATH], look[PATH + ".grad"]. `data` is all that its page shows
-    (tools/inspect/data.md). In a notebook it shows the page."""
-
-    def __init__(self, words):
-        self._words = words
-        with tempfile.TemporaryDirectory() as folder:
-            run(["inspect", *words, "--data", "--out", folder, "--overwrite"], show=False)
-            with open(os.path.join(folder, "inspect.json"), encoding="utf-8") as file:
-                self.data = json.load(file)
-            with open(os.path.join(folder, "inspect.html"), encoding="utf-8") as file:
-                self.page = file.read()
-            self.arrays = _read_safetensors(os.path.join(folder, "inspect.safetensors"))
-
-    def svg(self, picture):
-        """A picture of `glim inspect --list-pictures` as SVG: "decoder.layers.0.multihead_attn/head0"."""
-        with tempfile.TemporaryDirectory() as folder:
-            run(["inspect", *self._words, "--out", folder, "--overwrite", "--svg", picture], show=False)
-            found = [name for name in os.listdir(folder) if name.endswith(".svg")]
-            if len(found) != 1:
-                raise _glim.ValueError(f"svg: {picture} names {len(found)} pictures; svg takes one")
-            with open(os.path.join(folder, found[0]), encoding="utf-8") as file:
-                return file.read()
-
-    def __getitem__(self, path):
-        if path not in self.arrays:
-            raise _glim.IndexError(f"inspect: there is no {path}{nearest(path, self.arrays) or '; .arrays lists them'}")
-        return self.arrays[path]
-
-    @property
-    def attention(self):
-        """By module: A, dA = ∂L/∂A, S and dS = ∂L/∂S, each (H, T, S)."""
-        import numpy as np
-
-        return {view["module"]: {name: np.array(view[name]) for name in ("A", "dA", "S", "dS")}
-                for view in self.data["attention"]}
-
-    def __repr__(self):
-        return f"<glim inspection of {self.data['source_text'] or self.data['target_text']!r}: loss {self.data['loss']:.4g}, {len(self.arrays)} arrays>"
-
-    def _repr_html_(self):
-        return f'<iframe srcdoc="{html.escape(self.page)}" style="width: 100%; height: 800px; border: 0"></iframe>'
 
 
 def _is_text(x):
@@ -240,18 +195,3 @@ def _sentences(verb, text):
             raise _glim.ValueError(f"{verb}: {sentence[:40]!r} is no Unicode text: it has half of a surrogate pair. Read the "
                                    "file in its encoding, or with errors=\"replace\"")
     return one, sentences
-
-
-def _read_safetensors(path):
-    import numpy as np
-
-    types = {"F64": np.float64, "F32": np.float32, "I64": np.int64, "BOOL": np.bool_}
-    with open(path, "rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        body = file.read()
-    arrays = {}
-    for name, entry in header.items():
-        if name != "__metadata__":
-            begin, end = entry["data_offsets"]
-            arrays[name] = np.frombuffer(body[begin:end], types[entry["dtype"]]).reshape(entry["shape"])
-    return arrays

@@ -58,10 +58,10 @@ class TorchModule(glim.Module):
         recorded, leaves = self._recorded_graph(args, kwargs)
         return recorded(leaves, dict(glim.Module.named_parameters(self)))
 
-    def inspect(self, inputs, loss=None, tokens=None, out="page", *, scale=None, data=False, overwrite=False,
+    def inspect(self, inputs, loss=None, tokens=None, out=None, *, scale=None, data=False, overwrite=False,
                 **changes):
-        """The page of `glim inspect` for the pass of these inputs into a folder, and with data=True its tensors, too; returns
-        the page's path.
+        """The pass of these inputs as a glim.Inspection, which in a notebook shows the page of `glim inspect`. With `out` the
+        page is written into that folder, and with data=True its tensors, too; then its path is returned.
 
         inputs: a dict or tuple of arguments, or the only one. loss(result) is a Var of one element; without it the module itself gives one.
         tokens: the words of the positions, a list, or (source, target) of two stacks. changes: tape.change.

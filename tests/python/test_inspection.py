@@ -1,0 +1,126 @@
+"""A pass as one object: it shows itself, says why a query attends to a key, and what a patch would do."""
+import numpy as np
+import pytest
+
+import glim
+
+pytestmark = pytest.mark.skipif(not hasattr(glim.Tape, "inspect"), reason="a build without pages")
+
+
+class Attend(glim.Module):
+    def __init__(self):
+        super().__init__()
+        self.attn = glim.MultiheadAttention(8, 2)
+        self.norm = glim.LayerNorm(8)
+
+    def forward(self, x):
+        x = x + self.attn(x, x, x)[0]
+        y = self.norm(x)
+        return x + self.attn(y, y, y)[0]
+
+
+def look_at(model, seed, length=5):
+    x = glim.Var.leaf(np.random.default_rng(seed).normal(size=(1, length, 8)), "x")
+    with glim.Tape(replay=True) as tape, glim.explicit():
+        return tape.inspect((model(x) ** 2).sum(), model=model)
+
+
+@pytest.fixture(scope="module")
+def model():
+    glim.seed(1)
+    return Attend().to("float64")
+
+
+def cells(look):
+    """Every cell of every head that the query may attend to, with its S, dS and what `why` says of it."""
+    for view in look.data["attention"]:
+        keep, heads = np.array(view["keep"]) == 1, np.array(view["S"]).shape[0]
+        for head, (i, j) in [(h, cell) for h in range(heads) for cell in np.argwhere(keep)]:
+            row = np.array(view["S"])[head, i][keep[i]]
+            yield (view["S"][head][i][j] - row.mean(), view["dS"][head][i][j],
+                   look.why(f"#{view['probs_nodes'][0]}:{head}", int(i), int(j)))
+
+
+def add_up(look):
+    count = 0
+    for centred, gradient, why in cells(look):
+        assert abs(np.sum(why["parts"]) + why["bias"] - centred) < 1e-12 and why["gap"] < 1e-12
+        assert why["gradient"] == gradient
+        count += 1
+    return count
+
+
+def test_parts_of_a_tape_add_up(model):
+    look = look_at(model, 0)
+    assert add_up(look) == 2 * 2 * 25
+    with pytest.raises(glim.ValueError, match="names 2 attentions"):
+        glim.why(look, "attn:0", 1, 2)
+    with pytest.raises(glim.ValueError, match="nearest: attn"):
+        look.why("atn:0", 1, 2)
+
+
+def test_it_shows_itself(model, tmp_path):
+    look = look_at(model, 0)
+    shown = look._repr_mimebundle_()["text/html"]
+    assert shown.startswith('<iframe srcdoc="') and "&lt;html" in shown and shown.count('"') == 4
+    look.save(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == look.html
+    with pytest.raises(glim.ValueError, match="look.svg"):
+        look.save("page.pdf")
+    picture = look.svg("attn#0/head1/dA")
+    assert picture._repr_svg_().startswith("<svg")
+    picture.save(tmp_path / "head.svg")
+    assert (tmp_path / "head.svg").read_text(encoding="utf-8") == picture
+    with pytest.raises(glim.ValueError, match="neither .svg nor .pdf"):
+        picture.save(tmp_path / "head.png")
+    with pytest.raises(glim.ValueError, match="svg takes one"):
+        look.svg("attn#0/*")
+
+
+def test_a_pdf_is_made_by_what_is_installed(model, tmp_path, monkeypatch):
+    picture = look_at(model, 0).svg("attn#0/head1/A")
+    monkeypatch.setitem(__import__("sys").modules, "cairosvg", None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(glim.ValueError, match="needs `pip install cairosvg`"):
+        picture.save(tmp_path / "head.pdf")
+    tool = tmp_path / "rsvg-convert"
+    tool.write_text('#!/bin/sh\nread line\necho "%PDF $1 $2 $line" > "$4"\n', encoding="utf-8")
+    tool.chmod(0o755)
+    picture.save(tmp_path / "head.pdf")
+    assert (tmp_path / "head.pdf").read_text(encoding="utf-8").startswith("%PDF -f pdf <svg")
+
+
+def test_a_patch_is_exact_and_estimated(model):
+    look, other = look_at(model, 0), look_at(model, 1, length=4)
+    patched = look.patch(other, "*.context")
+    assert patched["positions"] == 4 and len(patched["rows"]) == 4 and "in the other sentence" in repr(patched)
+    for row in patched["rows"]:
+        assert len(row["positions"]) == 4
+        assert abs(sum(p["linear"] for p in row["positions"]) - row["linear"]) < 1e-12
+    last = [row for row in patched["rows"]][-1]  # the loss is quadratic in what the last head gives
+    assert abs(last["change"] - last["linear"] - last["second"]) < 1e-12 * abs(look.data["loss"])
+    removed = [head for heads in look.without_heads.values() for head in heads]
+    assert len(removed) == 4 and all(head["change"] != 0 for head in removed)
+    with pytest.raises(glim.ValueError, match="nearest"):
+        look.patch(other, ["attn.contxt"])
+
+
+def test_gpt2_of_transformers_adds_up():
+    torch = pytest.importorskip("torch")
+    try:
+        from transformers import GPT2Config, GPT2LMHeadModel
+    except ImportError as error:
+        pytest.skip(f"transformers: {error}")
+    torch.manual_seed(0)
+    size = dict(vocab_size=30, n_positions=8, n_embd=16, n_layer=2, n_head=4, bos_token_id=0, eos_token_id=0)
+    gpt2 = GPT2LMHeadModel(GPT2Config(**size)).double().eval()
+    with torch.no_grad():
+        for p in gpt2.parameters():
+            p.add_(0.1 * torch.randn_like(p))  # biases, too
+    ids = torch.randint(0, 30, (1, 5))
+    inputs = dict(input_ids=ids)
+    look = glim.from_torch(gpt2, kwargs=inputs).inspect(inputs, loss=lambda out: (out.logits ** 2).mean())
+    assert add_up(look) == 2 * 4 * 15
+    assert look.why("h.1.attn:2", 4, 3)["query_sources"] == [
+        "transformer.wte", "transformer.wpe", *[f"transformer.h.0.attn:{h}" for h in range(4)],
+        "transformer.h.0.mlp.act.gelu", "biases"]

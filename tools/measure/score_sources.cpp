@@ -1,0 +1,224 @@
+#include "tools/measure/score_sources.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tensor/error.hpp"
+#include "tensor/matmul/matmul.hpp"
+#include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
+#include "tools/common/counted.hpp"
+#include "tools/common/nearest.hpp"
+#include "tools/common/number.hpp"
+#include "tools/measure/attention_statistics.hpp"
+#include "tools/measure/source_parts.hpp"
+
+namespace glim {
+namespace {
+
+constexpr double kHidden = -1e29;  // a score below it is a mask
+
+// (1, H, T, S) or (1, T, S) -> (H, T, S)
+Tensor by_head(const Tensor& x) { return reshape(in_float64(x), {-1, x.size(-2), x.size(-1)}); }
+
+}  // namespace
+
+std::vector<int> attention_nodes(const Pass& pass) {
+  std::vector<int> nodes;
+  for (const PassNode& n : pass.nodes())
+    if (is_attention(n.op, n.label) && n.value.rank() >= 2) nodes.push_back(n.number);
+  return nodes;
+}
+
+ScoreSources::ScoreSources(const Pass& pass, int probs) : module_(pass[probs].scope) {
+  const PassNode& softmax = pass[probs];
+  if (softmax.value.rank() > 2 && softmax.value.size(0) != 1 && softmax.value.rank() != 3)
+    throw ValueError("why", module_ + " attends in a batch: record one example");
+  const int scores = softmax.inputs[0];
+  scores_ = by_head(pass[scores].value);
+  probs_ = by_head(softmax.value);
+  gradient_ = pass[scores].gradient.defined() ? by_head(pass[scores].gradient)
+                                              : zeros(scores_.shape(), DType::Float64);
+  keep_ = keep_of(softmax.value, softmax.run);
+  // S = f(Q Kᵀ) with f linear in each element but for a constant: its factor and bias are f(1) - f(0) and f(0).
+  const Decomposition values(pass);
+  std::vector<std::pair<int, std::size_t>> steps;  // from the scores down: node, operand
+  std::vector<bool> has_product;
+  for (const PassNode& n : pass.nodes())
+    has_product.push_back(
+        (n.op == "matmul" && !values.fixed(n.inputs[0]) && !values.fixed(n.inputs[1])) ||
+        std::ranges::any_of(
+            n.inputs, [&](int i) { return i >= 0 && has_product[static_cast<std::size_t>(i)]; }));
+  int product = scores;
+  while (pass[product].op != "matmul" || values.fixed(pass[product].inputs[0]) ||
+         values.fixed(pass[product].inputs[1])) {
+    const PassNode& n = pass[product];
+    std::vector<std::size_t> operands = values.summands(product);
+    std::erase_if(operands, [&](std::size_t k) {
+      return n.inputs[k] < 0 || !has_product[static_cast<std::size_t>(n.inputs[k])];
+    });
+    if (operands.size() != 1)
+      throw ValueError("why", fmt::format("the scores of {} are no scaled product of queries and "
+                                          "keys: {} computes them by {}",
+                                          module_, n.name, n.op));
+    steps.emplace_back(product, operands[0]);
+    product = n.inputs[operands[0]];
+  }
+  auto scores_of = [&](double each) {
+    Tensor x = full(pass[product].value.shape(), each, DType::Float64);
+    for (auto step = steps.rbegin(); step != steps.rend(); ++step)
+      x = run_with(pass[step->first], {{step->second, x}});
+    return by_head(x);
+  };
+  bias_ = scores_of(0);
+  factor_ = sub(scores_of(1), bias_);
+  for (auto [side, k] : {std::pair{&query_, std::size_t{0}}, std::pair{&key_, std::size_t{1}}}) {
+    for (const auto& [source, part] : values.of(pass[product].inputs[k])) {
+      side->names.push_back(source.name);
+      Shape all = pass[product].value.shape();  // a product broadcasts its leading axes
+      all[all.rank() - 2] = part.size(-2), all[all.rank() - 1] = part.size(-1);
+      side->parts.push_back(reshape(broadcast_to(part, all), {-1, part.size(-2), part.size(-1)}));
+    }
+  }
+}
+
+bool ScoreSources::may_attend(Index head, Index query, Index key) const {
+  return keep_.at<bool>({query, key}) && scores_.at<double>({head, query, key}) > kHidden;
+}
+
+ScoreParts ScoreSources::cell(Index head, Index query, Index key) const {
+  for (auto [what, number, count] :
+       {std::tuple{"heads", head, heads()}, {"queries", query, queries()}, {"keys", key, keys()}})
+    if (number < 0 || number >= count)
+      throw ValueError(
+          "why", fmt::format("{} has the {} 0 to {}, not {}", module_, what, count - 1, number));
+  if (!may_attend(head, query, key))
+    throw ValueError("why",
+                     fmt::format("in {} query {} may not attend to key {}", module_, query, key));
+  ScoreParts cell;
+  cell.module = module_;
+  cell.head = head, cell.query = query, cell.key = key;
+  cell.query_sources = query_.names;
+  cell.key_sources = key_.names;
+  auto row = [&](const Tensor& x) {
+    return select(select(x, 0, head), 0, query).to_vector<double>();
+  };
+  const std::vector<double> scores = row(scores_), factor = row(factor_), bias = row(bias_);
+  const auto j = static_cast<std::size_t>(key);
+  std::vector<std::size_t> allowed;
+  for (std::size_t k = 0; k < scores.size(); ++k)
+    if (may_attend(head, query, static_cast<Index>(k))) allowed.push_back(k);
+  auto mean_of = [&](auto value) {
+    double sum = 0;
+    for (std::size_t k : allowed) sum += value(k);
+    return sum / static_cast<double>(allowed.size());
+  };
+  cell.keys = static_cast<Index>(allowed.size());
+  cell.score = scores[j];
+  cell.mean = mean_of([&](std::size_t k) { return scores[k]; });
+  cell.probability = probs_.at<double>({head, query, key});
+  cell.gradient = gradient_.at<double>({head, query, key});
+  cell.bias = bias[j] - mean_of([&](std::size_t k) { return bias[k]; });
+  std::vector<double> sums = bias;
+  double sum = cell.bias;
+  for (const Tensor& q : query_.parts) {
+    cell.parts.emplace_back();
+    for (const Tensor& k : key_.parts) {
+      std::vector<double> products =
+          reshape(matmul(select(narrow(q, 1, query, 1), 0, head), select(k, 0, head)), {-1})
+              .to_vector<double>();
+      for (std::size_t s : allowed) sums[s] += products[s] *= factor[s];
+      cell.parts.back().push_back(products[j] -
+                                  mean_of([&](std::size_t s) { return products[s]; }));
+      sum += cell.parts.back().back();
+    }
+  }
+  cell.gap = std::abs(sum - (cell.score - cell.mean));
+  for (std::size_t s : allowed) cell.gap = std::max(cell.gap, std::abs(sums[s] - scores[s]));
+  return cell;
+}
+
+ScoreParts score_parts(const Pass& pass, const std::string& head, Index query, Index key) {
+  const std::vector<int> nodes = attention_nodes(pass);
+  if (nodes.empty())
+    throw ValueError(
+        "why",
+        "this pass has no attention whose softmax was recorded: a model without, or one that was "
+        "not recorded within glim.explicit()");
+  const auto colon = std::min(head.rfind(':'), head.size());
+  const std::string module = head.substr(0, colon);
+  const auto number =
+      number_in<Index>(std::string_view(head).substr(std::min(colon + 1, head.size())));
+  if (!number) throw ValueError("why", fmt::format("'{}' names no head: write {}:0", head, head));
+  std::vector<std::string> known;
+  std::vector<int> found;
+  for (int n : nodes) {
+    const std::string& scope = pass[n].scope;
+    known.push_back(scope);
+    if (scope == module || scope.ends_with("." + module) || "#" + std::to_string(n) == module)
+      found.push_back(n);
+  }
+  if (found.empty())
+    throw ValueError(
+        "why", fmt::format("no attention is named '{}'{}", module, nearest_names(module, known)));
+  if (found.size() > 1)
+    throw ValueError(
+        "why", fmt::format("'{0}' names {1} attentions: {2} (#{3}:{5}), {4} (#{6}:{5})", module,
+                           found.size(), pass[found[0]].scope, found[0], pass[found[1]].scope,
+                           *number, found[1]));
+  return ScoreSources(pass, found[0]).cell(*number, query, key);
+}
+
+nlohmann::json in_json(const ScoreParts& p) {
+  return {{"module", p.module},     {"head", p.head},
+          {"query", p.query},       {"key", p.key},
+          {"keys", p.keys},         {"score", p.score},
+          {"mean", p.mean},         {"probability", p.probability},
+          {"gradient", p.gradient}, {"query_sources", p.query_sources},
+          {"parts", p.parts},       {"key_sources", p.key_sources},
+          {"bias", p.bias},         {"gap", p.gap}};
+}
+
+std::string score_text(const ScoreParts& p, const std::string& query_word,
+                       const std::string& key_word) {
+  auto quoted = [](const std::string& word) { return word.empty() ? "" : " '" + word + "'"; };
+  std::string text = fmt::format(
+      "{}:{}, query {}{}, key {}{}\n"
+      "  S_ij {:.4g}, the mean over {} {:.4g}, A_ij {:.3g}; ∂L/∂S_ij {:.3g}{}\n"
+      "  S_ij - mean {:+.4g} is the sum of\n",
+      p.module, p.head, p.query, quoted(query_word), p.key, quoted(key_word), p.score,
+      counted(p.keys, "key"), p.mean, p.probability, p.gradient,
+      p.gradient == 0  ? ""
+      : p.gradient > 0 ? ": the loss asks for a lower score"
+                       : ": the loss asks for a higher score",
+      p.score - p.mean);
+  struct Line {
+    double part;
+    std::string query, key;
+  };
+  std::vector<Line> rows;
+  for (std::size_t a = 0; a < p.parts.size(); ++a)
+    for (std::size_t b = 0; b < p.parts[a].size(); ++b)
+      rows.push_back({p.parts[a][b], p.query_sources[a], p.key_sources[b]});
+  if (p.bias != 0) rows.push_back({p.bias, "positions", "no product"});
+  std::ranges::stable_sort(rows, std::greater(), [](const Line& r) { return std::abs(r.part); });
+  constexpr std::size_t kShown = 10;
+  double rest = 0;
+  std::size_t width = 5;
+  for (std::size_t k = 0; k < rows.size(); ++k)
+    if (k < kShown)
+      width = std::max(width, rows[k].query.size());
+    else
+      rest += rows[k].part;
+  text += fmt::format("  {:>9}  {:{}}  key from\n", "part", "query from", width);
+  for (std::size_t k = 0; k < std::min(kShown, rows.size()); ++k)
+    text += fmt::format("  {:+9.4f}  {:{}}  {}\n", rows[k].part, rows[k].query, width, rows[k].key);
+  if (rows.size() > kShown)
+    text += fmt::format("  {:+9.4f}  the other {}\n", rest, rows.size() - kShown);
+  return text + fmt::format("  the sum of {} differs from the score by {:.1e}\n",
+                            counted(rows.size(), "part"), p.gap);
+}
+
+}  // namespace glim

@@ -1,0 +1,70 @@
+// Why a query attends to a key: the score as an exact sum over where the query and the key come from.
+//
+//   S_ij = α q_i·k_j + β_ij        β: a bias of positions, α: 1/√Dh
+//   q_i = Σ_a q_i^a,  k_j = Σ_b k_j^b       a, b: sources
+//   S_ij - mean_j S_ij = Σ_a Σ_b α q_i^a·(k_j^b - mean_j k_j^b) + (β_ij - mean_j β_ij)
+//
+// The mean is over the keys that query i may attend to: the softmax sees differences alone. source_parts.hpp says what
+// the sources are. Rotary positions and grouped heads are linear. All sums are in float64; `gap` of a float32 pass
+// shows the rounding of the pass itself.
+//
+// This is the decomposition of a bilinear form over the residual stream of Elhage et al. 2021, "A Mathematical Framework
+// for Transformer Circuits", with the norms in it.
+//
+// Errors: ValueError for a pass without attention, for an unknown head or cell, for a score that is no scaled product of
+// query and key, and for a batch.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/pass/pass.hpp"
+
+namespace glim {
+
+struct ScoreParts {
+  std::string module;  // "decoder.layers.1.self_attn"
+  Index head = 0, query = 0, key = 0;
+  Index keys = 0;                               // that the query may attend to
+  double score = 0, mean = 0, probability = 0;  // S_ij, mean_j S_ij, A_ij
+  double gradient = 0;                          // ∂L/∂S_ij; 0 where none arrived
+  std::vector<std::string> query_sources, key_sources;
+  std::vector<std::vector<double>> parts;  // by query source and key source
+  double bias = 0;                         // β_ij - mean_j β_ij
+  double gap =
+      0;  // the largest difference between a score of the row, or S_ij - mean_j S_ij, and the sum of its parts
+};
+
+// One attention of a pass, all heads and cells.
+class ScoreSources {
+ public:
+  // `probs`: the node of the softmax.
+  ScoreSources(const Pass& pass, int probs);
+  ScoreParts cell(Index head, Index query, Index key) const;
+  Index heads() const { return scores_.size(0); }
+  Index queries() const { return scores_.size(1); }
+  Index keys() const { return scores_.size(2); }
+  bool may_attend(Index head, Index query, Index key) const;
+
+ private:
+  struct Side {
+    std::vector<std::string> names;
+    std::vector<Tensor> parts;  // (H, T, Dh) of queries, (H, Dh, S) of keys
+  };
+  std::string module_;
+  Side query_, key_;
+  Tensor scores_, factor_, bias_, probs_, gradient_, keep_;  // (H, T, S) but keep: (T, S)
+};
+
+// The softmax nodes of attention, in the order of the pass.
+std::vector<int> attention_nodes(const Pass& pass);
+// `head`: "MODULE:2", the end of one, or the number of the softmax's node, "#12:2".
+ScoreParts score_parts(const Pass& pass, const std::string& head, Index query, Index key);
+
+nlohmann::json in_json(const ScoreParts& parts);
+// The largest parts, as a table. The words are those of the query and the key.
+std::string score_text(const ScoreParts& parts, const std::string& query_word = "",
+                       const std::string& key_word = "");
+
+}  // namespace glim
