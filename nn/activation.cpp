@@ -14,7 +14,8 @@ Var glu(const Var& x, Index axis) {
     throw ShapeError(
         "glu", "axis " + std::to_string(a) + " has the odd extent " + std::to_string(x.size(a)),
         {{"x", x}});
-  return narrow(x, a, 0, half) * sigmoid(narrow(x, a, half, half));
+  Var gate = sigmoid(narrow(x, a, half, half));
+  return narrow(x, a, 0, half) * gate;
 }
 
 }  // namespace glim

@@ -79,7 +79,8 @@ Var cross_entropy(const Var& logits, const Var& target, const CrossEntropyOption
     // The cross-entropy of ε/V on every class.
     Var spread = weight.defined() ? expected(log_probs, weight) / static_cast<double>(classes)
                                   : neg(mean(log_probs, {-1}));
-    loss = smoothing < 1 ? (1 - smoothing) * loss + smoothing * spread : spread;
+    Var on_all = smoothing < 1 ? smoothing * spread : spread;
+    loss = smoothing < 1 ? (1 - smoothing) * loss + on_all : on_all;
   }
   loss = where(counted, loss, zero);
   if (!weight.defined() || options.reduction != Reduction::Mean)

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 source tools/system.sh
 smoke=
 [ "${1:-}" != smoke ] || { smoke=yes; shift; }
-for tool in wine:wine64 zip:zip meson:meson dpkg-source:dpkg-dev; do
+for tool in wine:wine64 zip:zip meson:meson dpkg-source:dpkg-dev em++:emscripten; do
   command -v "${tool%:*}" >/dev/null || { echo "wine: skipped: ${tool%:*} is missing: apt-get install ${tool#*:}"; exit 77; }
 done
 folder=$(realpath -m "${1:-build-windows}")
@@ -58,9 +58,11 @@ same "a folder of $(printf 'x%.0s' {1..120} | wc -c) letters, twice" "$(printf '
 echo 'the day is fair' | "$linux" classify --model crlf-model >log 2>err
 echo 'the day is fair' | "$glim" classify --model linux >found 2>err
 report "a model of one system on the other" "$(cmp -s log found || show log found err)"
-"$glim" inspect --fresh --out page >log 2>&1
-"$linux" inspect --fresh --out linux-page >log 2>&1
-report "a page" "$(cmp -s page/inspect.html linux-page/inspect.html || show log)"
+for kind in transformer rnn conv non-autoregressive gpt bert vit cnn classifier tagger; do
+  "$glim" inspect --fresh --kind $kind --overwrite --out page >log 2>&1
+  "$linux" inspect --fresh --kind $kind --overwrite --out linux-page >log 2>&1
+  report "the page of a fresh $kind" "$(cmp -s page/inspect.html linux-page/inspect.html || show log)"
+done
 refuse "the folder NUL" 'NUL' "$glim" "${small[@]}" --labelled lines --out NUL
 refuse "the file CON" 'CON' "$glim" "${small[@]}" --labelled CON --out con-model
 refuse "a missing file" 'missing.*No such file' "$glim" "${small[@]}" --labelled missing --out model

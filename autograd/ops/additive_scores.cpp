@@ -10,7 +10,8 @@ namespace ops {
 
 // (B, T, 1, A) + (B, 1, S, A) -> (B, T, S, A)
 Var energy(const Var& query, const Var& keys) {
-  return named(tanh(unsqueeze(query, 2) + unsqueeze(keys, 1)), "energy");
+  Var k = unsqueeze(keys, 1);
+  return named(tanh(unsqueeze(query, 2) + k), "energy");
 }
 
 // In the kernel neither the sums nor their tanh, (B, T, S, A), exist as tensors. A score whose gradient is 0,
@@ -50,7 +51,7 @@ struct AdditiveScores final : Fused {
   Grads gradient(const Var& de) const override {
     const Var& v = saved(V);
     Var u = energy(saved(Query), saved(Keys));  // (B, T, S, A)
-    Var d = unsqueeze(de, 3), w = d * v * (1 - u * u);
+    Var d = unsqueeze(de, 3), slope = 1 - u * u, w = d * v * slope;
     return {{Query, sum(w, {2})}, {Keys, sum(w, {1})}, {V, sum_to(d * u, v.shape())}};
   }
 

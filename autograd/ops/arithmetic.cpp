@@ -135,10 +135,12 @@ struct Pow final : Binary<Pow> {
     return pow(a, b);
   }
   Var da(const Var& dy) const {
-    return dy * (b() * pow(where(equal(b().value(), 0), not_zero(), a()), b() - 1));
+    Var exponent = b() - 1;
+    return dy * (b() * pow(where(equal(b().value(), 0), not_zero(), a()), exponent));
   }
   Var db(const Var& dy) const {
-    return dy * y() * log(where(less(b().value(), 0), a(), not_zero()));
+    Var log_a = log(where(less(b().value(), 0), a(), not_zero()));
+    return dy * y() * log_a;
   }
   // a, and 1 where a is 0: there 0 · 0^-1 and 0 · ln 0 would be NaN, and are 0.
   Var not_zero() const { return where(equal(a().value(), 0), scalar(1, a().dtype()), a()); }

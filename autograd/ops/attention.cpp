@@ -151,8 +151,8 @@ AttentionResult scaled_dot_product_attention(const Operand& query, const Var& ke
                ? v
                : broadcast_to(v, with_matrix(batch_dims, v.size(-2), v.size(-1)));
   };
-  return {apply(ops::Attention(mask, drop), spread(query), spread(key), spread(value), mask.bias),
-          {}};
+  Var v = spread(value), k = spread(key);
+  return {apply(ops::Attention(mask, drop), spread(query), k, v, mask.bias), {}};
 }
 
 }  // namespace glim

@@ -39,8 +39,8 @@ struct LinearRecurrence final : Binary<LinearRecurrence> {
     return linear_recurrence(a, b, axis, reverse);
   }
   Var da(const Var& dy) const {
-    return reverse ? without_last(db(dy), axis) * without_first(y(), axis)
-                   : without_first(db(dy), axis) * without_last(y(), axis);
+    Var neighbour = reverse ? without_first(y(), axis) : without_last(y(), axis);
+    return (reverse ? without_last : without_first)(db(dy), axis) * neighbour;
   }
   Var db(const Var& dy) const { return linear_recurrence(a(), dy, axis, !reverse); }
   Arguments arguments() const override { return {{"axis", axis}, {"reverse", reverse}}; }
@@ -68,8 +68,8 @@ Var cumprod(const Operand& x, Index axis) {
   require_floating(x->value(), "cumprod");
   CallSite site(x.where());
   const int a = normalize_axis(axis, x->rank(), "cumprod");
-  return linear_recurrence(ops::without_first(x, a), unslice(slice(x, a, 0, 1), x->shape(), a, 0),
-                           a);
+  Var first = unslice(slice(x, a, 0, 1), x->shape(), a, 0);
+  return linear_recurrence(ops::without_first(x, a), first, a);
 }
 
 OrderedVar cummax(const Operand& x, Index axis) {

@@ -66,7 +66,8 @@ struct Silu final : Unary<Silu> {
   }
   Var dx(const Var& dy) const {
     Var s = sigmoid(x());
-    return dy * s * (1 + x() * (1 - s));
+    Var slope = 1 + x() * (1 - s);
+    return dy * s * slope;
   }
   Tensor kernel(const Tensor& dy) const { return function_grad(ElementFunction::silu, x(), dy); }
 };
@@ -94,7 +95,8 @@ struct Gelu final : Unary<Gelu> {
     const double root = std::sqrt(2 / std::numbers::pi), cubic = 0.044715;
     Var t = tanh(root * (x + cubic * (x * x * x)));
     Var du = root * (1 + 3 * cubic * (x * x));
-    return dy * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * du);
+    Var dt = 1 - t * t, through_t = 0.5 * x * dt * du;
+    return dy * (0.5 * (1 + t) + through_t);
   }
   Tensor kernel(const Tensor& dy) const {
     return function_grad(

@@ -16,9 +16,12 @@ struct GruGates {
     const Index n = i.size(1) / 3;
     auto part = [&](const Var& x, Index k) { return narrow(x, 1, k * n, n); };
     g_c = part(g, 2);
-    reset = named(sigmoid(part(i, 0) + part(g, 0)), "reset");
-    update = named(sigmoid(part(i, 1) + part(g, 1)), "update");
-    candidate = named(tanh(part(i, 2) + reset * g_c), "candidate");
+    Var g_r = part(g, 0);
+    reset = named(sigmoid(part(i, 0) + g_r), "reset");
+    Var g_z = part(g, 1);
+    update = named(sigmoid(part(i, 1) + g_z), "update");
+    Var kept = reset * g_c;
+    candidate = named(tanh(part(i, 2) + kept), "candidate");
   }
 };
 
@@ -43,9 +46,9 @@ struct GruCell final : CellOp {
     const Var& h = saved(H);
     auto [r, z, c, g_c] = GruGates(saved(I), saved(G));
     Var dy_valid = zero_unless_valid(dy);
-    Var a_c = dy_valid * (1 - z) * (1 - c * c);
-    Var a_z = dy_valid * (h - c) * z * (1 - z);
-    Var a_r = a_c * g_c * r * (1 - r);
+    Var slope_c = 1 - c * c, a_c = dy_valid * (1 - z) * slope_c;
+    Var slope_z = 1 - z, a_z = dy_valid * (h - c) * z * slope_z;
+    Var slope_r = 1 - r, a_r = a_c * g_c * r * slope_r;
     return {{I, concatenate({a_r, a_z, a_c}, 1)},
             {G, concatenate({a_r, a_z, a_c * r}, 1)},
             {H, where_valid(dy * z, dy)}};

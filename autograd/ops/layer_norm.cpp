@@ -28,7 +28,8 @@ struct LayerNorm final : Norm {
     const Var &x = saved(X), &gamma = saved(Gamma);
     Var centered = x - row_mean(x), sigma = sigma_of(centered), x_hat = centered / sigma;
     Var g = gamma.defined() ? dy * gamma : dy;
-    return {{X, (g - row_mean(g) - x_hat * row_mean(g * x_hat)) / sigma},
+    Var along = x_hat * row_mean(g * x_hat);
+    return {{X, (g - row_mean(g) - along) / sigma},
             {Gamma, sum_to(dy * x_hat, {x.size(-1)})},
             {Beta, sum_to(dy, {x.size(-1)})}};
   }

@@ -24,7 +24,10 @@ struct Affine : Fused {
     Var du_rows = rows(du);
     Grads d;
     if (needs_grad(X)) d[X] = reshape(matmul(du_rows, saved(Weight)), input_shape_);
-    if (needs_grad(Weight)) d[Weight] = matmul(transpose(du_rows), rows(saved(X)));
+    if (needs_grad(Weight)) {
+      Var x_rows = rows(saved(X));
+      d[Weight] = matmul(transpose(du_rows), x_rows);
+    }
     if (needs_grad(Bias)) d[Bias] = by_kernel ? sum_of_rows(du_rows.value()) : sum(du_rows, {0});
     return d;
   }

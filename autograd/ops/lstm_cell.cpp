@@ -23,7 +23,8 @@ struct LstmGates {
     u = named(tanh(part(2)), "cell_gate");
     o = named(sigmoid(part(3)), "output_gate");
     c = narrow(state, 1, n, n);
-    next_c = named(f * c + i * u, "cell");
+    Var written = i * u;
+    next_c = named(f * c + written, "cell");
   }
 };
 
@@ -51,10 +52,13 @@ struct LstmCell final : CellOp {
     auto [i, f, u, o, c, next_c] = LstmGates(saved(InputGates), saved(Hidden), state);
     const Index n = state.size(1) / 2;
     Var dy_valid = zero_unless_valid(dy), dh = narrow(dy_valid, 1, 0, n), t = tanh(next_c);
-    Var delta = narrow(dy_valid, 1, n, n) + dh * o * (1 - t * t);
-    Var da = concatenate({delta * u * i * (1 - i), delta * c * f * (1 - f), delta * i * (1 - u * u),
-                          dh * t * o * (1 - o)},
-                         1);
+    Var slope_t = 1 - t * t, through_h = dh * o * slope_t;
+    Var delta = narrow(dy_valid, 1, n, n) + through_h;
+    Var slope_i = 1 - i, a_i = delta * u * i * slope_i;
+    Var slope_f = 1 - f, a_f = delta * c * f * slope_f;
+    Var slope_u = 1 - u * u, a_u = delta * i * slope_u;
+    Var slope_o = 1 - o, a_o = dh * t * o * slope_o;
+    Var da = concatenate({a_i, a_f, a_u, a_o}, 1);
     Var dstate = concatenate({zeros(dh.shape(), dh.dtype()), delta * f}, 1);
     return {{InputGates, da}, {Hidden, da}, {State, where_valid(dstate, dy)}};
   }

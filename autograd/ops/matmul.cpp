@@ -21,7 +21,10 @@ struct MatMul final : Binary<MatMul> {
   Var da(const Var& dy) const { return sum_to(matmul(dy, transpose(b())), a_shape); }
   Var db(const Var& dy) const {
     // A matrix shared by all leading axes: one product with all rows, instead of a sum of many.
-    if (b_shape.rank() == 2 && a_shape.rank() > 2) return matmul(transpose(rows(a())), rows(dy));
+    if (b_shape.rank() == 2 && a_shape.rank() > 2) {
+      Var dy_rows = rows(dy);
+      return matmul(transpose(rows(a())), dy_rows);
+    }
     return sum_to(matmul(transpose(a()), dy), b_shape);
   }
 

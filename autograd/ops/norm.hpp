@@ -28,7 +28,8 @@ Var over_last_axes(std::string_view op, const Operand& x, const Shape& shape, co
   const Index n = numel_of(shape);
   auto vector = [&](const Var& v) { return v.defined() ? reshape(v, {n}) : v; };
   flat.push_back(n);
-  return reshape(norm(reshape(x, flat), vector(gamma), vector(beta)), x->shape());
+  Var shift = vector(beta), gain = vector(gamma);
+  return reshape(norm(reshape(x, flat), gain, shift), x->shape());
 }
 
 struct Norm : Fused {

@@ -69,7 +69,10 @@ struct LogSoftmax final : Unary<LogSoftmax> {
     save_output();
     return log_softmax(x, axis);
   }
-  Var dx(const Var& dy) const { return dy - exp(y()) * sum(dy, {axis}, true); }
+  Var dx(const Var& dy) const {
+    Var total = sum(dy, {axis}, true);
+    return dy - exp(y()) * total;
+  }
   Arguments arguments() const override { return {{"axis", axis}}; }
   int axis;
 };
@@ -82,7 +85,10 @@ struct LogSumExp final : Unary<LogSumExp> {
     save(X);
     return logsumexp(x, axis, keepdim);
   }
-  Var dx(const Var& dy) const { return (keepdim ? dy : unsqueeze(dy, axis)) * softmax(x(), axis); }
+  Var dx(const Var& dy) const {
+    Var probs = softmax(x(), axis);
+    return (keepdim ? dy : unsqueeze(dy, axis)) * probs;
+  }
   Arguments arguments() const override { return {{"axis", axis}, {"keepdim", keepdim}}; }
   int axis;
   bool keepdim;

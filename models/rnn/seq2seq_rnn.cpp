@@ -170,7 +170,8 @@ Seq2SeqRnn::Readout Seq2SeqRnn::decode_at_once(const Var& embedded, const Encode
   if (!attention) {
     Var context =
         broadcast_to(source.memory, {embedded.size(0), embedded.size(1), memory_size(config_)});
-    Var y = decoder(concatenate({embedded, context}, -1), stack(source.states, 0)).y;
+    Var states = stack(source.states, 0);
+    Var y = decoder(concatenate({embedded, context}, -1), states).y;
     return {y, context, embedded, {}};
   }
   Var hidden = decoder(embedded, stack(source.states, 0)).y;

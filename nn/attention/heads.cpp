@@ -26,9 +26,9 @@ AttentionResult Heads::attend(double dropout, RandomKey dropout_key, bool need_w
   CallSite site(where);
   if (packed_.defined())
     return packed_attention(packed_, memory_, count_, mask, dropout, dropout_key, need_weights);
-  AttentionResult a = scaled_dot_product_attention(
-      named(query, "query"), named(repeated(key, count_), "key"),
-      named(repeated(value, count_), "value"), mask, dropout, dropout_key, need_weights);
+  Var v = named(repeated(value, count_), "value"), k = named(repeated(key, count_), "key");
+  AttentionResult a = scaled_dot_product_attention(named(query, "query"), k, v, mask, dropout,
+                                                   dropout_key, need_weights);
   a.context = join_heads(a.context);  // (B, H, T, Dh) -> (B, T, D)
   return a;
 }

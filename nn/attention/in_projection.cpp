@@ -21,7 +21,8 @@ Var InProjection::project(const Var& x, Part first, Part last) const {
     const bool all = !v.defined() || (first == Query && last == Value);
     return all ? v : slice(v, 0, begin(first), end(last));
   };
-  return linear(x, rows(weight), rows(bias));
+  Var b = rows(bias);
+  return linear(x, rows(weight), b);
 }
 
 Heads InProjection::operator()(const Operand& query, const Var& key, const Var& value) const {

@@ -44,9 +44,8 @@ Var PointerGenerator::forward(const Var& logits, const Var& attention, const Var
                               Index extra) {
   if (logits.rank() == 2) {  // one position: (B, ·) -> (B, 1, ·)
     auto one = [](const Var& v) { return unsqueeze(v, 1); };
-    return squeeze(
-        forward(one(logits), one(attention), one(context), one(state), one(input), copy_ids, extra),
-        1);
+    const Var v[] = {one(input), one(state), one(context), one(attention), one(logits)};
+    return squeeze(forward(v[4], v[3], v[2], v[1], v[0], copy_ids, extra), 1);
   }
   Var gate = sigmoid(p_gen(concatenate({context, state, input}, -1)));
   return copy_mixture(logits, gate, attention, copy_ids, extra);

@@ -45,8 +45,8 @@ AttentionResult ScoredAttention::attend(const Var& q, const Var& projected, cons
       throw ShapeError("attention", "keep must be (B, S) or (B, T, S)", all);
     Tensor may =
         named(keep.defined() && keep.rank() == 2 ? unsqueeze(keep, 1) : keep, "keep").value();
-    Var e = v ? additive_scores(query(q), projected,
-                                v->in_scope([&] { return reshape(v->weight, {-1}); }))
+    Var weights = v ? v->in_scope([&] { return reshape(v->weight, {-1}); }) : Var();
+    Var e = v ? additive_scores(query(q), projected, weights)
               : matmul(q, transpose(projected));  // (B, T, Q) (B, Q, S) -> (B, T, S)
     e = named(e, "scores");
     Var probs = named(may.defined() ? masked_softmax(e, may) : softmax(e), "probs");

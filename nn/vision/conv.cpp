@@ -46,8 +46,8 @@ Var convolve(const Var& x, const Var& weight, const Var& bias, const Window& row
   // A product for each group: (B·H'·W', kh·kw, G, C/G) -> (G, B·H'·W', kh·kw·C/G) -> (G, B·H'·W', O/G)
   const Index count = places[0] * places[1] * places[2];
   Var of_groups = permute(reshape(windows, {count, taps, groups, part}), {2, 0, 1, 3});
-  Var y = matmul(reshape(of_groups, {groups, count, row}),
-                 transpose(reshape(kernels, {groups, out / groups, row})));
+  Var of_kernels = transpose(reshape(kernels, {groups, out / groups, row}));
+  Var y = matmul(reshape(of_groups, {groups, count, row}), of_kernels);
   places[3] = out;
   y = reshape(permute(y, {1, 0, 2}), places);
   return bias.defined() ? y + bias : y;

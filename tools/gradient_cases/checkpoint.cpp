@@ -10,7 +10,8 @@ Family checkpoint_family() {
   });
   family.add(op, "of computed values", {{2, 3}, {3, 2}}, [](const Var& x, const Var& y) {
     Var h = exp(mul(x, 0.5));
-    return mul(recomputed([=] { return sigmoid(matmul(h, y)); }), sum(h));
+    Var total = sum(h);
+    return mul(recomputed([=] { return sigmoid(matmul(h, y)); }), total);
   });
   family.add(op, "within another", {{2, 2}}, [](const Var& x) {
     return recomputed([=] {

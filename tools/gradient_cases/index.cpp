@@ -31,8 +31,10 @@ Family index() {
   family.add("index_add", "rows", {{5, 2}}, squared(added({3, 2}, 0, rows)));
   family.add("index_add", "columns", {{2, 5}}, squared(added({2, 4}, 1, rows)));
   family.add("index_add", "grid of rows", {{2, 2, 2}}, squared(added({3, 2}, 0, grid)));
-  family.add("sort", "ascending", {{2, 4}},
-             [](const Var& x) { return mul(sort(x).values, cumsum(sort(x).values, 1)); });
+  family.add("sort", "ascending", {{2, 4}}, [](const Var& x) {
+    Var first = sort(x).values;
+    return mul(first, cumsum(sort(x).values, 1));
+  });
   family
       .add("sort", "descending, columns", {{4, 2}},
            squared([](const Var& x) { return sort(x, 0, true).values; }))

@@ -25,8 +25,10 @@ Family shape() {
   one("slice", "step", {2, 7}, [](const Var& x) { return slice(x, 1, 1, 7, 3); });
   one("slice", "from the end", {2, 5}, [](const Var& x) { return slice(x, -1, -3, -1); });
   one("slice", "beyond the end", {2, 4}, [](const Var& x) { return slice(x, 1, 2, 99); });
-  one("slice", "overlapping uses", {5},
-      [](const Var& x) { return mul(slice(x, 0, 0, 4), slice(x, 0, 1, 5)); });
+  one("slice", "overlapping uses", {5}, [](const Var& x) {
+    Var first = slice(x, 0, 0, 4);
+    return mul(first, slice(x, 0, 1, 5));
+  });
   one("unslice", "range", {2, 3}, [](const Var& x) { return unslice(x, {4, 3}, 0, 1); });
   one("unslice", "step", {2, 3}, [](const Var& x) { return unslice(x, {2, 8}, 1, 1, 3); });
   one("narrow", "inner axis", {2, 4, 2}, [](const Var& x) { return narrow(x, 1, 1, 2); });
