@@ -27,7 +27,8 @@ namespace glim {
   F("label-smoothing", label_smoothing) F("rollout", rollout_study) F("length", length) \
   F("fixed-or-learned", fixed_or_learned) F("heads", heads) F("norms", norms) F("exposure", exposure) F("bf16", bf16) \
   F("order", order) F("base", base) F("query-is-key", query_is_key) F("bottleneck", bottleneck) F("hunger", hunger) \
-  F("influence", influence_study) F("modern", modern) F("edge", edge) F("output-layer", output_layer)
+  F("influence", influence_study) F("modern", modern) F("edge", edge) F("output-layer", output_layer) \
+  F("least-squares", least_squares)
 // clang-format on
 #define GLIM_MEASURE(word, study)                      \
   namespace study {                                    \
@@ -48,6 +49,14 @@ Edge train(std::uint64_t seed, bool adam, double rate, Index updates, Index ever
 double level_of(const std::vector<double>& levels);
 
 }  // namespace edge
+
+namespace least_squares {
+
+Tensor optimum();              // Γ⁻¹
+double risk(const Tensor& a);  // E(ŷ - y)² of a prediction by A
+Tensor learned(std::uint64_t seed, bool merged, Index updates);
+
+}  // namespace least_squares
 
 namespace output_layer {
 

@@ -207,6 +207,21 @@ TEST_CASE("edge: a level that stays below the threshold, or is found once, is re
   CHECK_FALSE(criterion("edge", "descent_3").holds(1.3));
 }
 
+TEST_CASE("least-squares: Γ⁻¹ has the least risk, and what is not learned is refused", "[study]") {
+  const Tensor best = least_squares::optimum();
+  for (std::uint64_t k = 0; k < 8; ++k)
+    CHECK(least_squares::risk(best + normal({4, 4}, 0, 0.01, {10, k}, kDouble)) >
+          least_squares::risk(best));
+  const Tensor a = least_squares::learned(1, true, 20);
+  CHECK_FALSE(criterion("least-squares", "merged_distance").holds(norm(a - best) / norm(best)));
+  CHECK_FALSE(criterion("least-squares", "merged_risk")
+                  .holds(least_squares::risk(a) / least_squares::risk(best)));
+  // The best multiple of I is refused, too.
+  const double diagonal[] = {select(select(best, 0, 0), 0, 0).item(),
+                             select(select(best, 0, 3), 0, 3).item()};
+  CHECK(diagonal[1] > 2 * diagonal[0]);
+}
+
 TEST_CASE("output-layer: a random subspace loses 1 - √(D/V), the best one less", "[study]") {
   const Tensor g = normal({200, 64}, 0, 1, {9, 1}, kDouble),
                w = normal({64, 16}, 0, 1, {9, 2}, kDouble);
