@@ -29,6 +29,8 @@ STEP_PEERS = [("PyTorch eager", "torch", ["peer.py", "step", "--mode", "eager", 
               ("PyTorch best", "torch", ["peer.py", "step", "--mode", "best", "--setting"]),
               ("JAX", "jax", ["peer_jax.py"]),
               ("raxis", "raxis", ["peer.py", "step", "--library", "raxis", "--setting"])]
+MEDIUM = "Glim medium"  # its own products in bfloat16
+STEP_COLUMNS = [MEDIUM, *(peer for peer, _, _ in STEP_PEERS)]
 SCANNED = 200  # steps of JAX in one lax.scan, for a setting so small that its calls would be measured
 
 
@@ -167,8 +169,8 @@ class Bench:
         rows = []
         for name in self.a.settings.split(","):
             s = self.settings[name]
-            servers = {"glim": self.glim("step", name, "--recompute", self.a.recompute,
-                                         "--matmul-precision", self.a.matmul_precision)}
+            command = ["step", name, "--recompute", self.a.recompute]
+            servers = {"glim": self.glim(*command), MEDIUM: self.glim(*command, "--matmul-precision", "medium")}
             for peer, module, (program, *words) in STEP_PEERS:
                 if self.has(module) and (module != "raxis" or s["source"] == 0):  # it has no nn.Transformer
                     scan = program == "peer_jax.py" and s["flops"] < 1e8
@@ -180,16 +182,15 @@ class Bench:
                 server.close()
             mine = statistics.median(times["glim"])
             rate = s["flops"] / mine
-            against = [f"{ratio(times, peer, 'glim'):.2f}" if peer in times else "" for peer, _, _ in STEP_PEERS]
+            against = [f"{ratio(times, peer, 'glim'):.2f}" if peer in times else "" for peer in STEP_COLUMNS]
             eager = memory.get("PyTorch eager")
             of_eager = f"{memory['glim'] / eager:.2f}" if eager else ""
             rows.append([name, f"{mine * 1e3:.3f}", f"{s['batch'] * s['target'] / mine:.0f}", f"{rate * 1e-9:.1f}",
                          f"{100 * rate / self.peak:.0f} %", *against, f"{memory['glim'] / 1e6:.0f}", of_eager])
             self.rows.append([f"train {name}", rows[-1][1], rows[-1][4], *against, "", "", *rows[-1][-2:]])
         again = "" if self.a.recompute == "none" else f"; Glim runs layers again in backward: {self.a.recompute}"
-        products = "" if self.a.matmul_precision == "highest" else ", Glim's products of bfloat16"
-        table(f"Training step: float32{products}, dropout 0.1, label smoothing 0.1, Adam; others' time / Glim's" + again,
-              ["setting", "Glim ms", "target tokens/s", "GFLOP/s", "of peak", *(peer for peer, _, _ in STEP_PEERS),
+        table("Training step: float32, dropout 0.1, label smoothing 0.1, Adam; others' time / Glim's" + again,
+              ["setting", "Glim ms", "target tokens/s", "GFLOP/s", "of peak", *STEP_COLUMNS,
                "MB", "Glim MB / PyTorch eager MB"], rows)
 
     def ops(self):
@@ -230,7 +231,7 @@ class Bench:
             rows.append(row)
             against = lambda peer: f"{ratio(times, peer, 'glim'):.2f}" if peer in times else ""
             what = f"decode {name}, {batch} sentence{'s' * (batch > 1)}, " + (f"beam {beam}" if beam > 1 else "greedy")
-            self.rows.append([what, row[3], "", against("PyTorch"), *[""] * (len(STEP_PEERS) - 1),
+            self.rows.append([what, row[3], "", "", against("PyTorch"), *[""] * (len(STEP_PEERS) - 1),
                               against("CTranslate2"), against("CTranslate2 int8"), "", ""])
             for server in servers.values():
                 server.close()
@@ -305,7 +306,7 @@ class Bench:
                                 text=True).stdout.strip()
         heading = f"## {model} (family {family}, model {number}), {self.a.threads} threads, {isa}\n"
         words = re.sub(r"--(glim|peer) \S+ ?", "", " ".join(sys.argv[1:]))
-        columns = ["work", "Glim ms", "of peak", *(peer + " / Glim" for peer, _, _ in STEP_PEERS), "CTranslate2 / Glim",
+        columns = ["work", "Glim ms", "of peak", *(column + " / Glim" for column in STEP_COLUMNS), "CTranslate2 / Glim",
                    "CTranslate2 int8 / Glim", "Glim MB", "Glim MB / PyTorch MB"]
         lines = [heading, f"Glim {commit}, {datetime.date.today()}; peak {self.peak * 1e-9:.0f} GFLOP/s; "
                  f"{self.peers}; medians of {self.a.pairs} turns of `tools/bench {words}`.\n",
@@ -334,7 +335,6 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--recompute", default="none", choices=["none", "encoder", "all"],
                         help="layers that Glim's backward runs again instead of keeping what it reads")
-    parser.add_argument("--matmul-precision", default="highest", choices=["highest", "medium"], help="of Glim's products")
     parser.add_argument("--isa", choices=["avx2"], help="hold every side to AVX2")
     parser.add_argument("--page", action="store_true",
                         help="measure steps and decoding, and write this machine's section of tools/benchmarks/results.md")
