@@ -6,6 +6,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/matmul/matmul.hpp"
+#include "tensor/matmul/plan.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
@@ -195,6 +196,7 @@ Density density_of(const std::vector<Ritz>& starts) {
 Hessian::Hessian(Tape& tape, const Var& loss, std::vector<Var> xs, const std::vector<Tensor>& p)
     : tape_(tape), xs_(std::move(xs)) {
   if (xs_.empty()) throw ValueError("curvature", "there are no parameters");
+  if (float32()) require_highest_precision("curvature");
   for (std::size_t i = 0; i < tape.nodes().size(); ++i)
     if (const std::string_view op = tape.nodes()[i].name(); has_kink(op))
       kinks_.push_back(std::string(op) + " at " + tape.path(static_cast<int>(i)));

@@ -4,6 +4,8 @@
 
 #include "autograd/gradcheck/check.hpp"
 #include "autograd/gradcheck/mistakes.hpp"
+#include "tensor/error.hpp"
+#include "tensor/matmul/plan.hpp"
 
 namespace glim {
 
@@ -44,6 +46,7 @@ GradcheckReport gradcheck(const CheckedClosure& function, const NamedParameters&
   GradcheckOptions options = settings;
   if (!any)
     throw ValueError("gradcheck", options.name + " has no input of a floating dtype to check");
+  if (float32) require_highest_precision("gradcheck");
   if (options.all_precise && !float32) {
     options.precise = true;
     options.atol = options.rtol = 0;

@@ -241,5 +241,11 @@ void set_float32_matmul_precision(MatmulPrecision precision) {
   if (precision == MatmulPrecision::Medium) require_bfloat16();
   chosen_precision = precision;
 }
+void require_highest_precision(std::string_view op) {
+  if (float32_matmul_precision() != MatmulPrecision::Highest)
+    throw StateError(std::string(op),
+                     "products of float32 are rounded to bfloat16: "
+                     "set_float32_matmul_precision(\"highest\") first, or check in float64");
+}
 
 }  // namespace glim

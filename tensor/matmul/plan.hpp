@@ -31,6 +31,8 @@ MatmulPrecision matmul_precision_of(std::string_view name);
 MatmulPrecision float32_matmul_precision();
 // StateError for Medium with OpenBLAS, or in a build without tensor/fast.
 void set_float32_matmul_precision(MatmulPrecision precision);
+// StateError of a check of float32 numbers with Medium, whose rounding it would judge.
+void require_highest_precision(std::string_view op);
 
 // The first five read their operands in place (tensor/fast/skinny.hpp).
 enum class Algorithm {

@@ -68,3 +68,17 @@ def test_medium_precision_rounds_operands():
     assert np.abs(y - product()).max() > 1e-3
     with pytest.raises(ValueError, match="'high' is not one of highest, medium"):
         glim.set_float32_matmul_precision("high")
+
+
+def test_checks_of_float32_refuse_medium_precision():
+    x = np.linspace(-1, 1, 6, dtype="float32").reshape(2, 3)
+    leaf = glim.Var.leaf(x)
+    glim.set_float32_matmul_precision("medium")
+    try:
+        for check in (lambda: glim.gradcheck(glim.tanh, x), lambda: glim.gradcheck(glim.Linear(3, 2), x),
+                      lambda: glim.curvature(lambda: (leaf * leaf).sum(), [leaf], 1)):
+            with pytest.raises(glim.StateError, match="rounded to bfloat16"):
+                check()
+        assert glim.gradcheck(glim.tanh, x.astype("float64"))
+    finally:
+        glim.set_float32_matmul_precision("highest")
