@@ -115,10 +115,8 @@ PatchTable patched_from(const Pass& pass, const Pass& other,
     if (n.value.rank() < 2 || n.is_leaf() || !is_floating(n.value.dtype()))
       throw ValueError("patch", n.name + " has no positions: it is the same in every sentence");
     const int axis = n.value.rank() - 2;
-    table.length = std::max(table.length, n.value.size(axis));
-    table.other_length = std::max(table.other_length, other[node].value.size(axis));
-    const Index common = std::min(n.value.size(axis), other[node].value.size(axis));
-    table.positions = std::max(table.positions, common);
+    const Index length = n.value.size(axis), other_length = other[node].value.size(axis);
+    const Index common = std::min(length, other_length);
     const Tensor whole = replaced(n.value, other[node].value);
     std::vector<Tensor> values;
     const bool by_head = n.value.rank() == 4;
@@ -132,6 +130,8 @@ PatchTable patched_from(const Pass& pass, const Pass& other,
     for (Index h = 0; h < heads; ++h) {
       const auto first = effects.begin() + h * (common + 1);
       table.rows.push_back({by_head ? fmt::format("{}:{}", n.name, h) : n.name,
+                            length,
+                            other_length,
                             *first,
                             {first + 1, first + 1 + common}});
     }
@@ -148,19 +148,15 @@ nlohmann::json in_json(const PatchTable& table) {
   nlohmann::json rows = nlohmann::json::array();
   for (const PatchRow& r : table.rows) {
     rows.push_back(in_json(r.all));
-    rows.back()["node"] = r.node;
+    rows.back().update({{"node", r.node}, {"length", r.length}, {"other_length", r.other_length}});
     rows.back()["positions"] = nlohmann::json::array();
     for (const PatchEffect& e : r.positions) rows.back()["positions"].push_back(in_json(e));
   }
-  return {{"loss", table.loss}, {"positions", table.positions}, {"rows", rows}};
+  return {{"loss", table.loss}, {"rows", rows}};
 }
 
 std::string patch_text(const PatchTable& table, const std::vector<std::string>& tokens) {
-  std::string text =
-      fmt::format("loss {:.4f}; patched at positions 0 to {}", table.loss, table.positions - 1);
-  if (table.length != table.other_length)
-    text +=
-        fmt::format(", of {} here and {} in the other sentence", table.length, table.other_length);
+  std::string text = fmt::format("loss {:.4f}", table.loss);
   text += fmt::format("\n  {:>9} {:>9} {:>9}   {:<24}  node\n", "change", "linear", "2nd order",
                       "most at one position");
   std::size_t misleading = 0;
@@ -175,8 +171,12 @@ std::string patch_text(const PatchTable& table, const std::vector<std::string>& 
     if (position < tokens.size()) strongest += " '" + tokens[position] + "'";
     misleading += r.all.misleads();
     text +=
-        fmt::format("  {:+9.4f} {:+9.4f} {:+9.4f} {} {:<24}  {}\n", r.all.change, r.all.linear,
+        fmt::format("  {:+9.4f} {:+9.4f} {:+9.4f} {} {:<24}  {}", r.all.change, r.all.linear,
                     r.all.linear + r.all.second, r.all.misleads() ? "!" : " ", strongest, r.node);
+    text += r.length == r.other_length
+                ? "\n"
+                : fmt::format(", the first {} positions: {} here, {} in the other sentence\n",
+                              r.positions.size(), r.length, r.other_length);
   }
   return text +
          (misleading == 0

@@ -37,12 +37,12 @@ std::vector<PatchEffect> without_heads(const Pass& pass, int probs);
 // One node, or one head of it, with its value of another pass.
 struct PatchRow {
   std::string node;                    // "layers.0.self_attn.context:2"
+  Index length = 0, other_length = 0;  // of the node, here and there: what both have is patched
   PatchEffect all;                     // at all positions
   std::vector<PatchEffect> positions;  // at one, in order: the second axis from the end
 };
 struct PatchTable {
   double loss = 0;
-  Index positions = 0, length = 0, other_length = 0;  // patched, from the first on; of each pass
   std::vector<PatchRow> rows;
 };
 // Names are those of node_names.hpp, patterns among them. An axis on which the passes have different extents is patched

@@ -6,6 +6,7 @@
 
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
+#include "tests/reference.hpp"
 #include "tests/tools/inspect/common.hpp"
 #include "tools/inspect/inspection.hpp"
 #include "tools/measure/score_sources.hpp"
@@ -100,21 +101,24 @@ TEST_CASE("estimates are the first two terms of the loss along the patch") {
 TEST_CASE("a table has each node and head, at all positions and at each") {
   const Pass pass = pass_with(options()),
              other = pass_with(options("My brother has a dog and a cat"));
-  const PatchTable table = patched_from(pass, other, {"encoder.*.context", "src_positions.add"});
-  REQUIRE(table.rows.size() == 3);
+  const PatchTable table = patched_from(
+      pass, other,
+      {"encoder.*.context", "src_positions.add", "decoder.layers.0.self_attn.context"});
+  REQUIRE(table.rows.size() == 5);
+  CHECK(table.rows[4].other_length == table.rows[4].length);  // the target is the same
   CHECK(table.rows[0].node == "src_positions.add");
   CHECK(table.rows[2].node == "encoder.layers.0.self_attn.context:1");
-  CHECK(table.positions == table.length);
-  CHECK(table.other_length > table.length);
-  CHECK(table.rows[0].positions.size() == static_cast<std::size_t>(table.positions));
+  CHECK(table.rows[0].other_length > table.rows[0].length);
+  CHECK(std::ssize(table.rows[0].positions) == table.rows[0].length);
   double linear = 0;
   for (const PatchEffect& e : table.rows[1].positions) linear += e.linear;
   CHECK(linear == Approx(table.rows[1].all.linear));
   CHECK(patch_text(table).find("in the other sentence") != std::string::npos);
-  CHECK_THROWS_WITH(patched_from(pass, other, {"encoder.layers.0.self_attn.contxt"}),
-                    Catch::Contains("nearest: encoder.layers.0.self_attn.context"));
-  CHECK_THROWS_WITH(patched_from(pass, other, {"src_embed.weight"}),
-                    Catch::Contains("has no positions"));
+  CHECK(contains(error_of<ValueError>(
+                     [&] { patched_from(pass, other, {"encoder.layers.0.self_attn.contxt"}); }),
+                 "nearest: encoder.layers.0.self_attn.context"));
+  CHECK(contains(error_of<ValueError>([&] { patched_from(pass, other, {"src_embed.weight"}); }),
+                 "has no positions"));
 }
 
 }  // namespace test_patching

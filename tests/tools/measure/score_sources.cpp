@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "tensor/error.hpp"
-#include "tests/catch.hpp"
+#include "tests/reference.hpp"
 #include "tools/inspect/inspection.hpp"
 #include "tools/inspect/request.hpp"
 
@@ -101,7 +101,7 @@ TEST_CASE("sources are embeddings, earlier heads and feed-forward networks, and 
 TEST_CASE("a head, a cell or an attention that the pass does not have is refused") {
   const Pass pass = pass_with({{"kind", "transformer"}});
   auto refused = [&](const std::string& head, Index query, Index key, const std::string& why) {
-    CHECK_THROWS_WITH(score_parts(pass, head, query, key), Catch::Contains(why));
+    CHECK(contains(error_of<ValueError>([&] { score_parts(pass, head, query, key); }), why));
   };
   refused("encoder.layers.0.self_atn:0", 0, 0, "nearest: encoder.layers.0.self_attn");
   refused("encoder.layers.0.self_attn", 0, 0, "names no head: write encoder.layers.0.self_attn:0");
