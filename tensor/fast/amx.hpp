@@ -60,7 +60,7 @@ GLIM_AMX static void pack_amx(Index m, Index depth, const float* x, Index ld, ch
         if (m - h >= 16 && depth - i >= kStep)
           pack_amx_tile<transposed, as_b, true>(16, kStep, corner, ld, packed);
         else
-          pack_amx_tile<transposed, as_b, false>(m - h, depth - i, corner, ld, packed);
+          pack_amx_tile<transposed, as_b, false>(m > h ? m - h : 0, depth - i, corner, ld, packed);
       }
 }
 
