@@ -44,7 +44,7 @@ struct LanczosOptions {
   Index steps = 300;     // at most
   RandomKey start = {};  // of q₁
 };
-// Of a symmetric matrix of n × n, given as v (n,) -> its product, both float64.
+// Ritz values of a symmetric n × n matrix. `product` multiplies it by a vector (n,) of float64.
 Ritz lanczos(Index n, const std::function<Tensor(const Tensor&)>& product,
              const LanczosOptions& options);
 

@@ -98,7 +98,7 @@ class Optimizer {
   virtual bool update_whole(const Slot& slot) const;
   // The transpose of the update; slot.state is as before it, or undefined for zeros. StateError unless overridden.
   virtual Adjoint transposed(const Slot& slot, const Adjoint& after) const;
-  // What an update divides by; undefined for 1. Then the threshold of stability(). StateError unless overridden.
+  // The divisor of an update, undefined for 1, and the threshold of stability(). StateError unless overridden.
   virtual Tensor divisor(const Slot& slot) const;
   virtual double threshold() const;
 

@@ -65,7 +65,7 @@ void packed_product(bool transpose_a, bool transpose_b, Index m, Index n, Index 
                     const PackedBlocks& blocks, T* scratch);
 // c = alpha op(a) op(b) + beta c with operands rounded to bfloat16, without AMX. `scratch` as above.
 void bfloat16_product(const Bfloat16Product& p, float* scratch);
-// The same by AMX, with AVX-512 alone, where amx() is Used. Rows and columns of a block are multiples of 32.
+// bfloat16_product by AMX: call it where amx() is Used. Rows and columns of a block are multiples of 32.
 void amx_product(const Bfloat16Product& p, float* scratch);
 
 }  // namespace simd

@@ -63,7 +63,7 @@ Index block_depth(Index k, Index element_bytes);
 // The blocks of Algorithm::Packed.
 struct PackedBlocks;
 PackedBlocks packed_blocks(Index m, Index n, Index k, Index element_bytes);
-// Those of Algorithm::Bfloat16, by the instructions of all CPUs and by AMX. They do not show in the bits.
+// The blocks of Algorithm::Bfloat16, without and with AMX. They do not show in the bits.
 PackedBlocks bfloat16_blocks(Index m, Index n, Index k);
 PackedBlocks amx_blocks(Index m, Index n, Index k);
 

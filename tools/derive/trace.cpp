@@ -25,8 +25,8 @@ bool uniform(const Tensor& x) {
 // "encoder.layers.0." of "encoder.layers.0.scores".
 std::string module_of(const std::string& path) { return path.substr(0, path.rfind('.') + 1); }
 
-// Of a first backward that is a part of the pass: "d(M.scores).scale" is "M.d(scores)_scale" where M is no layer's, and
-// what has a name of its own "M.dscores".
+// The path, within its module, of a value of a recorded first backward: "d(M.scores).scale" becomes "M.d(scores)_scale"
+// if M is no layer. A value with a name of its own becomes "M.dscores".
 std::string path_in_module(const std::string& path, const std::string& label) {
   const std::size_t end = path.find(')');
   const std::string value = path.substr(2, end - 2), module = module_of(value);
@@ -196,8 +196,8 @@ class Builder final : public Observer {
     return constants_.back();
   }
 
-  // What the rules of PATH read, for an op "d(PATH).op" of a first backward that is a part of the pass: masks are of
-  // these values, and not data.
+  // The values that the rule of PATH reads, for an op "d(PATH).op" of a recorded first backward. A mask is computed from
+  // them, so it is no data of the program.
   std::vector<int> read_by_first_backward(const std::string& path) const {
     std::vector<int> values;
     if (forward_ >= 0 || !path.starts_with("d(")) return values;

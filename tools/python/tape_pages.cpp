@@ -62,7 +62,7 @@ auto unlocked(const F& f) {
   return f();
 }
 
-// What glim/inspection.py shows of a pass that is over.
+// The class behind glim/inspection.py: a pass that has ended, with its findings.
 void bind_inspected(nb::class_<PyTape>& tape) {
   nb::class_<Inspection>(tape, "_Inspected", "A pass that was recorded, with its findings.")
       .def(

@@ -2,8 +2,8 @@
 //
 //   logits = h Wᵀ, W (V, D)          ∂L/∂h = G W, G = ∂L/∂logits (N, V)
 //
-// What of G is orthogonal to the D columns of W reaches nothing below. Lost is the share 1 - ‖G Q‖/‖G‖, Q (V, D) an
-// orthonormal basis of these columns. A random subspace of dimension D keeps D/V of the square, so that it loses
+// The part of G that is orthogonal to the D columns of W reaches no layer below. Its share is 1 - ‖G Q‖/‖G‖, where Q
+// (V, D) is an orthonormal basis of these columns. A random subspace of dimension D keeps D/V of the square, so that it loses
 // 1 - √(D/V). The best subspace is that of the D largest eigenvalues of GᵀG.
 //
 // A gpt of one layer learns sequences in which token t is followed by one of four tokens, the first of them half the time;

@@ -78,7 +78,7 @@ std::string features_line(const std::set<std::string>& features) {
   return line.empty() ? "none known" : line;
 }
 
-// What computes products with --matmul-precision medium.
+// The instruction set that computes products with --matmul-precision medium.
 std::string bfloat16_gemm() {
   if (amx() == Amx::Used) return "amx";
   return std::string(name_of(best_isa())) +
