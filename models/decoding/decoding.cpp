@@ -42,6 +42,11 @@ class Search {
     decoder_.keep_attention(o_.keep_attention);
     while (!tokens.empty()) {
       Tensor logits = decoder_.step(tokens).contiguous();
+      if (logits.rank() != 2 || logits.size(0) != std::ssize(tokens))
+        throw ShapeError("search",
+                         "the decoder has no row of logits for each of " +
+                             std::to_string(tokens.size()) + " prefixes",
+                         {{"logits", logits}});
       if (std::ssize(never_) != logits.size(1)) mark_never(logits.size(1));
       Tensor attn = o_.keep_attention ? decoder_.attention() : Tensor();
       if (attn.defined()) attn = attn.to(DType::Float64).contiguous();
@@ -112,6 +117,7 @@ class Search {
   struct Continuations {
     double end = kNever;
     std::vector<Candidate> best;  // best first
+    bool broken = false;          // a logit is NaN or +∞
   };
 
   static constexpr std::size_t kStretch = 256;  // tokens passed over together
@@ -172,6 +178,7 @@ class Search {
                        const T* row = first + r * classes;
                        Continuations& c = continuations_[r];
                        double base = log_probs[r] - log_total(row, tops);
+                       c.broken = std::isnan(base);
                        best_of(row, tops, base, c.best);
                        c.end = may_end_ ? base + static_cast<double>(row[o_.eos]) : kNever;
                      }
@@ -206,7 +213,8 @@ class Search {
     std::size_t width = o_.beam;
     std::vector<Candidate> all;
     for (std::size_t i = 0; i < beam.open.size(); ++i) {
-      const auto& [ended, candidates] = continuations_[row + beam.open[i].row];
+      const auto& [ended, candidates, broken] = continuations_[row + beam.open[i].row];
+      if (broken) throw NonFiniteError("search", "a logit is not a number, or infinite");
       for (const Candidate& c : candidates) all.push_back({c.log_prob, i, c.token});
       if (ended > kNever) {
         // Greedy search ends where END is the likeliest token; a beam keeps every ending.

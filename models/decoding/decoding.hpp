@@ -9,7 +9,7 @@
 // max(s/lp(n+1), s/lp(limit)). Search continues until no open prefix can beat the n_best
 // finished ones: a hypothesis that ended early never stops a better one.
 //
-// Ties go to the lower beam row, then the lower token: results do not depend on threads.
+// Ties go to the better prefix, then the lower token; greedy search prefers END. Results do not depend on threads.
 #pragma once
 
 #include <limits>

@@ -60,6 +60,34 @@ TEST_CASE("logits of which none is finite, or one not a number, end a search", "
     }
 }
 
+TEST_CASE("a row that breaks later ends a search, too", "[search]") {
+  // From the second step on the last of two prefixes has NaN, though END is finished by then.
+  struct Later final : StepDecoder {
+    Tensor step(const std::vector<Index>& tokens) override {
+      const bool first = steps++ == 0;
+      const Tensor logits = zeros({std::ssize(tokens) + extra, 5}, DType::Float64);
+      double* last = logits.data<double>() + 5 * (tokens.size() - 1);
+      first ? last[2] = -5 : last[4] = std::nan("");
+      return logits;
+    }
+    void select_rows(const std::vector<Index>&) override {}
+    int steps = 0;
+    Index extra = 0;
+  };
+  for (int beam : {1, 2}) {
+    Later decoder;
+    SearchOptions o;
+    o.beam = beam;
+    o.never = {2};
+    CHECK_THROWS_AS(search(decoder, {6}, o), NonFiniteError);
+    o.never = {};
+    if (beam == 2) CHECK_THROWS_AS(search(decoder = {}, {6}, o), NonFiniteError);
+  }
+  Later more;
+  more.extra = 1;
+  CHECK_THROWS_AS(search(more, {6}, {}), ShapeError);
+}
+
 TEST_CASE("greedy takes the likeliest token until END", "[greedy]") {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     TableDecoder decoder(1, 9, seed), model(1, 9, seed);
