@@ -17,7 +17,11 @@ bool copies_of_what_stays(const std::vector<Index>& picked, Index rows) {
 
 }  // namespace
 
-void KeyValueCache::append(const Tensor& more_key, const Tensor& more_value) {
+void KeyValueCache::append(const Var& key_var, const Var& value_var) {
+  if (key_var.requires_grad() || value_var.requires_grad())
+    throw StateError("attention", "a cache keeps no gradient: decode under NoGrad",
+                     {{"key", key_var}, {"value", value_var}});
+  const Tensor &more_key = key_var.value(), &more_value = value_var.value();
   Index count = more_key.size(2), capacity = key.defined() ? key.size(2) : 0;
   if (length + count > capacity) {
     Index room = length == 0 ? count : std::max<Index>(16, 2 * (length + count));

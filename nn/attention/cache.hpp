@@ -1,9 +1,9 @@
 // Keys and values that attention keeps while a sequence is decoded, one row for each prefix.
 //
-// Errors: IndexError for a row that is not there.
+// Errors: IndexError for a row that is not there, StateError for keys and values that have a gradient: a cache would lose it.
 #pragma once
 
-#include "tensor/tensor.hpp"
+#include "autograd/var.hpp"
 
 namespace glim {
 
@@ -14,7 +14,7 @@ struct KeyValueCache {
   Tensor keys() const { return narrow(key, 2, 0, length); }
   Tensor values() const { return narrow(value, 2, 0, length); }
   // Appends (B, H, n, Dh); grows by doubling.
-  void append(const Tensor& more_key, const Tensor& more_value);
+  void append(const Var& key_var, const Var& value_var);
   // Row i becomes what row `rows[i]` was: beams are re-ordered.
   void select_rows(const Tensor& rows);
 };

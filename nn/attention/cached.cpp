@@ -7,8 +7,8 @@ KeyValueCache MultiheadAttention::project(const Var& memory) {
   return in_scope([&] {
     head_options_.require_distances({}, memory);
     KeyValueCache cache;
-    cache.append(in_proj.heads(memory, InProjection::Key).value(),
-                 in_proj.heads(memory, InProjection::Value).value());
+    cache.append(in_proj.heads(memory, InProjection::Key),
+                 in_proj.heads(memory, InProjection::Value));
     return cache;
   });
 }

@@ -26,8 +26,8 @@ HeadOptions::HeadOptions(Module& owner, Index width, const AttentionOptions& opt
 
 void HeadOptions::require_distances(const Var& query, const Var& key) const {
   const Tensor &q = query.value(), &k = key.value();
-  const bool same =
-      k.storage() == q.storage() && k.offset() == q.offset() && k.shape() == q.shape();
+  const bool same = k.storage() == q.storage() && k.offset() == q.offset() &&
+                    k.shape() == q.shape() && k.strides() == q.strides();
   if (is_relative(positions_) && key.defined() && !same)
     throw ValueError("attention",
                      "relative positions need self-attention: a query has no distance to a memory");
@@ -41,7 +41,7 @@ void HeadOptions::add_to(Heads& heads, const AttentionRequest& request) const {
     heads.key = rotary_(heads.key, offset);
   }
   if (request.cache) {
-    request.cache->append(heads.key.value(), heads.value.value());
+    request.cache->append(heads.key, heads.value);
     heads.key = request.cache->keys();
     heads.value = request.cache->values();
   }

@@ -273,6 +273,21 @@ TEST_CASE("a cache grows by one position at a time, and by many", "[attention][c
   append(2, 68);
 }
 
+TEST_CASE("a cache is refused where a gradient would be lost in it", "[attention][cache]") {
+  MultiheadAttention attention(8, 2);
+  const Var x(normal({1, 3, 8}, 0, 1, {1, 5}));
+  KeyValueCache cache;
+  AttentionRequest causal;
+  causal.causal = true;
+  Tape tape;
+  CHECK_THROWS_AS(attention(x, causal, &cache), StateError);
+  CHECK_THROWS_AS(attention.project(x), StateError);
+  NoGrad pause;
+  attention(x, causal, &cache);
+  CHECK(cache.length == 3);
+  CHECK(attention.project(x).length == 3);
+}
+
 TEST_CASE("each call drops other probabilities", "[attention]") {
   for (Index kdim : {8, 6}) {  // packed and apart
     TorchMultiheadAttention mha(8, 2, {.dropout = 0.5}, {.kdim = kdim, .vdim = kdim});

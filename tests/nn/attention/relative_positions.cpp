@@ -93,6 +93,8 @@ TEST_CASE("attention with relative positions: cached equals uncached", "[nn][pos
     CHECK_THROWS_AS(attention.project(x), ValueError);
     CHECK_THROWS_AS(attention(x, Var(x.value().clone())), ValueError);
     CHECK_THROWS_AS(attention(x, narrow(x, 1, 0, 3)), ValueError);
+    const Var square(draw({2, 8, 8}, 13));
+    CHECK_THROWS_AS(attention(square, transpose(square)), ValueError);
     KeyValueCache in_request;
     causal.cache = &in_request;
     attention(x, causal);
