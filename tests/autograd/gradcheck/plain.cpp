@@ -25,6 +25,9 @@ TEST_CASE("the plain checker passes right ops and finds wrong ones", "[gradcheck
   // NaN is no agreement.
   auto nan = [](const Vars& v) { return log(v[0]); };
   CHECK_FALSE(plain::compare(nan, {full({2}, -1, DType::Float64)}, 0));
+  // Nor is an infinite difference: x - h is 0.
+  auto pole = [](const Vars& v) { return 1 / v[0]; };
+  CHECK_FALSE(plain::compare(pole, {full({1}, 5e-6, DType::Float64)}, 0));
 }
 
 }  // namespace test_plain
