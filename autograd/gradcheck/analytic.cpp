@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "autograd/ops.hpp"
+#include "tensor/error.hpp"
 
 namespace glim::detail {
 namespace {
@@ -114,6 +115,8 @@ Analytic analytic(const Subject& subject, std::uint64_t seed, bool rows, bool fo
       moved.push_back(is_floating(x.dtype()) ? (1 + 0x1p-12) * x + 0x1p-12 : x);
     try {
       evaluate(subject, moved);
+    } catch (const MemoryError&) {
+      throw;
     } catch (const std::exception&) {  // the function is not defined there
     }
     subject.put(subject.values);

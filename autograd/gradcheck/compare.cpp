@@ -39,6 +39,11 @@ struct Comparison {
   std::string rounds{};  // why rounding leaves it open
   Estimate first{}, best{};
 
+  // The first that decides:
+  //   below_grain          fine steps do not change f: undecidable
+  //   by_agreement         differences agree with each other and with backward: right
+  //   without_derivative   a kink, or no finite difference: undecidable, or wrong beyond what it explains
+  //   by_rounding          right or wrong where rounding within f cannot explain the error, else undecidable
   Verdict verdict() {
     line.count_inner_rounding(false);
     if (auto v = below_grain()) return *v;

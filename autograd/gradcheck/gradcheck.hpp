@@ -8,6 +8,9 @@
 //   compare    |analytic - numeric| <= atol + rtol |numeric|, or undecidable
 //
 //   REQUIRE(gradcheck(f, {x, w}));     a report is true if it passed, and prints itself in Catch2
+//   REQUIRE(gradcheck([&] { return sum(model(x)); }, model.named_parameters()));     of a module's parameters
+//
+// The two functions are at the end of this file. The fields of a report before them are for who prints or counts.
 //
 // Undecided is not passed: a report in which a missing gradient would look the same is undecided.
 // An input whose derivatives other than 0 are all at kinks does not make a report undecided.

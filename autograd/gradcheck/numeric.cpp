@@ -4,6 +4,8 @@
 #include <array>
 #include <numeric>
 
+#include "tensor/error.hpp"
+
 namespace glim::detail {
 
 double Tolerance::excess(double analytic, double numeric) const {
@@ -31,6 +33,8 @@ double Line::value(double t, Index row) {
     y = &values_[t];
     if (y->empty()) try {
         *y = f_(t);
+      } catch (const MemoryError&) {
+        throw;
       } catch (const std::exception&) {
         if (std::abs(t) <= 1.5 * h(ordinary_)) throw;
         y->assign(origin_.y.size(), std::numeric_limits<double>::quiet_NaN());
