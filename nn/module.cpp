@@ -108,6 +108,9 @@ void Param::tie(const Var& leaf) {
   if (leaf.shape() != shape())
     throw ShapeError("parameter", name() + " cannot be tied to a leaf of another shape",
                      {{"parameter", *this}, {"leaf", leaf}});
+  if (leaf.dtype() != dtype())
+    throw DTypeError("parameter", name() + " cannot be tied to a leaf of another dtype",
+                     {{"parameter", *this}, {"leaf", leaf}});
   if (this->leaf().names == &module_) this->leaf().names = nullptr;
   Var::operator=(leaf);
   if (!leaf.leaf().names) leaf.leaf().names = &module_;

@@ -92,10 +92,11 @@ std::vector<Tensor> clip_adjoint(const std::vector<Tensor>& gradients, double ma
   }
   const double norm = std::sqrt(squared), s = max_norm / (norm + 1e-6);
   if (s >= 1) return dgs;
+  // The norm has no derivative at zero gradients, where 0 is taken.
+  const double slope = norm == 0 ? 0 : -s * along / ((norm + 1e-6) * norm);
   std::vector<Tensor> result(dgs.size());
   for (std::size_t k = 0; k < gradients.size(); ++k)
-    if (gradients[k].defined())
-      result[k] = s * dgs[k] + (-s * along / ((norm + 1e-6) * norm)) * gradients[k];
+    if (gradients[k].defined()) result[k] = s * dgs[k] + slope * gradients[k];
   return result;
 }
 

@@ -50,13 +50,17 @@ Optimizer::Optimizer(const NamedParameters& parameters, double rate, const Decay
   }
 }
 
-void Optimizer::set_rate(double rate) {
+void Optimizer::require_rate(double rate) const {
   if (!(std::isfinite(rate) && rate >= 0))
     throw ValueError("optimizer",
                      "the learning rate " + number_text(rate) + " must be finite and not negative");
   for (const Slot& slot : slots_)
     if (std::isinf(rounded(rate, slot.dtype)))
       throw ValueError("optimizer", fits_not("learning rate", rate, slot.name, slot.dtype));
+}
+
+void Optimizer::set_rate(double rate) {
+  require_rate(rate);
   rate_ = rate;
 }
 
@@ -211,6 +215,7 @@ void Optimizer::load_state_dict(const StateDict& state) {
   };
   std::set<std::string> known{"rate", "steps"};
   double rate = number("rate");
+  require_rate(rate);
   auto steps = whole("steps");
   std::vector<std::pair<Index, std::vector<Tensor>>> loaded;
   for (const Slot& slot : slots_) {

@@ -108,6 +108,7 @@ class Optimizer {
     Index begin, end;
   };
   void prepare(Slot& slot) const;
+  void require_rate(double rate) const;
 
   std::vector<Slot> slots_;
   std::vector<Piece> pieces_;        // all parameters, large ones cut

@@ -269,6 +269,7 @@ TEST_CASE("assigning a parameter writes its value and keeps the leaf", "[module]
   weight.tie(other.weight);
   CHECK(same_leaf(weight, other.weight));
   CHECK_THROWS_AS(weight.tie(wide.weight), ShapeError);
+  CHECK_THROWS_AS(weight.tie(Var::leaf(zeros(weight.shape(), DType::Float64))), DTypeError);
   CHECK_THROWS_AS(weight.tie(Var(zeros({3, 3}))), StateError);
   Linear plain(3, 3, false);
   CHECK_THROWS_AS(plain.bias.tie(other.bias), StateError);

@@ -78,6 +78,8 @@ TEST_CASE("loading a state says what does not fit, and changes nothing then", "[
   };
   CHECK(contains(refused([](StateDict& s) { s.erase("exp_avg_sq.w"); }), "lacks exp_avg_sq.w"));
   CHECK(contains(refused([](StateDict& s) { s.erase("steps"); }), "lacks steps"));
+  CHECK(contains(refused([](StateDict& s) { s["rate"] = scalar(1e300, DType::Float64); }),
+                 "is inf in float32"));
   CHECK(contains(refused([](StateDict& s) { s["exp_avg.x"] = zeros({2}); }), "exp_avg.x"));
   CHECK(contains(refused([](StateDict& s) { s["exp_avg.w"] = zeros({4, 3}); }), "exp_avg.w"));
   CHECK(contains(refused([](StateDict& s) {
