@@ -64,6 +64,10 @@ def test_removal_and_trust():
     model, trained = traced(network("ReLU"), lr=0.3)
     assert not trained.trust(lambda: glim.sum(losses(model, [0]))).startswith("To be trusted")
     assert trained.trust(lambda: 0 * glim.sum(losses(model, [0]))).startswith("Nothing to trust")
+    # More examples are asked for than have an influence.
+    model = network()
+    trained = glim.trace(model, losses, range(12), [[0, 1]] * 4, glim.SGD(model, lr=0.01))
+    assert "of 2 removals" in trained.trust(query := lambda: glim.sum(losses(model, [5])), removed=4), trained.trust(query, removed=4)
 
 
 def test_removals_that_are_far_from_the_derivative_are_not_trusted():

@@ -124,8 +124,8 @@ class Trace:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             influence = self.influence(query)
-        order = np.argsort(-abs(influence))[:removed]
-        if not influence[order].all():
+        order = [i for i in np.argsort(-abs(influence))[:removed] if influence[i]]
+        if not order:
             return "Nothing to trust: no example has an influence on this query."
         weights = np.ones(len(self.data))
 
