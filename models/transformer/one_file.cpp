@@ -402,7 +402,7 @@ Var masked_softmax(const Var& x, const Tensor& keep) {
     return k != 0 ? v : -std::numeric_limits<double>::infinity();
   });
   const Tensor e = exp(kept - row_max(kept));
-  const Tensor y = map(e, row_sum(e), [](double v, double sum) { return sum > 0 ? v / sum : 0; });
+  const Tensor y = map(e, row_sum(e), [](double v, double sum) { return sum == 0 ? 0 : v / sum; });
   auto gradient = [=](const Tensor& dy) { return Grads{y * (dy - row_sum(dy * y))}; };
   return apply({"masked_softmax", "dx = y ⊙ (dy - Σ(dy ⊙ y))", __LINE__}, {x}, y, gradient);
 }
@@ -834,8 +834,9 @@ void show(const Transformer& model, const std::string& place) {
   char side[8] = "", kind[6] = "";
   int layer = 0;
   std::sscanf(place.c_str(), "%7[a-z].%d.%5[a-z]", side, &layer, kind);
-  const std::string path = std::string(side) + ".layers." + std::to_string(layer) +
-                           (kind == std::string("cross") ? ".multihead_attn." : ".self_attn.");
+  const std::string path =
+      std::string(side) + ".layers." + std::to_string(layer) +
+      (kind == std::string("cross") ? ".multihead_attn." : "." + std::string(kind) + "_attn.");
   Tape tape;
   tape.backward(loss_of(model, Batch({{5, 3, 6, 3, 7}})));
   std::map<std::string, Var> values;
@@ -860,6 +861,7 @@ void show(const Transformer& model, const std::string& place) {
 void hold(const Transformer& model, const std::string& file) {
   const std::map<std::string, Var>& parameters = model.dir.model->named;
   std::ifstream in(file);
+  if (!in) throw std::invalid_argument("--hold " + file + ": cannot be read");
   for (std::string name; in >> name;)
     for (double& v : *parameters.at(name).value().storage) in >> v;
   auto print_line = [](const std::string& name, const Tensor& x) {

@@ -165,7 +165,7 @@ def linear(x, weight, bias):
 def masked_softmax(x, keep):
     kept = np.where(keep, x.value, -np.inf)
     e = np.exp(kept - kept.max(-1, keepdims=True, initial=np.finfo(float).min))
-    y = e / np.where(row_sum(e) > 0, row_sum(e), 1)
+    y = e / np.where(row_sum(e) == 0, 1, row_sum(e))
     return apply("masked_softmax", "dx = y ⊙ (dy - Σ(dy ⊙ y))", [x], y,
                  lambda dy: [y * (dy - row_sum(dy * y))])
 

@@ -109,6 +109,11 @@ Held held_by(const std::string& command, const Transformer& model, bool tied) {
   return held;
 }
 
+int status_of(const std::string& words) {
+  return WEXITSTATUS(
+      std::system((std::string(GLIM_ONE_FILE) + words + " >/dev/null 2>&1").c_str()));
+}
+
 void check_close(const std::vector<double>& found, const std::vector<double>& expected) {
   REQUIRE(found.size() == expected.size());
   double largest = 0, difference = 0;
@@ -181,6 +186,15 @@ void check_equal(const std::string& command, bool tied) {
 
 TEST_CASE("the Transformer in one file equals the library's", "[one_file]") {
   for (bool tied : {false, true}) check_equal(GLIM_ONE_FILE, tied);
+}
+
+TEST_CASE("the Transformer in one file refuses what it has not", "[one_file]") {
+  for (const char* words :
+       {" --hold /no/file", " --show decoder.0.foo", " --show decoder.7.self"}) {
+    INFO(words);
+    CHECK(status_of(words) == 1);
+  }
+  CHECK(status_of(" --show encoder.0.self") == 0);
 }
 
 TEST_CASE("the Transformer in one file of NumPy equals the library's", "[one_file][numpy]") {
