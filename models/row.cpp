@@ -11,7 +11,7 @@ namespace {
 template <class T>
 std::string assign_number(const Range& range, T& field, const std::string& text) {
   const char *begin = text.data(), *end = begin + text.size();
-  if (end - begin > 1 && *begin == '+') ++begin;
+  if (end - begin > 1 && *begin == '+' && begin[1] != '-') ++begin;
   T value{};
   auto [stop, error] = std::from_chars(begin, end, value);
   if (error == std::errc::result_out_of_range) return "'" + text + "' is beyond what can be stored";

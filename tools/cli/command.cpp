@@ -15,6 +15,7 @@ std::string toml_text(const std::string& text) { return in_toml(in_json(nlohmann
 
 // A field's value as the help shows it, or as a configuration has it.
 std::string value_text(const Field& any, bool toml) {
+  auto number = [&](double x) { return toml ? fmt::format("{}", x) : fmt::format("{:.6g}", x); };
   auto text = [&]<class T>(const T& field) -> std::string {
     if constexpr (std::is_same_v<T, Choice>) {
       return toml ? toml_text(field.get()) : field.get();
@@ -29,9 +30,9 @@ std::string value_text(const Field& any, bool toml) {
       return toml ? fmt::format("[{}]", fmt::join(list, ", ")) : "";
     } else if constexpr (std::is_same_v<T, std::optional<double>*> ||
                          std::is_same_v<T, std::optional<bool>*>) {
-      return *field ? fmt::format("{:.6g}", static_cast<double>(**field)) : "";
+      return *field ? number(static_cast<double>(**field)) : "";
     } else if constexpr (std::is_same_v<T, double*>) {
-      return fmt::format("{:.6g}", *field);
+      return number(*field);
     } else {
       return fmt::format("{}", *field);
     }

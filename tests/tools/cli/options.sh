@@ -71,6 +71,8 @@ report "a value says where it comes from" "$(
     grep -Eq '^clip = 1 +# default$' run.toml || show run.toml)"
 "$glim" train --config run.toml --show-config >again.toml
 values() { sed 's/ *#.*//' "$1"; }
+"$glim" train --task copy --rate 0.00012345678 --show-config >digits.toml
+report "a number keeps its digits" "$(grep -q '^rate = 0.00012345678 ' digits.toml || grep '^rate' digits.toml)"
 report "the configuration can be given back" "$(diff <(values run.toml) <(values again.toml))"
 
 # --- a default yields to what was given ---
