@@ -95,8 +95,8 @@ function most_asked(views) {
   return most;
 }
 const side_name = v => v.side.replace(" ", "-");
-// place: [side, layer, head, map], as #attention/cross/0/0/all.
-function draw_attention(panel, [side, layer, in_front, map]) {
+// place: [side, layer, head, map, cell], as #attention/cross/0/0/all or #attention/cross/0/0/all/3,1.
+function draw_attention(panel, [side, layer, in_front, map, cell]) {
   if (!data.attention.length) {
     panel.append(make("p", {}, "This model has no attention to show."));
     return;
@@ -120,9 +120,26 @@ function draw_attention(panel, [side, layer, in_front, map]) {
     about.textContent = `${v.module}: queries down, keys across; hatched: masked.` +
       (v.side === "cross" ? " A row is named by the token that is predicted." : "") +
       " Layers and heads count from 0, as in the names of modules." +
-      (Glim.live ? " A click on a cell, or Enter, masks it or lets it be attended to." : "");
-    const pick = Glim.live && ((r, c) => Glim.live.toggle_mask(v.module, r, c, keep[r * v.keys.length + c]));
-    Glim.link("attention", [side_name(v), v.layer, front, shown.value]);
+      " A click on a cell, or Enter, writes its numbers below" +
+      (Glim.live ? ", and masks it or lets it be attended to." : ".");
+    const link = () => Glim.link("attention", [side_name(v), v.layer, front, shown.value, ...(cell ? [cell] : [])]);
+    const numbers_of = h => {
+      const [r, c] = (cell ?? "").split(",").map(Number);
+      if (!cell || !(r < v.queries.length && c < v.keys.length)) return "";
+      const at = (h * v.queries.length + r) * v.keys.length + c;
+      return `${v.queries[r]} → ${v.keys[c]}: ` + Object.entries(kinds_of_map).map(([key, [words]]) =>
+        `${words} ${number(unpack(v[key])[at])}`).join(" · ");
+    };
+    const pick = (r, c) => {
+      for (const old of heads.querySelectorAll("rect.chosen")) old.classList.remove("chosen");
+      cell = `${r},${c}`;
+      for (const now of heads.querySelectorAll(`rect[data-row="${r}"][data-column="${c}"]`)) now.classList.add("chosen");
+      for (const line of heads.querySelectorAll(".cell-numbers")) line.textContent = numbers_of(line.dataset.of);
+      link();
+      Glim.live?.toggle_mask(v.module, r, c, keep[r * v.keys.length + c]);
+    };
+    if (numbers_of(0) === "") cell = undefined;  // of another module
+    link();
     // Cells as large as leaves all maps of a head in the window, four beside each other or two by two.
     const room = (heads.clientWidth || 1200) - 20, above = heads.getBoundingClientRect().top + window.scrollY + 40;
     const by_width = n => Math.min(24, Maps.fit(v.queries, v.keys, room / n - 16));
@@ -142,9 +159,10 @@ function draw_attention(panel, [side, layer, in_front, map]) {
         `distance ${number(head.distance)}${before(old?.heads[h]?.distance, head.distance)} · ` +
         `value path ${head.value_share === null ? "–" : (100 * head.value_share).toFixed(1) + " %"} · ` +
         `‖∂L/∂S‖/‖∂L/∂A‖ ${number(head.passed)}${before(old?.heads[h]?.passed, head.passed)}` + without(v.without[h])),
+      make("div", {class: "facts cell-numbers", "data-of": h, role: "status"}, numbers_of(h)),
       make("div", {class: "maps"}, wanted.map(key => {
         const [words, diverging] = kinds_of_map[key];
-        const options = {title: key, key, keep, diverging, pick, size, name: `${v.module} head${h} ${key}`};
+        const options = {title: key, key, keep, diverging, pick, chosen: cell, size, name: `${v.module} head${h} ${key}`};
         if (shared.checked) [options.low, options.high] = diverging ? Maps.range(unpack(v[key]), keep) : [0, 1];
         else options.scale = "this head's own scale";
         return make("div", {}, wanted.length > 1 ? make("div", {class: "facts"}, words) : "",
@@ -522,6 +540,27 @@ function draw_words(panel) {
     make("button", {onclick: () => Glim.show_view(r.view)}, "show")))));
 }
 
+// Copies of what gives this pass elsewhere: `glim inspect ...`, and the same in Python, which takes a model's folder.
+function copiers() {
+  const words = () => Glim.live?.command_words() ?? Glim.data.command;
+  if (!words()) return [];
+  const in_python = () => {
+    const options = [];
+    let model;
+    for (const word of words().slice(2)) {
+      const [, name, value] = /^--([a-z-]+)(?:=(.*))?$/s.exec(word) ?? [];
+      if (name) options.push([name, value === undefined ? [] : [value]]);
+      else options.at(-1)[1].push(word);
+    }
+    const given = options.filter(([name, values]) => name !== "model" || !(model = values[0])).map(([name, values]) =>
+      `${name.replaceAll("-", "_")}=${values.length === 0 ? "True" : Glim.data.lists.includes(name) ? JSON.stringify(values) :
+        JSON.stringify(values[0])}`);
+    return `import glim\nglim.load(${JSON.stringify(model)}).inspect(${given.join(", ")})`;
+  };
+  return [Glim.copier("copy command", () => words().map(Glim.quoted).join(" ")),
+    words().includes("--model") ? Glim.copier("copy Python", in_python) : ""];
+}
+
 const view = make("div");
 // Draws a pass; `old` is the pass before the changes. Tab, choices and place stay as they are.
 function draw(now, old) {
@@ -538,6 +577,11 @@ function draw(now, old) {
       ` · loss ${number(data.loss)}${before(was?.loss, data.loss)}` +
       `${data.target_out.length > 1 ? " per token" : ""} · ${data.nodes.length} nodes` +
       (data.own_target ? " · the target is the model's own" : "")));
+  if (Glim.changes && !Glim.live) {
+    view.append(make("p", {class: "warning"}, "The link has changes of the pass, which only a page of glim inspect --live " +
+      "makes: this is the pass without them."));
+    Glim.changes = "";
+  }
   const boxes = Glim.without_font([data.source_text, data.target_text, ...data.source, ...data.target_in].join(""));
   if (boxes)
     view.append(make("p", {class: "warning"}, `This browser has no font for ${boxes}: they are shown as boxes. ` +
@@ -551,7 +595,7 @@ function draw(now, old) {
     {id: "matrices", title: "Matrices", draw: draw_matrices},
     ...(data.positions.length ? [{id: "positions", title: "Positions", draw: draw_positions}] : []),
     {id: "words", title: "In words", draw: draw_words},
-  ], data.attention.length ? "attention" : "model");
+  ], data.attention.length ? "attention" : "model", copiers());
   for (const [id, value] of chosen) {
     const control = document.getElementById(id);
     if (!control || (control.type === "checkbox" ? control.checked : control.value) === value) continue;

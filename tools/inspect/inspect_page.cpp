@@ -61,6 +61,7 @@ void write_inspection_page(nlohmann::json data, const std::string& path, const D
     parts.body = packed_element("live-module", o.live->module);
     if (!o.live->model.empty()) parts.body += packed_element("live-model", o.live->model);
   }
+  if (!o.command.empty()) data["command"] = o.command, data["lists"] = o.lists;
   parts.data = in_json(data);
   parts.styles = {kInspectStyle};
   parts.scripts = {kMapsScript, kGraphScript};

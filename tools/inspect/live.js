@@ -59,9 +59,6 @@ function say(text, wrong) {
   status.textContent = text;
   status.className = wrong ? "warning" : "soft";
 }
-function quoted(word) {
-  return /^[\w@%+=:,.\/-]+$/.test(word) ? word : "'" + word.replaceAll("'", "'\\''") + "'";
-}
 // The command's part that names the model: with other sizes those of them that differ.
 function model_words() {
   if (state.model === kRun) return ["glim", "inspect", "--model", "run"];
@@ -75,7 +72,7 @@ function model_words() {
 }
 // A value that begins with -- would be the next option behind a blank.
 const option = (name, value) => value.startsWith("--") ? [`--${name}=${value}`] : ["--" + name, value];
-function command_line() {
+function command_words() {
   const words = [...model_words(), ...(!images ? option("sentence", state.sentence) : state.image ? ["--image", state.image] : [])];
   if (pairs) words.push(...option("translation", state.translation));
   if (state.hide.length) words.push("--hide", ...state.hide);
@@ -84,7 +81,37 @@ function command_line() {
   if (state["label-smoothing"] !== null) words.push("--label-smoothing", String(state["label-smoothing"]));
   if (state.dropout) words.push("--dropout");
   for (const name of lists) if (state[name].length) words.push("--" + name, ...state[name]);
-  return words.map(quoted).join(" ");
+  return words;
+}
+const command_line = () => command_words().map(Glim.quoted).join(" ");
+// The changes as a part of the page's address, and back. A model that was trained in the page has no address.
+function address_of_changes() {
+  if (state.model === kRun) return "";
+  const names = Object.keys({...original, ...state}).filter(name => !same(state[name], original[name]));
+  return names.length ? "?" + names.map(name => `${name}=${encodeURIComponent(JSON.stringify(state[name] ?? null))}`).join("&") : "";
+}
+function changes_in(address) {
+  const values = {};
+  for (const part of address.slice(1).split("&").filter(Boolean)) {
+    const [, name, json] = /^([a-z-]+)=(.*)$/.exec(part) ?? [];
+    if (!(name in original) && name !== "fresh") throw new Error(`The link has a change that this page does not know: ${part}`);
+    try { values[name] = JSON.parse(decodeURIComponent(json)); } catch (wrong) {
+      throw new Error(`The link is cut or wrong: ${part}`);
+    }
+    if (Array.isArray(values[name]) !== Array.isArray(original[name]) || name === "model")
+      throw new Error(`The link has a wrong value: ${part}`);
+  }
+  return values;
+}
+function open_changes(address) {
+  let values = {};
+  try { values = changes_in(address); } catch (wrong) {
+    change({});
+    return say(wrong.message, true);
+  }
+  delete state.fresh;
+  delete state.model;
+  change({...structuredClone(original), ...values});
 }
 // Sets these values of the state and runs the pass; where Glim refuses them, the state stays as it was.
 function change(values) {
@@ -186,6 +213,7 @@ function update() {
     title: "take this change back", "aria-label": `take back ${name} ${item}`,
     onclick: () => change({[name]: without(state[name], item)})}, `${name} ${item} ✕`))));
   shown.textContent = command_line();
+  Glim.link_changes(address_of_changes());
 }
 // A fresh model in place of the page's: its sizes.
 const sizes = {norm: ["", "pre", "post"], layers: ["", 1, 2, 3, 4, 6, 8, 12], "d-model": ["", 16, 32, 64, 128, 256],
@@ -338,7 +366,7 @@ const hand = {
 };
 function panel(draw_inspection) {
   draw = draw_inspection;
-  const guide = make("div", {hidden: true});
+  const guide = make("div", {hidden: true}), from_link = Glim.changes;
   const controls = make("fieldset", {disabled: true, id: "live"}, make("legend", {}, "Change something"),
     make("div", {class: "controls first"}, make("label", {}, "factor of Q Kᵀ ", scale), scale_number,
       make("button", {onclick: () => change({scale: null})}, "1/√Dk"),
@@ -364,7 +392,8 @@ function panel(draw_inspection) {
     controls.disabled = false;
     say("Each change runs forward and backward anew. In Attention a click masks a cell; in Backward walk a node's " +
       "gradient can be zeroed, frozen or scaled.");
-    change({});
+    open_changes(from_link);
+    Glim.open_changes = open_changes;
     guide.append(Path.panel(hand));
     guide.hidden = false;
     Glim.live.ready = true;
@@ -373,6 +402,6 @@ function panel(draw_inspection) {
   setTimeout(update);
   return controls;
 }
-return {panel, add_details, add_lens, gradient_controls, toggle_mask, paint, change, run, state, command_line,
+return {panel, add_details, add_lens, gradient_controls, toggle_mask, paint, change, run, state, command_line, command_words,
   drawn: () => drawn, ready: false};
 })();

@@ -40,7 +40,7 @@ const Maps = {
   // map: {rows, columns, values}; row_names and column_names may be missing.
   // options: {title, diverging, low, high, keep, key, size: of a cell, scale: words beside the colour bar,
   // name: of the file that it is saved as,
-  // pick(row, column): what a click or Enter on a cell does}
+  // pick(row, column): what a click or Enter on a cell does, chosen: "row,column" of a cell with a frame}
   draw(map, row_names, column_names, options) {
     const make = Glim.make;
     const [lowest, highest] = Maps.range(map.values, options.keep);
@@ -58,7 +58,7 @@ const Maps = {
     const inner = size - (column_names ? 1 : 0);
     const cells = map.values.map((value, i) => {
       const [r, c] = place(i);
-      return svg.append("rect").attr("class", "cell").attr("x", left + c * size).attr("y", top + r * size)
+      return svg.append("rect").attr("class", options.chosen === `${r},${c}` ? "cell chosen" : "cell").attr("x", left + c * size).attr("y", top + r * size)
         .attr("width", inner).attr("height", inner).attr("data-row", r).attr("data-column", c)
         .attr("fill", masked(i) || !Number.isFinite(value) ? "url(#masked)" : color(value)).node();
     });

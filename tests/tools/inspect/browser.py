@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -186,8 +187,16 @@ PLACE = """(() => ({hash: decodeURIComponent(location.hash), tab: document.query
   head: Number(document.querySelector(".head[aria-current]")?.dataset.head), panels: document.querySelector(".head[aria-current]")
   ?.querySelectorAll(".map").length, first: document.querySelector(".head")?.getAttribute("aria-current"),
   node: document.querySelector("#node h2")?.textContent, graph: document.querySelectorAll("#node svg .box").length > 0,
+  cell: document.querySelector(".head[aria-current] .cell-numbers")?.textContent, frames: document.querySelectorAll("rect.chosen").length,
   token: document.getElementById("token-target")?.value, matrix: document.getElementById("lens-matrix")?.selectedOptions[0].text}))()"""
 GO = "new Promise(done => { window.addEventListener('hashchange', () => setTimeout(done), {once: true}); location.hash = %s; })"
+# What the buttons beside the tabs copy.
+COPIED = """(() => { const texts = {};
+  for (const b of document.querySelectorAll(".copier")) {
+    Object.defineProperty(navigator, "clipboard", {configurable: true, value: {writeText: text => { texts[b.textContent] = text; return Promise.resolve(); }}});
+    b.click();
+  }
+  return texts; })()"""
 # On paper: nothing to click, nothing dark, nothing beyond the sheet.
 PAPER = """(() => { const seen = e => e.getClientRects().length > 0;
   return [[...document.querySelectorAll("select, input, .tabs, .savers, #theme")].filter(seen).length,
@@ -209,6 +218,12 @@ def three_digits(x):
         return f"{float(text):.15g}"
     mantissa, exponent = text.split("e")
     return f"{mantissa}e{int(exponent):+d}"
+
+
+def cell_numbers(view, head, row, column):
+    words = {"A": "probabilities A", "dA": "∂L/∂A", "S": "scores S", "dS": "∂L/∂S"}
+    return f"{view['queries'][row]} → {view['keys'][column]}: " + " · ".join(
+        f"{name} {three_digits(view[key][head][row][column])}" for key, name in words.items())
 
 
 def channels(color):
@@ -285,6 +300,8 @@ with tempfile.TemporaryDirectory() as folder:
     node, module, matrix = data["nodes"][data["walk"][40]], "decoder.layers.1.multihead_attn", data["lens"][3]["matrix"]
     cross = next(i for i, v in enumerate(data["attention"]) if v["module"] == module)
     places = {"#attention/cross/1/2/dS": {"tab": "tab-attention", "module": cross, "map": "dS", "head": 2},
+              "#attention/cross/1/2/all/3,1": {"module": cross, "head": 2, "frames": 4 * len(data["attention"][cross]["heads"]),
+                                               "cell": cell_numbers(data["attention"][cross], 2, 3, 1)},
               "#attention/encoder-self/1/1/all": {"tab": "tab-attention", "map": "all", "head": 1, "panels": 4},
               f"#walk/{node['name']}": {"tab": "tab-walk", "node": node["path"]},
               f"#walk/graph/{module}": {"tab": "tab-walk", "node": module, "graph": True},
@@ -309,6 +326,19 @@ with tempfile.TemporaryDirectory() as folder:
         page.evaluate("document.querySelector('.head[data-head=\"3\"] h3 a').click()")
         page.evaluate("new Promise(done => setTimeout(done))")
         check(page.evaluate(PLACE)["head"] == 3, "a click on a head does not bring it to the front")
+        # A click on a cell chooses it; what is copied leads back.
+        page.evaluate("document.querySelectorAll('.head[data-head=\"3\"] svg')[2].querySelectorAll('rect.cell')[5].dispatchEvent("
+                      "new MouseEvent('click', {bubbles: true}))")
+        seen = page.evaluate(PLACE)
+        columns = len(data["attention"][0]["keys"])
+        place = f"{5 // columns},{5 % columns}"
+        check(seen["hash"].endswith(f"/3/all/{place}") and "probabilities A" in seen["cell"], f"a click on a cell: {seen}")
+        copied = page.evaluate(COPIED)
+        check(list(copied) == ["copy link", "copy command"] and copied["copy link"].endswith(seen["hash"].replace(",", "%2C")), f"copied {copied}")
+        subprocess.run([glim, *shlex.split(copied["copy command"])[1:], "--data", "--out", f"{folder}/again"], check=True,
+                       stdout=subprocess.DEVNULL)
+        again = json.load(open(f"{folder}/again/inspect.json", encoding="utf-8"))
+        check(again["loss"] == data["loss"], f"{copied['copy command']} has loss {again['loss']}, not {data['loss']}")
         page.evaluate("document.documentElement.dataset.theme = 'dark'")
         page.call("Emulation.setEmulatedMedia", media="print")
         controls, ground, wide, cut, maps = page.evaluate(PAPER)

@@ -211,6 +211,19 @@ with tempfile.TemporaryDirectory() as folder:
                 seen = page.evaluate(SEEN)
                 check(seen["bad"] and part in seen["status"], f"{knob}: {seen['status']}")
                 check(seen["command"] == before, f"{knob}: {seen['command']}")
+            # A link has the changes, and a cell.
+            page.evaluate(f"Glim.live.change({{scale: 0.5, 'remove-head': ['{CROSS}:1']}}); cell('{CROSS}', 3)")
+            linked, link = page.evaluate(SEEN), page.evaluate("location.hash")
+            for hash, wanted in ((link, ""), (link.replace("scale=", "scall="), "does not know"), (link + "%", "cut or wrong"),
+                                 (link.replace("scale=", "mask="), "wrong value")):
+                with chromium.Page(f"{folder}/inspect.html{hash}", width, folder + "/other", answers=answers) as other:
+                    other.evaluate(READY)
+                    opened = other.evaluate(SEEN)
+                    check(opened["bad"] == bool(wanted) and wanted in opened["status"], f"{hash}: {opened['status']}")
+                    check(wanted or (opened["command"], opened["loss"]) == (linked["command"], linked["loss"]), f"{link}: {opened['command']}")
+                    check(wanted or other.evaluate("location.hash") == link, f"{link} opens {other.evaluate('location.hash')}")
+            page.evaluate("document.getElementById('live-reset').click()")
+            check("?" not in page.evaluate("location.hash"), "as it was has changes in its address")
             page.evaluate("set('live-sentence', 'I have a quokka')")
             seen = page.evaluate(SEEN)
             check(not seen["bad"] and near(seen["loss"], native(seen["command"], folder)["loss"]), f"unknown: {seen}")

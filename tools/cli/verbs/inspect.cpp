@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string_view>
 
 #include "models/tokenizers/utf8.hpp"
 #include "tensor/io/atomic_file.hpp"
@@ -81,6 +83,22 @@ LivePart live_part(const Command& command, const InspectArguments& a, const Exam
   }
   live.request = in_json(request_of(request));
   return live;
+}
+
+// The words of this command but for those that are about the files of the page, and the options with several values.
+void keep_command(const Command& command, DocumentOptions& document) {
+  const std::set<std::string_view> about_files{"out",    "overwrite", "data",       "svg",
+                                               "slides", "live",      "no-tensors", "max-mb"};
+  document.command = {"glim", "inspect"};
+  for (const Option& o : command.options) {
+    if (o.is_list()) document.lists.push_back(o.name);
+    if (o.typed.empty() || about_files.contains(o.name)) continue;
+    const bool dashes =
+        !o.is_flag() && o.typed[0].starts_with("--");  // else it would be the next option
+    document.command.push_back("--" + o.name + (dashes ? "=" + o.typed[0] : ""));
+    if (!o.is_flag() && !dashes)
+      document.command.insert(document.command.end(), o.typed.begin(), o.typed.end());
+  }
 }
 
 // "a cat" -> "一只猫"; of a long text the beginning.
@@ -212,6 +230,7 @@ void run_inspect(const Command& command, InspectArguments& a) {
   InspectionOptions options;
   options.attribution_steps = a.steps;
   DocumentOptions document;
+  keep_command(command, document);
   if (a.live) document.live = live_part(command, a, example);
   Inspection inspection = inspect(example, options);
   const std::vector<Picture> all = pictures(inspection, a.slides ? 20. / 11 : 1);

@@ -163,13 +163,38 @@ const Glim = {
     if (box) box.hidden = true;
   },
 
+  // A word of a command as a shell reads it.
+  quoted: word => /^[\w@%+=:,.\/-]+$/.test(word) ? word : "'" + word.replaceAll("'", "'\\''") + "'",
+
+  // A button that copies the text that `text` returns; it says so for a second.
+  copier(name, text) {
+    const done = () => {
+      button.textContent = "copied";
+      setTimeout(() => { button.textContent = name; }, 1000);
+    };
+    const by_selection = () => {  // a page within another one may not use the clipboard
+      const area = Glim.make("textarea", {}, text());
+      document.body.append(area);
+      area.select();
+      if (document.execCommand("copy")) done();
+      area.remove();
+    };
+    const button = Glim.make("button", {class: "copier", onclick: () => {
+      if (navigator.clipboard) navigator.clipboard.writeText(text()).then(done, by_selection);
+      else by_selection();
+    }}, name);
+    return button;
+  },
+
   places: new Map(),  // of each tab what it shows
-  address: (id, place = []) => "#" + [id, ...place].map(encodeURIComponent).join("/"),
+  changes: location.hash.replace(/^[^?]*/, ""),  // "?NAME=JSON&...": how the pass of a live page differs from the first
+  address: (id, place = []) => "#" + [id, ...place].map(encodeURIComponent).join("/") + Glim.changes,
 
   // Tabs within `parent`: views is [{id, title, draw(element, place)}]; each is drawn when first shown, and
   // named in the address, so that a link or a reload comes back to it: #ID, or #ID/PLACE/... where a view has
-  // said what it shows, Glim.link(id, [PLACE...]). Without an address the first tab is shown, or the one named.
-  tabs(parent, views, first = views[0].id) {
+  // said what it shows, Glim.link(id, [PLACE...]). Without an address the first tab is shown, or the one named. Beside
+  // the tabs is what saves pictures and copies the address, and `tools`.
+  tabs(parent, views, first = views[0].id, tools = []) {
     const bar = Glim.make("div", {role: "tablist"});
     const panels = new Map();
     let shown = null;
@@ -181,6 +206,10 @@ const Glim = {
     Glim.link = (id, place) => {
       Glim.places.set(id, place.map(String));
       if (id === shown) write();
+    };
+    Glim.link_changes = changes => {
+      Glim.changes = changes;
+      write();
     };
     const show = id => {
       shown = id;
@@ -199,9 +228,14 @@ const Glim = {
       write();
     };
     const open = () => {
-      const [id, ...place] = location.hash.slice(1).split("/").map(unescape_address);
+      const [address, changes] = location.hash.slice(1).split("?");
+      const [id, ...place] = address.split("/").map(unescape_address);
       if (!panels.has(id)) return false;
       Glim.places.set(id, place);
+      if ((changes ? "?" + changes : "") !== Glim.changes && Glim.open_changes) {  // draws everything anew
+        Glim.open_changes(changes ? "?" + changes : "");
+        return true;
+      }
       panels.get(id).replaceChildren();
       delete panels.get(id).dataset.drawn;
       show(id);
@@ -218,7 +252,8 @@ const Glim = {
       bar.append(Glim.make("button", {id: "tab-" + view.id, role: "tab", "aria-controls": "view-" + view.id,
         onclick: () => show(view.id), onkeydown: turn}, view.title));
     }
-    parent.append(Glim.make("div", {class: "tabs"}, bar, Glim.savers()));
+    const link = location.protocol === "about:" ? [] : [Glim.copier("copy link", () => location.href)];
+    parent.append(Glim.make("div", {class: "tabs"}, bar, Glim.savers(), link, tools));
     for (const view of views) {
       const panel = Glim.make("section", {id: "view-" + view.id, role: "tabpanel",
         "aria-labelledby": "tab-" + view.id, hidden: true});
