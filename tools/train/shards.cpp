@@ -41,14 +41,14 @@ struct Share {
 
 }  // namespace
 
-Measures Shards::sum(FunctionRef<Measures(Index part)> backward) const {
-  if (count_ == 1) return backward(0);
+Measures Shards::sum(FunctionRef<Measures(Index part)> forward_and_backward) const {
+  if (count_ == 1) return forward_and_backward(0);
   Tree tree;
   std::vector<Share> mine;
   processes.together([&] {
     const Index each = count_ / processes.size(), first = each * processes.rank();
     for (Index part = first; part < first + each; ++part) {
-      const Measures sums = backward(part);
+      const Measures sums = forward_and_backward(part);
       mine.push_back({sums, generator().stream()});
       tree.add(taken(parameters_));
     }

@@ -20,10 +20,10 @@ class Shards {
   Shards(NamedParameters parameters, Index count, const Processes& world = {})
       : processes(world), count_(count), parameters_(std::move(parameters)) {}
 
-  // Calls `backward` for each part of this process: it leaves the part's gradient in the parameters and returns what
+  // Calls `forward_and_backward` for each part of this process: it leaves the part's gradient in the parameters and returns what
   // it measured. Afterwards they have the sum over all parts of all processes, and generator() goes on after the
   // part that drew most. Returns the sum of all measures.
-  Measures sum(FunctionRef<Measures(Index part)> backward) const;
+  Measures sum(FunctionRef<Measures(Index part)> forward_and_backward) const;
 
   const Processes processes;
 

@@ -55,8 +55,8 @@ StepReport Trainer::update(Index batches) {
   const Index first = state_.batch, end = std::min(batches, first + options_.accumulate);
   const BatchSize size = joined_size(first, end);
   notify(&TrainObserver::drawn, first * options_.shards, end * options_.shards);
-  const Measures sums =
-      shards_.sum([&](Index shard) { return backward(shard, first, end, size.targets); });
+  const Measures sums = shards_.sum(
+      [&](Index shard) { return forward_and_backward(shard, first, end, size.targets); });
   if (!sums.finite()) end_not_finite(first, end, "the loss is not finite");
   notify(&TrainObserver::gradients_ready, state_.step + 1);
   const double norm = clip_gradient(first, end);
@@ -79,7 +79,7 @@ StepReport Trainer::update(Index batches) {
           .batches = batches};
 }
 
-Measures Trainer::backward(Index shard, Index first, Index end, Index targets) {
+Measures Trainer::forward_and_backward(Index shard, Index first, Index end, Index targets) {
   const Interruptible interruptible(stop_);
   draw_as(state_, shard);
   Measures sums;

@@ -1,5 +1,13 @@
 // The training loop: updates, validation, checkpoints, and exact resume.
 //
+//   run                             until the run is finished:
+//     run_epoch                       for each `accumulate` batches:
+//       update                          each shard: forward_and_backward; then clip_gradient, optimizer.step
+//         forward_and_backward            loss = Learner::loss / N; tape.backward(loss)
+//       validate_and_save               every so many updates, and at the end of the epoch
+//
+// Learner::loss is the forward pass of a kind of model (tools/kinds/learner.hpp; of pairs: tools/kinds/pairs.cpp).
+//
 //   update      for each of `accumulate` batches: loss = Σ / N, N the targets of all of them
 //               together, so that the gradient is that of the joined batch; then clip, then one
 //               optimizer step at the schedule's rate for this step (counted from 1)
@@ -74,7 +82,7 @@ class Trainer {
   StepReport update(Index batches);
   // Adds the gradient of one shard of each of the batches first … end - 1 to the parameters'. Ends before the
   // first of which the loss is not finite.
-  Measures backward(Index shard, Index first, Index end, Index targets);
+  Measures forward_and_backward(Index shard, Index first, Index end, Index targets);
   double clip_gradient(Index first, Index end);  // returns the norm before
   bool at_limit() const { return options_.max_steps > 0 && state_.step >= options_.max_steps; }
   BatchSize joined_size(Index first, Index end) const;
