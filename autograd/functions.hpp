@@ -1,5 +1,5 @@
 // Functions of each element, y = f(x). A record states all of a function but its forward, which is the function of that
-// name on tensors (tensor/ops/elementwise.hpp; its row is in tensor/simd/element_functions.hpp).
+// name on tensors (tensor/ops/elementwise.hpp; its row, but for abs, is in tensor/simd/element_functions.hpp).
 //
 //   F(name, equation, gradient, what the rule reads, rule, low, high, slope, kernel of the rule)
 //
@@ -25,7 +25,7 @@
     where(equal(x.value(), 0), scalar(0, dy.dtype()), dy * sign(x.value())), -2, 2, kinked)         \
   F(tanh, "y = tanh x", "dx = dy ⊙ (1 - y²)", y, dy * (1 - y * y), -3, 3, smooth,                   \
     function_grad(ElementFunction::tanh, y(), dy))                                                  \
-  F(sigmoid, "y = 1/(1 + e^-x)", "dx = dy ⊙ y ⊙ (1 - y)", y, ([&, rest = 1 - y] { return dy * y * rest; }()), -4, 4, smooth,       \
+  F(sigmoid, "y = 1/(1 + e^-x)", "dx = dy ⊙ y ⊙ (1 - y)", y, dy * (y * (1 - y)), -4, 4, smooth,       \
     function_grad(ElementFunction::sigmoid, y(), dy))                                               \
   F(erf, "y = erf x", "dx = 2/√π dy ⊙ e^(-x²)", x,                                                  \
     dy * exp(-(x * x)) * (2 * std::numbers::inv_sqrtpi), -2, 2, smooth,                             \

@@ -38,7 +38,7 @@ Var pow(double base, const Operand& exponent);
 Var where(const Tensor& condition, const Operand& a, const Var& b);
 
 // A number is taken as a tensor of its value, a Tensor as a constant (autograd/operand.hpp).
-Var operator+(const Operand& a, const Var& b);  // not inline: the tape links to it (backward.hpp)
+Var operator+(const Operand& a, const Var& b);  // not inline: accumulate.cpp links to it
 inline Var operator-(const Operand& a, const Var& b) { return sub(a, b); }
 inline Var operator*(const Operand& a, const Var& b) { return mul(a, b); }
 inline Var operator/(const Operand& a, const Var& b) { return div(a, b); }

@@ -8,13 +8,18 @@
 //     Child<Linear> linear1, linear2;
 //   };
 //
+//   FeedForward layer(4, 8);
+//   Var y = layer(x);                       operator() enters the module's name and calls forward
+//   layer.named_parameters();               linear1.weight, linear1.bias, linear2.weight, linear2.bias
+//
+// A leaf of its own is a Param, a list of children a ModuleList; both are below Module.
+//
 // GLIM_NAMED(linear1, d, d_ff) is linear1{*this, "linear1", d, d_ff}: C++20 cannot turn a member's name into text.
 // A member may also be initialised where it is declared: Child<Dropout> GLIM_NAMED(dropout, 0.1). Members register in
 // the order of their declarations. Paths on the tape, state_dict() and messages have the dotted names
 // ("decoder.layers.1.linear1.weight").
 //
-// A module is called as a function: operator() enters its name and calls forward. Registration keeps addresses:
-// modules neither copy nor move.
+// Registration keeps addresses: modules neither copy nor move.
 //
 // Errors: StateError naming the module for a name that is empty, has a dot or is taken, and for the use of an absent
 // child; ShapeError where a value of another shape is assigned to a parameter.
@@ -146,7 +151,7 @@ class Param : public Var {
   Param& operator=(const Param&) = delete;
   Param& operator=(const Var&) = delete;
   // From now on the parameter is this leaf, which may have other names too (tied weights). ShapeError
-  // for another shape, StateError unless it is a leaf.
+  // for another shape, DTypeError for another dtype, StateError unless it is a leaf.
   void tie(const Var& leaf);
 
  private:

@@ -9,10 +9,12 @@
 // Its transpose, from ∂q/∂ after the step to before it (dθ is ∂q/∂θ), with r = √v̂ + ε:
 //
 //   dm ← dm - η/(1 - β₁ᵗ) dθ/r
-//   dv ← dv + η/(1 - β₂ᵗ) m̂ dθ/(2 √v̂ r²)            0 where v is 0: there g is 0
+//   dv ← dv + η/(1 - β₂ᵗ) m̂ dθ/(2 √v̂ r²)            0 where v is 0, as g is but for underflow
 //   dg = (1 - β₁) dm + 2 (1 - β₂) g dv
 //   dθ ← dθ + λ dg              AdamW   (1 - η λ) dθ
 //   dm ← β₁ dm    dv ← β₂ dv
+//
+// With ε = 0 an element whose gradients were all 0 becomes 0/0, NaN, as in torch.
 //
 // It is stable below η λ_max(P⁻¹H) = 2 (1 + β₁)/(1 - β₁), 38 for β₁ = 0.9, with P = √v̂ + ε.
 //

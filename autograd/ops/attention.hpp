@@ -1,7 +1,7 @@
 // Shared by the two attention ops: one head, forward and back. The equations are in attention.cpp.
 //
 // Vaswani et al. 2017, section 3.2.1. The scale is before the softmax: q·k of independent entries of
-// variance 1 has variance Dk, and a softmax of large scores has almost no gradient.
+// mean 0 and variance 1 has variance Dk, and a softmax of large scores has almost no gradient.
 #pragma once
 
 #include "autograd/kernels/attention.hpp"

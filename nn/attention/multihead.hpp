@@ -14,7 +14,7 @@
 //   }
 //   y = out_proj(concatenate(heads, -1));
 //
-// forward computes all heads by one op (autograd/ops/packed_attention.cpp, or ops/attention.cpp). The projections are in
+// forward computes all heads by one op (autograd/ops/packed_attention.cpp; ops/attention.cpp where probs are asked for). The projections are in
 // in_projection.hpp; rotary angles, caches and masks in head_options.hpp; options of torch alone in torch_multihead.hpp.
 //
 // Errors: ValueError for options that do not fit one another (require_options), for rotary heads of odd width, and for

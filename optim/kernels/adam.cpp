@@ -1,4 +1,4 @@
-// A step of Adam, element by element: the algorithm of the paper, with its symbols. It is a plain loop, which
+// A step of Adam, element by element: the algorithm of the paper, line by line. It is a plain loop, which
 // the compiler turns into vectors of each instruction set, GLIM_ISA naming it (meson.build).
 #include "optim/kernels/adam.hpp"
 

@@ -1,4 +1,4 @@
-// Functions of each element, y = f(x), a row each. Those that have a kernel also have dy/dx, from x or from y.
+// Functions of each element, y = f(x), a row each. Rows of the first list also have dy/dx, from x or from y.
 //
 //   F(name, f(x), what the slope reads, the slope)
 //

@@ -1,8 +1,8 @@
 // Instruction sets: one binary for every CPU. Kernel files are compiled once for each, and the best
-// that this CPU runs is taken when the program starts.
+// that this CPU runs is taken by the first call.
 //
 // GLIM_ISA in the environment ("baseline", "avx2", "avx512", "amx") lowers the choice, for comparisons;
-// best_isa() throws ValueError for what this CPU does not run.
+// best_isa() throws ValueError for what this CPU does not run. A build without tensor/fast does not read it.
 #pragma once
 
 #include <string_view>

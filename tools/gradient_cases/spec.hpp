@@ -106,7 +106,7 @@ struct Family {
 // Multiplies a family by its variations.
 void append_cases(const Family& family, DType dtype, std::vector<Case>& cases);
 
-// One for each file of autograd/ops.
+// One for a group of files of autograd/ops.
 Family arithmetic();
 Family functions();
 Family shape();

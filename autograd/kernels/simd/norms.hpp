@@ -35,6 +35,8 @@ void norm_rows(const NormRows<T>& norm) {
   }
 }
 
+// g = γ ⊙ dy, x̂ = (x - μ)/σ:  dx = (g - mean g - x̂ ⊙ mean(g ⊙ x̂))/σ,  dγ = Σ_rows dy ⊙ x̂,  dβ = Σ_rows dy. RMS norm has no
+// μ and no mean g. The first pass over a row leaves g in dx, the second completes it. Products are grouped as in the two rules.
 template <class T>
 void norm_rows_grad(const NormRowsGrad<T>& norm) {
   const Index n = norm.columns;

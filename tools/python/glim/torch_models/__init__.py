@@ -1,9 +1,12 @@
 """A model of PyTorch as a module of Glim: from_torch.
 
 torch.export writes the model as a graph of ATen ops with each call's module path and line (export.py). A value that depends on
-a parameter or on a Var that was handed in is computed by Glim (ops.py, recorded.py), within the module's path. All other values
+a parameter or on a Var that was handed in is computed by Glim (ops/, recorded.py), within the module's path. All other values
 (masks, positions, ids) are computed by PyTorch, and are constants. Attention that is written out becomes Glim's, by plan.py.
 The result is compared with PyTorch's own run (verify.py).
+
+A node aten.add of the graph is run by Recorded._value (recorded.py): ops.rule finds the function `add` of ops/elementwise.py,
+which is on Vars. plan.py can be read last.
 """
 import collections.abc
 import contextlib

@@ -67,7 +67,7 @@ def _unreplaced():
 
 @contextlib.contextmanager
 def replaced(functions, replacement):
-    """Within it, each Function F calls by(F, arguments) before its forward, and returns the result unless it is None."""
+    """Within it, each Function F calls replacement(F, arguments) before its forward, and returns the result unless it is None."""
     saved = [(cls, {k: cls.__dict__[k] for k in ("forward", "setup_context") if k in cls.__dict__}) for cls in functions]
     for cls in functions:
         _replace(cls, replacement)

@@ -81,7 +81,7 @@ class Recorded:
         return _rebuilt(result, self.out_spec)
 
     def run(self, leaves, parameters, evaluate=None):
-        """The leaves of the result, and the value of each node. by: computes a node in place of Glim's ops."""
+        """The leaves of the result, and the value of each node. evaluate: computes a node in place of Glim's ops."""
         values, env = iter(leaves), {}
         for node in self.nodes:
             if node.op == "placeholder":
