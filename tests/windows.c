@@ -1,6 +1,7 @@
 // windows.exe: what tests/wine.sh needs on Windows. `square` and `wrong` answer glim gradcheck (tools/foreign/program.md)
 // with x² and its gradient; `stays` starts a copy of itself and answers nothing; `hold FILE` lets nobody else open a file.
-// `close PROGRAM` does what Windows does to a process whose window is closed: it calls CtrlRoutine there, and ends it after five seconds.
+// `close PROGRAM` does what Windows does to a process whose window is closed: it calls CtrlRoutine there, and ends
+// the process when that returns, or after five seconds.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,10 @@ static int close_window(const char* program) {
   HANDLE process = found ? OpenProcess(PROCESS_ALL_ACCESS, FALSE, entry.th32ProcessID) : NULL;
   FARPROC routine = GetProcAddress(GetModuleHandleA("kernelbase"), "CtrlRoutine");
   if (!process || !routine) return 1;
-  CreateRemoteThread(process, NULL, 0, (LPTHREAD_START_ROUTINE)routine, (void*)CTRL_CLOSE_EVENT, 0, NULL);
-  if (WaitForSingleObject(process, 5000) == WAIT_OBJECT_0) return 0;
+  HANDLE call = CreateRemoteThread(process, NULL, 0, (LPTHREAD_START_ROUTINE)routine, (void*)CTRL_CLOSE_EVENT, 0, NULL);
+  DWORD status = 0;
+  if (WaitForSingleObject(call, 5000) == WAIT_OBJECT_0) GetExitCodeThread(call, &status);
+  if (status >= 128) return WaitForSingleObject(process, 5000) != WAIT_OBJECT_0;  // the process's own end ended the call
   TerminateProcess(process, 1);
   return 2;
 }

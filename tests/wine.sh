@@ -86,6 +86,7 @@ refuse "a program that is not there" 'nothing-here' "$glim" gradcheck --program 
 
 run=(train --task copy --examples 96 --epochs 40 --layers 1 --d-model 32 --heads 2 --d-ff 64 --dropout 0.1 --progress none)
 "$linux" "${run[@]}" --out alone >log 2>err
+half_written() { :; }  # a training is writing
 stop() {  # NAME COMMAND...: the command ends a training, which goes on to the same bits
   "$glim" "${run[@]}" --out "$1" >found 2>err &
   process=$!
