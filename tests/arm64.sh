@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # arm64.sh [FOLDER]: Glim as an ARM64 program, compiled by Debian's cross-compiler and run by qemu-user, trains to the
-# golden hashes (tests/tools/benchmarks/one_hash.sh).
+# golden hashes (tests/tools/benchmarks/one_hash.sh), and exchanges files with the program of this system (systems.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/system.sh
@@ -53,7 +53,8 @@ program "$folder/run" "$qemu"
 for name in glim benchmarks/glim_bench; do
   program "$folder/${name##*/}" "$qemu -E GLIM_ISA=\$GLIM_ISA -E OMP_NUM_THREADS=\$OMP_NUM_THREADS $folder/build/tools/$name"
 done
-tools/build build build.ninja tests/tools/make_images
+tools/build build tools/glim tests/tools/make_images
 tools/build "$folder/build" tools/glim tools/benchmarks/glim_bench -- --cross-file="$folder/cross.ini" \
   -Dpages=disabled -Dtests=disabled -Dmpi=disabled
+tests/systems.sh build/tools/glim "$folder/glim"
 exec tests/tools/benchmarks/one_hash.sh "$folder/glim_bench" "$folder/glim" build/tests/tools/make_images

@@ -1,9 +1,12 @@
 // windows.exe: what tests/wine.sh needs on Windows. `square` and `wrong` answer glim gradcheck (tools/foreign/program.md)
 // with x² and its gradient; `stays` starts a copy of itself and answers nothing; `hold FILE` lets nobody else open a file.
+// `close PROGRAM` does what Windows does to a process whose window is closed: it calls CtrlRoutine there, and ends
+// the process when that returns, or after five seconds.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <windows.h>
+#include <tlhelp32.h>
 
 // True if the line has the name, with three numbers; another number of them ends the program.
 static int read(const char* line, const char* name, double* values) {
@@ -13,8 +16,25 @@ static int read(const char* line, const char* name, double* values) {
   return 1;
 }
 
+static int close_window(const char* program) {
+  PROCESSENTRY32 entry = {.dwSize = sizeof entry};
+  HANDLE list = CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0);
+  BOOL found = Process32First(list, &entry);
+  while (found && strcmp(entry.szExeFile, program)) found = Process32Next(list, &entry);
+  HANDLE process = found ? OpenProcess(PROCESS_ALL_ACCESS, FALSE, entry.th32ProcessID) : NULL;
+  FARPROC routine = GetProcAddress(GetModuleHandleA("kernelbase"), "CtrlRoutine");
+  if (!process || !routine) return 1;
+  HANDLE call = CreateRemoteThread(process, NULL, 0, (LPTHREAD_START_ROUTINE)routine, (void*)CTRL_CLOSE_EVENT, 0, NULL);
+  DWORD status = 0;
+  if (WaitForSingleObject(call, 5000) == WAIT_OBJECT_0) GetExitCodeThread(call, &status);
+  if (status >= 128) return WaitForSingleObject(process, 5000) != WAIT_OBJECT_0;  // the process's own end ended the call
+  TerminateProcess(process, 1);
+  return 2;
+}
+
 int main(int count, char** words) {
   const char* mode = count > 1 ? words[1] : "";
+  if (!strcmp(mode, "close")) return close_window(words[2]);
   if (!strcmp(mode, "hold")) {
     CreateFileA(words[2], GENERIC_READ, 0, NULL, OPEN_EXISTING, 0, NULL);
     printf("held\n");

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # wine.sh [smoke] [FOLDER]: glim.exe, compiled by tools/package programs in FOLDER (build-windows unless given), under
-# Wine: it trains to the golden hashes, goes on after a kill and Control-C to the same bits, reads names and lines of
-# Windows, and checks programs of others. `smoke` compiles nothing for Windows, trains one kind and kills nothing.
+# Wine: it trains to the golden hashes, exchanges files with this system's program (systems.sh), goes on after Control-C and
+# a closed window to the same bits, and checks programs of others. `smoke` compiles nothing for Windows and trains one kind.
 # Skipped (77) by the name of what is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -27,14 +27,8 @@ for name in glim benchmarks/glim_bench; do
   chmod +x "$folder/${name##*/}"
 done
 glim=$folder/glim result=0
-if [ -n "$smoke" ]; then
-  source tools/packaging/sources.sh
-  hash=$(cd "$(mktemp -d)" && golden_run "$glim")
-  [ "$hash" = "$golden" ] || { echo "FAIL golden hash: ${hash:-no weights}, not $golden"; result=1; }
-else
-  "$tests/benchmarks/one_hash.sh" "$folder/glim_bench" "$glim" "$make_images" || result=1
-  "$tests/train/kill_resume.sh" "$glim" 3 || result=1
-fi
+"$tests/../systems.sh" "$linux" "$glim" || result=1
+[ -n "$smoke" ] || "$tests/benchmarks/one_hash.sh" "$folder/glim_bench" "$glim" "$make_images" || result=1
 
 set +e
 source "$tests/common.sh"
@@ -50,14 +44,7 @@ same() {  # NAME OUT FILE: trained on both systems from a file of that name, to 
 for i in {1..30}; do printf 'the day is fair %d\tgood\nnay, it rained all of %d days\tbad\n' "$i" "$i"; done >lines
 sed 's/$/\r/' lines >crlf
 same "lines that end in CR LF" crlf-model crlf
-for name in 'Äpfel und Öl' '训练 数据' 'a b/c d'; do
-  mkdir -p "$(dirname "$name")" && cp lines "$name"
-  same "a file named $name" "$name model" "$name"
-done
 same "a folder of $(printf 'x%.0s' {1..120} | wc -c) letters, twice" "$(printf 'x%.0s' {1..120})/$(printf 'y%.0s' {1..140})" lines
-echo 'the day is fair' | "$linux" classify --model crlf-model >log 2>err
-echo 'the day is fair' | "$glim" classify --model linux >found 2>err
-report "a model of one system on the other" "$(cmp -s log found || show log found err)"
 for kind in transformer rnn conv non-autoregressive gpt bert vit cnn classifier tagger; do
   "$glim" inspect --fresh --kind $kind --overwrite --out page >log 2>&1
   "$linux" inspect --fresh --kind $kind --overwrite --out linux-page >log 2>&1
@@ -66,6 +53,7 @@ done
 refuse "the folder NUL" 'NUL' "$glim" "${small[@]}" --labelled lines --out NUL
 refuse "the file CON" 'CON' "$glim" "${small[@]}" --labelled CON --out con-model
 refuse "a missing file" 'missing.*No such file' "$glim" "${small[@]}" --labelled missing --out model
+mkdir 'a b'
 refuse "a folder for a file" 'a b.*is a directory' "$glim" "${small[@]}" --config 'a b' --out model
 refuse "a folder that nobody may write to" 'proc.model: cannot be created' "$glim" "${small[@]}" --labelled lines --out /proc/model
 
@@ -98,13 +86,20 @@ refuse "a program that is not there" 'nothing-here' "$glim" gradcheck --program 
 
 run=(train --task copy --examples 96 --epochs 40 --layers 1 --d-model 32 --heads 2 --d-ff 64 --dropout 0.1 --progress none)
 "$linux" "${run[@]}" --out alone >log 2>err
-"$glim" "${run[@]}" --out stopped >found 2>err &
-process=$!
-wait_until grep -q '"step"' stopped/metrics.jsonl 2>/dev/null
-refuse "a folder in use" 'another run is using it' "$glim" "${run[@]}" --out stopped --overwrite
-kill -INT "$process"
-wait "$process"
-status=$?
-"$glim" train --resume --out stopped --progress none >resumed 2>err
-report "Control-C, and on to the same bits" "$([ "$status" = 130 ] && [ "$(hash_of resumed)" = "$(hash_of log)" ] || show found resumed err)"
+half_written() { :; }  # a training is writing
+stop() {  # NAME COMMAND...: the command ends a training, which goes on to the same bits
+  "$glim" "${run[@]}" --out "$1" >found 2>err &
+  process=$!
+  wait_until grep -q '"step"' "$1/metrics.jsonl" 2>/dev/null
+  refuse "a folder in use" 'another run is using it' "$glim" "${run[@]}" --out "$1" --overwrite
+  "${@:2}"
+  local stopped=$?
+  wait "$process"
+  status=$?
+  "$glim" train --resume --out "$1" --progress none >resumed 2>err
+  report "$1, and on to the same bits" \
+    "$([ "$stopped $status" = "0 130" ] && [ "$(hash_of resumed)" = "$(hash_of log)" ] || { echo "$stopped $status"; show found resumed err; })"
+}
+stop Control-C eval 'kill -INT "$process"'
+stop "a closed window" wine "$folder/windows.exe" close glim.exe
 summary && [ "$result" = 0 ]

@@ -10,6 +10,8 @@ proven() {  # FILE HOW: a line of PROOF.txt beside the file
   sed -i "/^$1: /d" "$folder/PROOF.txt"
   echo "$1: $2" >>"$folder/PROOF.txt"
 }
+# made PATTERN: an earlier run has made this file of this commit.
+made() { [[ "$version" != *.changed ]] && compgen -G "$folder/$1" >/dev/null; }
 
 # debian_lists NAME KIND OPTION...: apt-get with lists of our own, in the array `apt`; the machine's are left as they are.
 debian_lists() {

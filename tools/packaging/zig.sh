@@ -89,9 +89,10 @@ cpu_family = '${target%%-*}'
 cpu = '${target%%-*}'
 endian = 'little'
 END
-  [ -e "$work/$folder/build.ninja" ] || meson setup "$work/$folder" "$work/glim" --cross-file="$tools/cross.ini" \
-      -Dbuildtype=release -Db_pch=false -Dwerror=false -Dpages=enabled -Dtests=disabled -Dbenchmarks=enabled >"$work/log" 2>&1 ||
+  # zig writes a file into the folder where it is asked for its version.
+  [ -e "$work/$folder/build.ninja" ] || (cd "$tools" && meson setup "$work/$folder" "$work/glim" --cross-file="$tools/cross.ini" \
+      -Dbuildtype=release -Db_pch=false -Dwerror=false -Dpages=enabled -Dtests=disabled -Dbenchmarks=enabled >"$work/log" 2>&1) ||
     { tail -n 20 "$work/log" >&2; fail "Meson refuses the tree"; }
-  nice ninja -C "$work/$folder" "${@:4}" 2>&1 | brief "$work/log" || status=$?
+  ninja -C "$work/$folder" "${@:4}" 2>&1 | brief "$work/log" || status=$?
   [ "$status" = 0 ] || { grep -A 5 error: "$work/log" | head -n 20 >&2; fail "${4} was not built for $target"; }
 }
