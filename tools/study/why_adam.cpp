@@ -122,8 +122,6 @@ Best best(Measurement& m, const std::string& plot, const std::string& name, cons
   return {*least, least != losses.begin() && least + 1 != losses.end()};
 }
 
-}  // namespace
-
 std::vector<double> curvatures_of(Gpt& model, const Successions& text) {
   model.to(DType::Float64);
   Tape tape;
@@ -136,6 +134,8 @@ std::vector<double> curvatures_of(Gpt& model, const Successions& text) {
   }
   return largest;
 }
+
+}  // namespace
 
 Measurement measure(std::uint64_t seed, bool small) {
   Measurement m;

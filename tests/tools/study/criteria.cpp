@@ -1,4 +1,5 @@
 // Criteria can fail: each study's refuse what a wrong set-up gives.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -8,6 +9,7 @@
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
 #include "tools/study/measures.hpp"
+#include "tools/study/sequences.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/study.hpp"
 
@@ -259,6 +261,21 @@ TEST_CASE("information: a parent's overlap is its χ², and gradients of other o
       criterion("information", "parent")
           .holds(
               judged(normal({20, 20}, 0, 1, {3, 1}, kDouble).to_vector<double>()).parents_largest));
+}
+
+TEST_CASE("why-adam: words are as frequent as said, and a cause that changes nothing is refused",
+          "[study]") {
+  for (const bool uniform : {false, true}) {
+    const Successions text = successions(32, 400, 10, {1, 5}, 2, uniform);
+    std::vector<double> counts(32);
+    for (Index t : text.targets.to_vector<Index>()) ++counts[static_cast<std::size_t>(t)];
+    std::ranges::sort(counts);
+    const double share = (counts[31] + counts[30] + counts[29] + counts[28]) / 4000;
+    CHECK(share > (uniform ? 0.12 : 0.4));  // of the four most frequent
+    CHECK(share < (uniform ? 0.3 : 0.7));
+  }
+  for (const char* key : {"by_block", "uniform", "small_batch", "rare", "blocks"})
+    CHECK_FALSE(criterion("why-adam", key).holds(1));
 }
 
 TEST_CASE("output-layer: a random subspace loses 1 - √(D/V), the best one less", "[study]") {
