@@ -94,11 +94,11 @@ double highest(const std::vector<double>& rates, const std::vector<double>& loss
 Measurement measure(std::uint64_t seed, bool small) {
   Measurement m;
   const std::vector<double> rates =
-      sizes<double>(small, {1e-3, 0.1}, {1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3});
+      sizes<double>(small, {1e-2, 0.1}, {1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3});
   std::vector<double> losses[2], scores[2];
   for (const bool norm : {false, true})
     for (const double rate : rates) {
-      const Trained trained = train(seed, norm, rate, small ? 20 : 300);
+      const Trained trained = train(seed, norm, rate, small ? 60 : 300);
       losses[norm].push_back(trained.loss);
       scores[norm].push_back(trained.score);
       const std::string name = norm ? "QK norm" : "no norm";
