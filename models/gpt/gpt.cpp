@@ -27,6 +27,7 @@ LayerSizes sizes_of(const GptConfig& c) {
                NormPlacement::Pre, c.activation, c.norm_eps, c.bias};
   s.activation_dropout = 0;  // nanoGPT has none on the hidden layer
   s.positions = c.positions;
+  s.qk_norm = c.qk_norm;
   s.share_qk = c.share_qk;
   s.norm_kind = c.norm_kind;
   s.feed_forward = c.feed_forward;
@@ -64,6 +65,7 @@ Rows GptConfig::rows() {
            .field = choice(feed_forward),
            .help = "plain, or gated by a second projection: SwiGLU with --activation silu"},
           {"kv_heads", &kv_heads, "heads of keys and values; must divide H (0: as many)", kCount},
+          {"qk_norm", &qk_norm, "layer norms of each head's queries and keys, after rotary angles"},
           size_rows::share_qk(share_qk),
           size_rows::attention_scale(attention_scale)};
 }

@@ -42,7 +42,8 @@ struct GptConfig {
   // Or Sinusoidal, of this base, Rotary or ALiBi in attention, or None: the mask alone tells the order.
   Positions positions = Positions::Learned;
   double position_base = 10000;
-  bool share_qk = false;       // one projection for queries and keys
+  bool qk_norm = false;   // norms of each head's queries and keys: nn/attention/head_options.hpp
+  bool share_qk = false;  // one projection for queries and keys
   double attention_scale = 0;  // factor of Q Kᵀ in the scores; 0: 1/√Dh
   NormKind norm_kind = NormKind::Layer;
   FeedForward feed_forward = FeedForward::Plain;  // Gated with the activation SiLU is SwiGLU

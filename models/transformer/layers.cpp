@@ -10,6 +10,8 @@ AttentionOptions LayerSizes::attention(Positions relative) const {
   o.share_qk = share_qk;
   o.kv_heads = kv_heads;
   o.scale = attention_scale;
+  o.qk_norm = qk_norm;
+  o.norm_eps = norm_eps;
   return o;
 }
 

@@ -7,7 +7,7 @@ KeyValueCache MultiheadAttention::project(const Var& memory) {
   return in_scope([&] {
     head_options_.require_distances({}, memory);
     KeyValueCache cache;
-    cache.append(in_proj.heads(memory, InProjection::Key),
+    cache.append(head_options_.normed_key(in_proj.heads(memory, InProjection::Key)),
                  in_proj.heads(memory, InProjection::Value));
     return cache;
   });
@@ -23,8 +23,9 @@ AttentionOutput MultiheadAttention::attend(const Var& x, const KeyValueCache& me
     Index each = rows / memories;
     // (B·K, T, D) -> (B, K·T, D): the K rows of a memory are its queries.
     Var queries = each == 1 ? x : reshape(x, {memories, each * t, d_});
-    Heads heads(in_proj.heads(), in_proj.heads(queries, InProjection::Query), memory.keys(),
-                memory.values());
+    Heads heads(in_proj.heads(),
+                head_options_.normed_query(in_proj.heads(queries, InProjection::Query)),
+                memory.keys(), memory.values());
     heads.mask = head_options_.mask(heads, request);
     AttentionOutput out = attend_and_join(heads, request);
     if (each == 1) return out;

@@ -22,6 +22,10 @@ HeadOptions::HeadOptions(Module& owner, Index width, const AttentionOptions& opt
     : positions_(options.positions), scale_(options.scale) {
   if (positions_ == Positions::Rotary)
     rotary_ = {owner, "rotary", std::make_unique<RotaryPositions>(width, options.rotary_base)};
+  if (!options.qk_norm) return;
+  auto norm = [&] { return std::make_unique<LayerNorm>(width, options.norm_eps, true, false); };
+  q_norm_ = {owner, "q_norm", norm()};
+  k_norm_ = {owner, "k_norm", norm()};
 }
 
 void HeadOptions::require_distances(const Var& query, const Var& key) const {
@@ -35,10 +39,14 @@ void HeadOptions::require_distances(const Var& query, const Var& key) const {
 
 void HeadOptions::add_to(Heads& heads, const AttentionRequest& request) const {
   const Index offset = request.cache ? request.cache->length : 0;
-  if (request.cache) heads.unpack();
+  if (request.cache || q_norm_) heads.unpack();
   if (rotary_) {
     heads.query = rotary_(heads.query, offset);
     heads.key = rotary_(heads.key, offset);
+  }
+  if (q_norm_) {
+    heads.query = normed_query(heads.query);
+    heads.key = normed_key(heads.key);
   }
   if (request.cache) {
     request.cache->append(heads.key, heads.value);

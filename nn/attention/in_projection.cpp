@@ -10,7 +10,8 @@ InProjection::InProjection(Module& owner, Index d_model, Index heads,
       h_(heads),
       d_kv_(width_of_heads(d_model, heads, options.kv_heads)),
       share_qk_(options.share_qk),
-      packs_(!share_qk_ && d_kv_ == d_ && options.positions != Positions::Rotary),
+      packs_(!share_qk_ && d_kv_ == d_ && options.positions != Positions::Rotary &&
+             !options.qk_norm),
       weight(owner, "in_proj_weight", stored ? empty({end(Value), d_}) : Tensor()),
       bias(owner, "in_proj_bias", options.bias ? zeros({end(Value)}) : Tensor()) {
   if (stored) xavier_uniform_(weight.value());

@@ -104,6 +104,29 @@ def trajectories(ref, draw):
         note="the rate of each step is set before it, from `rates`"))
 
 
+def muon(ref, draw):
+    """torch.optim.Muon in float64: its products of bfloat16 are left in the dtype of the gradient."""
+    shapes = {"wide": (3, 5), "tall": (6, 2), "square": (4, 4)}
+    start = {k: draw.normal(*s) for k, s in shapes.items()}
+    grads = {k: draw.normal(STEPS, *s) for k, s in shapes.items()}
+    for k in shapes:
+        grads[k][4] = 0.0
+        ref.put(f"muon.param.{k}", start[k])
+        ref.put(f"muon.grads.{k}", grads[k])
+    rounded, torch.Tensor.bfloat16 = torch.Tensor.bfloat16, lambda x: x.clone()
+    for case, options in (
+        ("muon", dict()),
+        ("muon_plain", dict(lr=0.02, momentum=0.9, nesterov=False, weight_decay=0.0, ns_steps=3)),
+        ("muon_rms", dict(lr=0.01, adjust_lr_fn="match_rms_adamw")),
+    ):
+        for k, path in trajectory(start, grads, "Muon", options).items():
+            ref.put(f"{case}.{k}", path)
+        defaults = torch.optim.Muon([torch.zeros(1, 1)], **options).defaults
+        ref.case_config(case, {k: defaults[k] for k in (
+            "lr", "momentum", "nesterov", "weight_decay", "eps", "ns_steps", "adjust_lr_fn")})
+    torch.Tensor.bfloat16 = rounded
+
+
 def clipping(ref, draw):
     """torch.nn.utils.clip_grad_norm_: grads *= min(1, max_norm / (norm + 1e-6))."""
     grads = {"w": draw.normal(3, 4), "b": draw.normal(5)}
@@ -165,10 +188,11 @@ def make():
         "optim",
         "Parameters w (3, 4) and b (5) after each of 12 steps: CASE.w (12, 3, 4), CASE.b (12, 5), from "
         "param.w, param.b with the gradients grads.w, grads.b. clip_*: CASE.norm, CASE.grad.{w,b}. "
-        "Schedules: CASE.steps, CASE.rates, CASE.peak.",
+        "Schedules: CASE.steps, CASE.rates, CASE.peak. muon*: CASE.{wide,tall,square} from muon.param, muon.grads.",
         steps=STEPS,
     )
     trajectories(ref, draw)
     clipping(ref, draw)
     schedules(ref)
+    muon(ref, draw)
     return [ref]

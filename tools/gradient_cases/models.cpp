@@ -69,6 +69,9 @@ void add_stacks(std::vector<Case>& cases) {
   encoder("another factor of Q Kᵀ", {.attention_scale = 1.5});
   encoder("gated", {.feed_forward = FeedForward::Gated});
   encoder("a shared head of key and value", {.kv_heads = 1});
+  for (Positions p : {Positions::Rotary, Positions::None})
+    encoder("norms of queries and keys, " + kNames<Positions>.print(p),
+            {.positions = p, .qk_norm = true});
 }
 
 }  // namespace

@@ -112,13 +112,13 @@ OPTION(std::string, sampling_schedule, "linear", "how the share grows",
        .choices = kNames<SamplingSchedule>.names())
 OPTION(Index, sampling_steps, 1000, "steps until the share is largest", .range = kPositive)
 OPTION(std::string, optimizer, "adam", "algorithm of the updates",
-       .choices = {"adam", "adamw", "sgd"})
+       .choices = {"adam", "adamw", "sgd", "muon"})
 OPTION(double, beta1, 0.9, "Adam's β₁", .range = kShare)
 OPTION(double, beta2, 0.98, "Adam's β₂", .range = kShare)
 OPTION(double, epsilon, 1e-9, "Adam's ε", .range = kAboveZero)
-OPTION(double, weight_decay, 0, "L2 penalty (adamw: decoupled decay, of matrices only)",
+OPTION(double, weight_decay, 0, "L2 penalty (adamw, muon: decoupled decay, of matrices only)",
        .range = kNotNegative)
-OPTION(double, momentum, 0.9, "momentum of sgd", .range = kShare)
+OPTION(double, momentum, 0.9, "momentum of sgd and muon", .range = kShare)
 OPTION(std::string, schedule, "noam", "course of the learning rate",
        .choices = {"noam", "inverse-sqrt", "cosine", "constant"})
 OPTION(double, rate, 0, "peak learning rate (0: 5e-4; noam: that of --noam-factor)",

@@ -45,6 +45,15 @@ HeadStatistics head_statistics(const Tensor& probs, const Tensor& keep) {
   return out;
 }
 
+double largest_score(const Tensor& scores, const Tensor& keep) {
+  const auto s = scores.to(DType::Float64).to_vector<double>();
+  const std::vector<bool> may = keep.to_vector<bool>();
+  double largest = kNan;
+  for (std::size_t i = 0; i < s.size(); ++i)
+    if (may[i] && !(std::abs(s[i]) <= largest)) largest = std::abs(s[i]);
+  return largest;
+}
+
 bool is_attention(std::string_view op, std::string_view label) {
   return label == "probs" && (op == "softmax" || op == "masked_softmax");
 }

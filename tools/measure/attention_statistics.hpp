@@ -36,6 +36,10 @@ struct HeadStatistics {
 // DTypeError.
 HeadStatistics head_statistics(const Tensor& probs, const Tensor& keep = {});
 
+// The largest |S| of scores (T, S) over the pairs that may attend; NaN without any. Attention logits grow without
+// bound when a rate is too high (Wortsman et al. 2023, arXiv 2309.14322, 3.1).
+double largest_score(const Tensor& scores, const Tensor& keep);
+
 // True if the node is an attention's softmax: its module calls it "probs".
 bool is_attention(std::string_view op, std::string_view label);
 // Which keys each query of such a node may attend to, (T, S) bool. `run` applies the op to other scores (Replay::run).

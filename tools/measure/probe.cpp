@@ -57,7 +57,7 @@ Tensor as_heads(const Tensor& x) {
 
 // The maps of an attention for one sample: one for each step it ran, each of some queries.
 struct Maps {
-  std::vector<Tensor> probs, keep;  // (H, T, S), (T, S)
+  std::vector<Tensor> scores, probs, keep;  // (H, T, S) twice, (T, S)
 };
 
 struct Sample {
@@ -86,6 +86,7 @@ Sample sample_of(const std::function<void()>& run) {
     if (!is_attention(n.name(), n.label) || !as_heads(value).defined()) continue;
     int again = counts[tape.path(i)]++;
     Maps& maps = sample.maps[again ? scope + "#" + std::to_string(again + 1) : scope];
+    maps.scores.push_back(as_heads(tape.value(n.inputs[0]).value()));
     maps.probs.push_back(as_heads(value));
     maps.keep.push_back(keep_of(value, tape.replay(i).run));
   }
@@ -116,6 +117,7 @@ double token_similarity(const Tensor& x) {
 Probed probe_inside(Module& model, Index samples, const std::function<void(Index)>& run) {
   // Scale and similarity of a layer; entropy, saturation and distance of each head of an attention in turn.
   ByName<std::vector<Mean>> layers, attention;
+  ByName<std::vector<double>> scores;
   auto add = [](std::vector<Mean>& means, std::size_t i, std::initializer_list<double> values) {
     means.resize(std::max(means.size(), i + values.size()));
     for (double v : values) means[i++].add(v);
@@ -132,11 +134,16 @@ Probed probe_inside(Module& model, Index samples, const std::function<void(Index
           {std::sqrt(sum_of_squares(x) / static_cast<double>(x.numel())), token_similarity(x)});
     }
     for (auto& [name, maps] : sample.maps.list) {
-      Tensor probs = concatenate(maps.probs, 1), keep = concatenate(maps.keep, 0);
+      const Tensor all = concatenate(maps.scores, 1), probs = concatenate(maps.probs, 1),
+                   keep = concatenate(maps.keep, 0);
+      std::vector<double>& largest = scores[name];
+      largest.resize(static_cast<std::size_t>(probs.size(0)), kNan);
       for (Index h = 0; h < probs.size(0); ++h) {
         HeadStatistics s = head_statistics(select(probs, 0, h), keep);
         add(attention[name], 3 * static_cast<std::size_t>(h),
             {s.entropy, s.saturation, s.distance});
+        double& score = largest[static_cast<std::size_t>(h)];
+        score = std::fmax(score, largest_score(select(all, 0, h), keep));
       }
     }
   }
@@ -151,6 +158,7 @@ Probed probe_inside(Module& model, Index samples, const std::function<void(Index
       a.saturation.push_back(m[i + 1].value());
       a.distance.push_back(m[i + 2].value());
     }
+    a.score = scores[name];
   }
   return probed;
 }

@@ -8,8 +8,9 @@
 //     at a time, has none.
 //   attention head, probabilities P (T, S)
 //     entropy, saturation, distance   tools/measure/attention_statistics.hpp
+//     score                           the largest |S| of its scores S
 //
-// Each is the mean over the samples. Where it is not defined (the similarity of one token, the
+// Each is the mean over the samples, but the largest score is that of all. Where it is not defined (the similarity of one token, the
 // saturation of queries without a choice) it is NaN.
 //
 // The model runs in explicit magnification, whose tape has the probabilities, and in eval(): without
@@ -30,8 +31,8 @@ struct ProbedLayer {
   double rms, similarity;
 };
 struct ProbedAttention {
-  std::string name;                                   // "decoder.layers.0.multihead_attn"
-  std::vector<double> entropy, saturation, distance;  // of each head
+  std::string name;                                          // "decoder.layers.0.multihead_attn"
+  std::vector<double> entropy, saturation, distance, score;  // of each head
 };
 struct Probed {
   std::vector<ProbedLayer> layers;         // in the order of the computation

@@ -28,7 +28,8 @@ namespace glim {
   F("fixed-or-learned", fixed_or_learned) F("heads", heads) F("norms", norms) F("exposure", exposure) F("bf16", bf16) \
   F("order", order) F("base", base) F("query-is-key", query_is_key) F("bottleneck", bottleneck) F("hunger", hunger) \
   F("influence", influence_study) F("modern", modern) F("edge", edge) F("output-layer", output_layer) \
-  F("least-squares", least_squares)
+  F("least-squares", least_squares) F("logits", logits) F("information", information) \
+  F("why-adam", why_adam)
 // clang-format on
 #define GLIM_MEASURE(word, study)                      \
   namespace study {                                    \
@@ -57,6 +58,41 @@ double risk(const Tensor& a);  // E(ŷ - y)² of a prediction by A
 Tensor learned(std::uint64_t seed, bool merged, Index updates);
 
 }  // namespace least_squares
+
+namespace logits {
+
+// A training at a peak rate: the loss of held-out sequences, that of a blind guess where it is worse or not finite, and the
+// largest |S|.
+struct Trained {
+  double loss, score;
+};
+Trained train(std::uint64_t seed, bool qk_norm, double rate, Index updates);
+double sensitivity(const std::vector<double>& losses);  // mean above the least
+// The highest rate whose loss is within ln 16/10 of the least.
+double highest(const std::vector<double>& rates, const std::vector<double>& losses);
+
+}  // namespace logits
+
+namespace information {
+
+// Each position's parent, -1 for a root.
+std::vector<Index> forest(std::uint64_t seed, Index length);
+// By (i, j), j ≤ i, the means over transitions.
+struct Pairs {
+  std::vector<double> chi_square, overlap;
+};
+Pairs expected(const std::vector<Index>& parents, std::uint64_t seed, Index chains);
+// -∂L/∂A at A = 0 by (i, j), of batches of 500 prompts.
+std::vector<double> first_gradient(const std::vector<Index>& parents, RandomKey key, Index batches);
+// The share of children whose largest entry is their parent's, and correlations of the entries of other positions of
+// the same tree with another matrix, means over the rows that have 5 or more.
+struct RowMeans {
+  double parents_largest = 0, spearman = 0, pearson = 0;
+};
+RowMeans compare(const std::vector<Index>& parents, const std::vector<double>& gradient,
+                 const std::vector<double>& other);
+
+}  // namespace information
 
 namespace output_layer {
 

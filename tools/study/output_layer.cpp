@@ -6,8 +6,7 @@
 // (V, D) is an orthonormal basis of these columns. A random subspace of dimension D keeps D/V of the square, so that it loses
 // 1 - √(D/V). The best subspace is that of the D largest eigenvalues of GᵀG.
 //
-// A gpt of one layer learns sequences in which token t is followed by one of four tokens, the first of them half the time;
-// tokens are as frequent as in a text, p(t) ∝ 1/(t + 2).
+// A gpt of one layer learns successions of words as frequent as in a text (tools/study/sequences.hpp).
 #include <algorithm>
 #include <cmath>
 
@@ -19,6 +18,7 @@
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tools/study/measures.hpp"
+#include "tools/study/sequences.hpp"
 
 namespace glim::output_layer {
 
@@ -50,35 +50,6 @@ double lost_at_best(const Tensor& g, Index width) {
   return 1 - std::sqrt(kept / dot(g, g));
 }
 
-namespace {
-
-struct Sequences {
-  Tensor ids, targets;
-};
-Sequences draw(Index vocab, Index count, Index length, RandomKey key, std::uint64_t grammar) {
-  std::vector<double> below;  // the sum of p
-  double total = 0;
-  for (Index t = 0; t < vocab; ++t) below.push_back(total += 1 / static_cast<double>(t + 2));
-  auto token = [&](double u) {
-    return std::lower_bound(below.begin(), below.end(), u * total) - below.begin();
-  };
-  std::vector<Index> ids, targets;
-  std::uint64_t i = 0;
-  for (Index s = 0; s < count; ++s) {
-    Index now = token(uniform_at(key, i++));
-    for (Index t = 0; t < length; ++t) {
-      ids.push_back(now);
-      const double u = uniform_at(key, i++);
-      const auto choice = static_cast<std::uint64_t>(u < 0.5 ? 0 : 1 + std::floor((u - 0.5) * 6));
-      now = token(uniform_at({grammar, 9}, static_cast<std::uint64_t>(now) * 4 + choice));
-      targets.push_back(now);
-    }
-  }
-  return {from_vector(ids, {count, length}), from_vector(targets, {count, length})};
-}
-
-}  // namespace
-
 Measurement measure(std::uint64_t seed, bool small) {
   Measurement m;
   const Index vocab = small ? 128 : 2048, updates = small ? 10 : 300;
@@ -88,7 +59,7 @@ Measurement measure(std::uint64_t seed, bool small) {
     c.vocab = vocab, c.context = 16, c.d_model = width, c.heads = 2, c.layers = 1;
     Gpt model(c);
     auto gradient = [&] {
-      const Sequences batch = draw(vocab, 16, 16, {seed, 1}, seed);
+      const Successions batch = successions(vocab, 16, 16, {seed, 1}, seed);
       Tape tape;
       const Var logits = model(batch.ids);
       const Var loss = cross_entropy(logits, batch.targets);
@@ -99,7 +70,8 @@ Measurement measure(std::uint64_t seed, bool small) {
     const double fresh_lost = lost_in(fresh, model.lm_head.weight.value());
     Adam adam(model.named_parameters(), {.rate = 3e-3});
     for (Index t = 1; t <= updates; ++t) {
-      const Sequences batch = draw(vocab, 16, 16, {seed, 1 + static_cast<std::uint64_t>(t)}, seed);
+      const Successions batch =
+          successions(vocab, 16, 16, {seed, 1 + static_cast<std::uint64_t>(t)}, seed);
       adam.zero_grad();
       Tape tape;
       tape.backward(cross_entropy(model(batch.ids), batch.targets));

@@ -42,6 +42,30 @@ Batch batch_of(const std::vector<TokenPair>& pairs) {
   return make_batch(pairs, all);
 }
 
+Successions successions(Index vocab, Index count, Index length, RandomKey key,
+                        std::uint64_t grammar, bool uniform) {
+  std::vector<double> below;  // the sum of p
+  double total = 0;
+  for (Index t = 0; t < vocab; ++t)
+    below.push_back(total += uniform ? 1 : 1 / static_cast<double>(t + 2));
+  auto token = [&](double u) {
+    return std::lower_bound(below.begin(), below.end(), u * total) - below.begin();
+  };
+  std::vector<Index> ids, targets;
+  std::uint64_t i = 0;
+  for (Index s = 0; s < count; ++s) {
+    Index now = token(uniform_at(key, i++));
+    for (Index t = 0; t < length; ++t) {
+      ids.push_back(now);
+      const double u = uniform_at(key, i++);
+      const auto choice = static_cast<std::uint64_t>(u < 0.5 ? 0 : 1 + std::floor((u - 0.5) * 6));
+      now = token(uniform_at({grammar, 9}, static_cast<std::uint64_t>(now) * 4 + choice));
+      targets.push_back(now);
+    }
+  }
+  return {from_vector(ids, {count, length}), from_vector(targets, {count, length})};
+}
+
 TransformerConfig symbol_transformer() {
   TransformerConfig c;
   c.src_vocab = c.tgt_vocab = kSymbolVocabulary;

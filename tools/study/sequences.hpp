@@ -25,6 +25,14 @@ std::vector<TokenPair> symbol_pairs(SymbolTask task, Index shortest, Index longe
                                     RandomKey key);
 Batch batch_of(const std::vector<TokenPair>& pairs);
 
+// A random grammar's sequences: a token is followed by one of four, the first of them half the time. Tokens are drawn for
+// the grammar as often as words are in a text, p(t) ∝ 1/(t + 2), or `uniform`. `targets` are one token ahead of `ids`.
+struct Successions {
+  Tensor ids, targets;  // (count, length)
+};
+Successions successions(Index vocab, Index count, Index length, RandomKey key,
+                        std::uint64_t grammar, bool uniform = false);
+
 // 2 + 2 pre-norm layers, d 32, 4 heads, d_ff 64, no dropout, embeddings as large as positions.
 TransformerConfig symbol_transformer();
 

@@ -57,7 +57,7 @@ StepRecorder::StepRecorder(const std::string& path, Learner& learner, Index ever
   Probed probed = probe_inside(learner);
   auto numbers = static_cast<Index>(2 * modules_.size() + 2 * probed.layers.size());
   for (const ProbedAttention& a : probed.attention)
-    numbers += 3 * static_cast<Index>(a.entropy.size());
+    numbers += 4 * static_cast<Index>(a.entropy.size());
   Index line = 160 + numbers * kNumberBytes, lines = total_steps / every + 1;
   if (line > kMostBytes / lines) {
     auto fits = (total_steps * line + kMostBytes - 1) / kMostBytes;
@@ -118,14 +118,15 @@ void StepRecorder::stepped(const StepReport& r) {
   Probed probed = probe_inside(learner_);
   lines_->write(fmt::format(
       R"({{"step":{},"rate":{},"loss":{},"gradient_norm":{},"update_ratio":{},"rms":{},)"
-      R"("similarity":{},"entropy":{},"saturation":{},"distance":{}}})",
+      R"("similarity":{},"entropy":{},"saturation":{},"distance":{},"score":{}}})",
       r.step, json_number(r.rate), std::isfinite(loss) ? fmt::format("{}", loss) : "null",
       array(each(modules_, [](const ModuleParts& m) { return m.gradient_norm; })), array(ratios),
       array(each(probed.layers, [](const ProbedLayer& l) { return l.rms; })),
       array(each(probed.layers, [](const ProbedLayer& l) { return l.similarity; })),
       arrays(probed.attention, [](const ProbedAttention& a) { return a.entropy; }),
       arrays(probed.attention, [](const ProbedAttention& a) { return a.saturation; }),
-      arrays(probed.attention, [](const ProbedAttention& a) { return a.distance; })));
+      arrays(probed.attention, [](const ProbedAttention& a) { return a.distance; }),
+      arrays(probed.attention, [](const ProbedAttention& a) { return a.score; })));
 }
 
 void StepRecorder::failed(Index step, const std::string& why) {

@@ -16,10 +16,10 @@
 //   {"glim_recording":1,"kind":"transformer","every":100,"modules":["src_embed",…],
 //    "layers":["encoder.layers.0",…],"attention":[{"name":"encoder.layers.0.self_attn","heads":8},…]}
 //   {"step":100,"rate":…,"loss":…,"gradient_norm":[…],"update_ratio":[…],"rms":[…],
-//    "similarity":[…],"entropy":[[…],…],"saturation":[[…],…],"distance":[[…],…]}
+//    "similarity":[…],"entropy":[[…],…],"saturation":[[…],…],"distance":[[…],…],"score":[[…],…]}
 //
-// gradient_norm and update_ratio are lists by module, rms and similarity by layer, entropy, saturation and distance by
-// attention, each a list of its heads. loss is that of the step's batch, KL in nats per target.
+// gradient_norm and update_ratio are lists by module, rms and similarity by layer, entropy, saturation, distance and
+// score by attention, each a list of its heads. loss is that of the step's batch, KL in nats per target.
 // A run that cannot go on (its loss or gradient is not finite) ends with {"step":…,"stopped":"why"}.
 // A resumed run drops the steps that it will repeat (tools/train/json_lines.hpp).
 //

@@ -5,6 +5,7 @@
 #include "autograd/restored.hpp"
 #include "optim/adam.hpp"
 #include "optim/clip.hpp"
+#include "optim/muon.hpp"
 #include "optim/sgd.hpp"
 #include "tensor/clock.hpp"
 #include "tensor/interrupt.hpp"
@@ -204,6 +205,17 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Module& m
   a.eps = o.epsilon;
   a.weight_decay = o.weight_decay;
   a.decay_matrices_only = o.optimizer == "adamw";
+  if (o.optimizer == "muon") {
+    NamedParameters hidden, others;
+    for (const auto& [name, p] : parameters)
+      (p.rank() == 2 && name.find("layers.") != name.npos ? hidden : others).emplace_back(name, p);
+    if (hidden.empty())
+      throw ValueError("--optimizer", "muon updates matrices of numbered layers, and kind " +
+                                          o.kind + " has none: take adamw");
+    MuonOptions m{.weight_decay = o.weight_decay, .momentum = o.momentum};
+    m.match_rms_adamw = true;  // one rate for all
+    return std::make_unique<Muon>(hidden, m, others, a);
+  }
   if (o.optimizer == "adamw") return std::make_unique<AdamW>(parameters, a);
   return std::make_unique<Adam>(parameters, a);
 }

@@ -135,6 +135,9 @@ TEST_CASE("GPT: cached decoding equals computing the whole context", "[gpt][cach
   for (const auto& [name, positions] : kNames<Positions>.list) {
     INFO(name);
     c.positions = positions;
+    c.qk_norm = false;
+    check_cached(c);
+    c.qk_norm = true;
     check_cached(c);
   }
 }

@@ -24,15 +24,21 @@ inline Var head_by_head(MultiheadAttention& a, Index heads, const AttentionOptio
       return linear(x, slice(a.in_proj.weight, 0, first, first + dh),
                     b.defined() ? slice(b, 0, first, first + dh) : Var());  // (B, T, Dh)
     };
-    auto rotated = [&](const Var& x) {
-      return options.positions == Positions::Rotary ? rotary(x) : x;
+    // R x, then (x - mean)/σ ⊙ γ
+    auto between = [&](const Var& x, const char* norm) {
+      const Var y = options.positions == Positions::Rotary ? rotary(x) : x;
+      if (!options.qk_norm) return y;
+      const Var centred = y - mean(y, {-1}, true);
+      const Var gain(a.state_dict().at(std::string(norm) + ".weight"));
+      return centred / sqrt(mean(centred * centred, {-1}, true) + options.norm_eps) * gain;
     };
     AttentionMask own;  // (B or 1, H or 1, T, S) -> (B or 1, T, S)
     own.scale = options.scale;
     if (all.keep.defined()) own.keep = select(all.keep, 1, all.keep.size(1) == 1 ? 0 : head);
     if (all.bias.defined()) own.bias = select(all.bias, 1, all.bias.size(1) == 1 ? 0 : head);
-    contexts.push_back(scaled_dot_product_attention(rotated(part(query, 0)), rotated(part(key, 1)),
-                                                    part(value, 2), own)
+    contexts.push_back(scaled_dot_product_attention(between(part(query, 0), "q_norm"),
+                                                    between(part(key, 1), "k_norm"), part(value, 2),
+                                                    own)
                            .context);
   }
   return a.out_proj(concatenate(contexts, -1));

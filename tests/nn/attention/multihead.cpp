@@ -347,6 +347,49 @@ TEST_CASE("a shared query and key is one matrix used twice", "[attention]") {
   CHECK_THROWS_AS(TorchMultiheadAttention(8, 2, {.share_qk = true}, {.kdim = 4}), ValueError);
 }
 
+TEST_CASE("norms of queries and keys come after rotary angles, and bound the scores",
+          "[attention][cache]") {
+  const Tensor x = mul(normal({2, 5, 12}, 0, 1, {3, 7}, DType::Float64),
+                       scalar(1e3, DType::Float64)),
+               memory = normal({2, 4, 12}, 0, 1, {3, 8}, DType::Float64);
+  for (Positions positions : {Positions::None, Positions::Rotary})
+    for (bool share_qk : {false, true}) {
+      seed(2);
+      const AttentionOptions options{
+          .positions = positions, .share_qk = share_qk, .qk_norm = true, .norm_eps = 1e-3};
+      MultiheadAttention a(12, 3, options);
+      a.to(DType::Float64);
+      // Where queries and keys are long, |S| is √Dh max|γ_q| max|γ_k| at most.
+      AttentionRequest r{.causal = true, .need_weights = true, .average_weights = false};
+      UseForm form(OpForm::Explicit);
+      {
+        Tape tape({.replay = true});
+        a(Var(x), r);
+        double largest = 0;
+        for (int i = 0; i < std::ssize(tape.nodes()); ++i)
+          if (tape.nodes()[static_cast<std::size_t>(i)].label == "scores")
+            largest = std::max(largest, max(abs(tape.value(i).value())).item());
+        CHECK(largest > 0.5);
+        CHECK(largest <= 2 + 1e-12);
+      }
+      for (const char* name : {"q_norm.weight", "k_norm.weight"})
+        for (auto& [parameter, p] : a.named_parameters())
+          if (parameter == name)
+            p.value().copy_(
+                uniform({4}, 0.5, 2, {4, static_cast<std::uint64_t>(*name)}, DType::Float64));
+      const Tensor y = a(Var(x), r).y.value();
+      CHECK(norm_between(y, head_by_head(a, 3, options, x, x, x, r).value()) < 1e-12);
+      KeyValueCache cache;
+      for (Index t = 0; t < 5; ++t)
+        CHECK(norm_between(a(Var(narrow(x, 1, t, 1)), r, &cache).y.value(), narrow(y, 1, t, 1)) <
+              1e-12);
+      if (positions == Positions::Rotary) continue;
+      const Tensor beside = a(Var(x), Var(memory)).y.value();
+      CHECK(norm_between(beside, head_by_head(a, 3, options, x, memory, memory).value()) < 1e-12);
+      CHECK(norm_between(beside, a.attend(Var(x), a.project(Var(memory))).y.value()) < 1e-12);
+    }
+}
+
 TEST_CASE("heads that share a key and value are heads with equal weights", "[attention][cache]") {
   const Tensor x = normal({2, 5, 12}, 0, 1, {3, 7}, DType::Float64);
   const Tensor dy = normal({2, 5, 12}, 0, 1, {3, 8}, DType::Float64);

@@ -5,6 +5,7 @@
 
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
+#include "tensor/ops/elementwise.hpp"
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
 
@@ -52,6 +53,13 @@ TEST_CASE("masked keys do not count, nor queries without a key, nor one key towa
   CHECK(std::isnan(head_statistics(zeros({0, 4})).entropy));
   CHECK_THROWS_AS(head_statistics(ones({2})), ShapeError);
   CHECK_THROWS_AS(head_statistics(ones({2, 2}), keep), ShapeError);
+}
+
+TEST_CASE("the largest score is by size, and of pairs that may attend") {
+  const Tensor scores = reshape(tensor({1, -5, 3, 9}), {2, 2}),
+               keep = from_vector<bool>({true, true, true, false}, {2, 2});
+  CHECK(largest_score(scores, keep) == 5);
+  CHECK(std::isnan(largest_score(scores, equal(scores, 0))));
 }
 
 }  // namespace test_attention_statistics

@@ -34,6 +34,7 @@ Pass pass_with(Json fresh, const std::vector<std::string>& removed = {}) {
 TEST_CASE("the parts of every cell of every head add up to its score") {
   const Json kind = GENERATE(
       Json{{"kind", "gpt"}}, Json{{"kind", "gpt"}, {"positions", "rotary"}, {"kv-heads", 2}},
+      Json{{"kind", "gpt"}, {"positions", "rotary"}, {"qk-norm", true}},
       Json{{"kind", "gpt"}, {"positions", "alibi"}, {"norm-kind", "rms"}, {"bias", true}},
       Json{{"kind", "gpt"},
            {"feed-forward", "gated"},

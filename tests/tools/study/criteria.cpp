@@ -1,4 +1,5 @@
 // Criteria can fail: each study's refuse what a wrong set-up gives.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -8,6 +9,7 @@
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
 #include "tools/study/measures.hpp"
+#include "tools/study/sequences.hpp"
 #include "tools/study/statistics.hpp"
 #include "tools/study/study.hpp"
 
@@ -220,6 +222,60 @@ TEST_CASE("least-squares: Γ⁻¹ has the least risk, and what is not learned is
   const double diagonal[] = {select(select(best, 0, 0), 0, 0).item(),
                              select(select(best, 0, 3), 0, 3).item()};
   CHECK(diagonal[1] > 2 * diagonal[0]);
+}
+
+TEST_CASE("logits: a model that bears no higher rate than another is refused", "[study]") {
+  const std::vector<double> rates{1e-3, 1e-2, 0.1}, losses{0.5, 0.1, 2}, better{0.5, 0.1, 0.12};
+  CHECK(logits::sensitivity(losses) == Approx((0.4 + 1.9) / 3));
+  CHECK(logits::highest(rates, losses) == 1e-2);
+  CHECK(logits::highest(rates, better) == 0.1);
+  CHECK_FALSE(criterion("logits", "sensitivity").holds(1));
+  CHECK_FALSE(criterion("logits", "gain").holds(1));
+  CHECK(criterion("logits", "gain").holds(0.1 / 1e-2));
+}
+
+TEST_CASE("information: a parent's overlap is its χ², and gradients of other orders are refused",
+          "[study]") {
+  const std::vector<Index> parents = information::forest(1, 20);
+  const information::Pairs pairs = information::expected(parents, 1, 5);
+  const std::size_t n = parents.size();
+  Index children = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    CHECK(parents[i] < static_cast<Index>(i));
+    CHECK(pairs.chi_square[i * n + i] == Approx(4));  // a token says all about itself
+    if (parents[i] < 0) continue;
+    const std::size_t cell = i * n + static_cast<std::size_t>(parents[i]);
+    CHECK(pairs.overlap[cell] == Approx(pairs.chi_square[cell]));
+    ++children;
+  }
+  CHECK(children > 10);
+  // Others with the order of χ², of the overlap, and of neither.
+  auto judged = [&](const std::vector<double>& gradient) {
+    return information::compare(parents, gradient, pairs.chi_square);
+  };
+  CHECK(criterion("information", "order").holds(judged(pairs.chi_square).spearman));
+  CHECK_FALSE(criterion("information", "order").holds(judged(pairs.overlap).spearman));
+  CHECK(criterion("information", "parent").holds(judged(pairs.overlap).parents_largest));
+  CHECK_FALSE(criterion("information", "parent").holds(judged(pairs.chi_square).parents_largest));
+  CHECK_FALSE(
+      criterion("information", "parent")
+          .holds(
+              judged(normal({20, 20}, 0, 1, {3, 1}, kDouble).to_vector<double>()).parents_largest));
+}
+
+TEST_CASE("why-adam: words are as frequent as said, and a cause that changes nothing is refused",
+          "[study]") {
+  for (const bool uniform : {false, true}) {
+    const Successions text = successions(32, 400, 10, {1, 5}, 2, uniform);
+    std::vector<double> counts(32);
+    for (Index t : text.targets.to_vector<Index>()) ++counts[static_cast<std::size_t>(t)];
+    std::ranges::sort(counts);
+    const double share = (counts[31] + counts[30] + counts[29] + counts[28]) / 4000;
+    CHECK(share > (uniform ? 0.12 : 0.4));  // of the four most frequent
+    CHECK(share < (uniform ? 0.3 : 0.7));
+  }
+  for (const char* key : {"by_block", "uniform", "small_batch", "rare", "blocks"})
+    CHECK_FALSE(criterion("why-adam", key).holds(1));
 }
 
 TEST_CASE("output-layer: a random subspace loses 1 - √(D/V), the best one less", "[study]") {

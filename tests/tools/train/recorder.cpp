@@ -106,6 +106,7 @@ TEST_CASE("queries and keys of 0 give uniform attention: its entropy knows the c
   // see 1, 2, ... of them.
   for (const ProbedAttention& a : look.attention) {
     for (double s : a.saturation) CHECK(s == Approx(0).margin(1e-6));
+    for (double s : a.score) CHECK(s == 0);
     if (a.name == "decoder.layers.0.self_attn") {
       CHECK(a.entropy[0] < look.attention[0].entropy[0]);
       CHECK(a.entropy[0] > 0.5);
@@ -167,6 +168,7 @@ TEST_CASE("the recorder writes ‖g‖ and ‖Δw‖/‖w‖ of each module", "[
   CHECK(lines[1]["update_ratio"][at].get<double>() == Approx(0.01 * norm / size).epsilon(1e-4));
   CHECK(lines[1]["entropy"].size() == 6);
   CHECK(lines[1]["saturation"][2].size() == 2);
+  CHECK(lines[1]["score"][2].size() == 2);
   CHECK(lines[1]["rms"].size() == lines[0]["layers"].size());
 }
 

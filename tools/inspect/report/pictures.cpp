@@ -48,8 +48,8 @@ std::string losses_svg(const std::vector<TrainingRun>& runs, const std::string& 
 }
 
 std::string track_svg(const TrainingRun& run, const Track& t) {
-  bool logarithmic =
-      t.quantity == "gradient_norm" || t.quantity == "update_ratio" || t.quantity == "rms";
+  bool logarithmic = t.quantity == "gradient_norm" || t.quantity == "update_ratio" ||
+                     t.quantity == "rms" || t.quantity == "score";
   std::size_t records = t.values.size(), together = (records + kMostColumns - 1) / kMostColumns;
   HeatMap map;
   map.title = run.name + ": " + (logarithmic ? "log10 of " : "") + t.quantity;

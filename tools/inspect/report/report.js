@@ -23,6 +23,8 @@ const quantities = {
     says: "Of each head: 1 where the softmax is one-hot and passes next to no gradient to queries and keys, 0 where it is uniform."},
   distance: {title: "attention distance", low: 0,
     says: "Of each head: the mean of |t − s| over what its queries t attend to, in places. Small for a head that looks at neighbours."},
+  score: {title: "largest score", log: true,
+    says: "Of each head: the largest |S| that its softmax reads. It grows where the rate is too high, and the softmax becomes one-hot."},
 };
 const track_of = (run, quantity) => run.tracks.find(t => t.quantity === quantity);
 const label = (run, words) => several ? `${run.name}, ${words}` : words;

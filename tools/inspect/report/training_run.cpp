@@ -22,8 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kQuantities[] = {"gradient_norm", "update_ratio", "rms",     "similarity",
-                                       "entropy",       "saturation",   "distance"};
+constexpr const char* kScore = "score";  // older recordings have none
+constexpr const char* kQuantities[] = {"gradient_norm", "update_ratio", "rms",      "similarity",
+                                       "entropy",       "saturation",   "distance", kScore};
 constexpr Index kMostHeads = 16'384;       // of all attentions
 constexpr std::size_t kLongestName = 256;  // of an attention; its heads' names contain it
 
@@ -120,6 +121,8 @@ bool read_recording(const std::string& path, Recording& r) {
       return;
     }
     double rate = number_of(line.at("rate")), loss = number_of(line.at("loss"));
+    if (r.step.empty() && !line.contains(kScore))
+      std::erase_if(r.tracks, [](const Track& t) { return t.quantity == kScore; });
     std::vector<std::vector<double>> rows;
     for (const Track& t : r.tracks) {
       rows.push_back(numbers_of(line.at(t.quantity)));

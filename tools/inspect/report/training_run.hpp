@@ -34,7 +34,7 @@ struct Recording {
   std::vector<Index> step;
   std::vector<double> rate, loss;  // loss: KL in nats per target, of the step's batch
   std::vector<Track>
-      tracks;  // gradient_norm, update_ratio, rms, similarity, entropy, saturation, distance
+      tracks;  // gradient_norm, update_ratio, rms, similarity, entropy, saturation, distance, score
   Index stopped_at = 0;  // the step that could not be made, and why; 0: none
   std::string stopped;
 

@@ -135,7 +135,7 @@ def values_of(run):
     head, *records = lines_of(f"{run}/recording.jsonl")
     rows = {"gradient_norm": head["modules"], "update_ratio": head["modules"],
             "rms": head["layers"], "similarity": head["layers"]}
-    rows["entropy"] = rows["saturation"] = rows["distance"] = [
+    rows["entropy"] = rows["saturation"] = rows["distance"] = rows["score"] = [
         f"{a['name']} head {h}" for a in head["attention"] for h in range(a["heads"])]
     values = {}
     for r in records:

@@ -41,7 +41,7 @@ std::string line_of(Index step) {
   return "{\"step\":" + std::to_string(step) +
          R"(,"rate":0.001,"loss":2.5,"gradient_norm":[0.123456,1.5e-07],"update_ratio":[0.01,null],)"
          R"("rms":[1.25],"similarity":[0.5],"entropy":[[0.7,0.25]],"saturation":[[0.1,0.987654]],)"
-         R"("distance":[[1.5,0.25]]})"
+         R"("distance":[[1.5,0.25]],"score":[[3.5,120.25]]})"
          "\n";
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("a recording is read as it is, and its page has the same numbers") {
   CHECK(run["options"] == nlohmann::json{{"kind", "rnn"}, {"layers", "7"}, {"rate", "0.001"}});
   CHECK(run["train"]["nll"] == nlohmann::json{2.25});
   CHECK(run["valid"]["nll"] == nlohmann::json{nullptr});
-  REQUIRE(run["tracks"].size() == 7);
+  REQUIRE(run["tracks"].size() == 8);
   auto line = nlohmann::json::parse(line_of(1));
   for (auto& track : run["tracks"]) {
     auto quantity = track["quantity"].get<std::string>();
@@ -97,6 +97,7 @@ TEST_CASE("a model without attention has no maps of heads, and says so") {
       "\n");
   auto runs = read_training_runs({folder.within("rnn")});
   CHECK(runs[0].recording.track("entropy") == nullptr);
+  CHECK(runs[0].recording.tracks.size() == 7);  // an older recording: no scores
   std::string notes;
   for (const std::string& note : runs[0].notes) notes += note + "\n";
   CHECK(notes.find("no heads") != std::string::npos);
