@@ -14,7 +14,6 @@
 #include "tools/common/toml.hpp"
 #include "tools/data/corpus/files.hpp"
 #include "tools/data/corpus/records.hpp"
-#include "tools/measure/attention_statistics.hpp"
 
 namespace glim {
 namespace {

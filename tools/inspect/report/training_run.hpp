@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tensor/shape.hpp"
+#include "tools/measure/attention_statistics.hpp"
 
 namespace glim {
 
