@@ -201,32 +201,38 @@ Hessian::Hessian(Tape& tape, const Var& loss, std::vector<Var> xs, const std::ve
     if (const std::string_view op = tape.nodes()[i].name(); has_kink(op))
       kinks_.push_back(std::string(op) + " at " + tape.path(static_cast<int>(i)));
   gradients_ = tape.grad(loss, xs_, {}, {.create_graph = true});
-  auto name = [&](std::size_t k) {
-    return xs_[k].name().empty() ? "parameter " + std::to_string(k) : xs_[k].name();
-  };
   bool constant = true;
   for (std::size_t k = 0; k < xs_.size(); ++k) {
     const bool depends = tape.node_of(gradients_[k]) >= 0;
     constant = constant && !depends;
     if (!depends && dot(gradients_[k].value(), gradients_[k].value()) == 0)
       throw ValueError("curvature",
-                       "the loss does not read " + name(k) + ": leave it out of the parameters");
+                       "the loss does not read " + name_of(k) + ": leave it out of the parameters");
   }
   if (constant && !kinks_.empty())
     throw ValueError("curvature",
                      "the loss is not twice differentiable: its gradient is constant between the "
                      "kinks of " +
                          kinks_[0] + (kinks_.size() > 1 ? " and others" : ""));
+  precondition(p);
+}
+
+void Hessian::precondition(const std::vector<Tensor>& p) {
   if (!p.empty() && p.size() != xs_.size())
     throw ValueError("curvature", "P has a tensor for each parameter");
+  scales_.clear();
   for (std::size_t k = 0; k < p.size(); ++k) {
     const Tensor element = p[k].to(DType::Float64);
     if (element.shape() != xs_[k].shape() || !(min(element, {}, false).item() > 0))
-      throw ValueError("curvature", "the preconditioner of " + name(k) +
+      throw ValueError("curvature", "the preconditioner of " + name_of(k) +
                                         " must be positive and of its shape; Adam's is √v̂ + ε");
     scales_.push_back(
         reshape(div(ones(element.shape(), DType::Float64), sqrt(element)), {element.numel()}));
   }
+}
+
+std::string Hessian::name_of(std::size_t k) const {
+  return xs_[k].name().empty() ? "parameter " + std::to_string(k) : xs_[k].name();
 }
 
 Index Hessian::size(std::optional<std::size_t> block) const {

@@ -61,6 +61,8 @@ class Hessian {
   // With P: a tensor for each x, of its shape and dtype. ValueError naming a leaf that the loss does not read, a loss made
   // of kinks whose gradient is constant, and elements of P that are not positive.
   Hessian(Tape& tape, const Var& loss, std::vector<Var> xs, const std::vector<Tensor>& p = {});
+  // Takes another P.
+  void precondition(const std::vector<Tensor>& p);
   // Elements of all leaves; of leaf `block` alone.
   Index size(std::optional<std::size_t> block = {}) const;
   // H v, v (size,) float64. NonFiniteError naming the op at which a derivative is not finite.
@@ -71,6 +73,7 @@ class Hessian {
   bool float32() const;
 
  private:
+  std::string name_of(std::size_t k) const;
   Tape& tape_;
   std::vector<Var> xs_, gradients_;
   std::vector<Tensor> scales_;  // P^-½

@@ -120,6 +120,7 @@ double Optimizer::threshold() const {
 Optimizer::Stability Optimizer::stability() const {
   Stability s{{}, threshold()};
   for (const Slot& slot : slots_) {
+    if (slot.step == 0 && !slot.parameter.requires_grad()) continue;
     if (slot.step == 0)
       throw StateError("stability", "the optimizer has not updated " + slot.name +
                                         " yet, so that it has no state of it: call step() first");

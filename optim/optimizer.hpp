@@ -45,7 +45,7 @@ class Optimizer {
   StateDict adjoint(const StateDict& after) const;
   // P by parameter, where a step is θ ← θ - η P⁻¹ m̂, and the largest eigenvalue of ηP⁻¹H below which steps on a quadratic
   // loss are stable (Cohen et al. 2021, arXiv 2103.00065; 2022, arXiv 2207.14484). SGD has no P: its dict is empty.
-  // StateError before the first update.
+  // Frozen parameters are not in it. StateError before the first update.
   struct Stability {
     StateDict preconditioner;
     double threshold;

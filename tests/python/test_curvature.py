@@ -173,6 +173,40 @@ def test_torch_model(one_thread):
     assert not found.kinks
 
 
+def test_hessian_vector_product_of_minilm(one_thread):
+    """The architecture of sentence-transformers/all-MiniLM-L6-v2, with random weights and fewer words: H v of one layer's
+    parameters beside differences of PyTorch's gradient."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    model = transformers.BertModel(transformers.BertConfig(
+        vocab_size=1000, hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536), add_pooling_layer=False)
+    model.double().eval()
+    ids, target = torch.randint(0, 1000, (2, 9)), torch.randn(2, 384, dtype=torch.float64)
+    layer = [(name, p) for name, p in model.named_parameters() if name.startswith("encoder.layer.3.")]
+    vs = [torch.randn_like(p) / p.numel() ** 0.5 for _, p in layer]
+
+    def gradient(step):  # of the distance of mean embeddings
+        for (_, p), v in zip(layer, vs):
+            p.data += step * v
+        loss = ((model(ids).last_hidden_state.mean(1) - target) ** 2).sum()
+        found = torch.autograd.grad(loss, [p for _, p in layer])
+        for (_, p), v in zip(layer, vs):
+            p.data -= step * v
+        return found
+    own = glim.from_torch(model, ids)
+    leaves = dict(own.named_parameters())
+    with glim.Tape() as tape:
+        loss = ((own(ids)["last_hidden_state"].mean(1) - target.numpy()) ** 2).sum()
+        found = [h.numpy() for h in tape.hvp(loss, [leaves[name] for name, _ in layer], [v.numpy() for v in vs])]
+    h = 1e-3
+    near, far = [[(a - b).numpy() for a, b in zip(gradient(k * h), gradient(-k * h))] for k in (1, 2)]
+    expected = [(8 * a - b) / (12 * h) for a, b in zip(near, far)]
+    largest = max(abs(e).max() for e in expected)
+    off = max(abs(a - e).max() for a, e in zip(found, expected)) / largest
+    print(f"{sum(p.numel() for _, p in layer):,} weights, off by {off:.1e}")
+    assert off < 1e-8
+
+
 def test_kinks_and_float32_are_said():
     model, loss = network(glim.Linear(3, 8), glim.ReLU(), glim.Linear(8, 4))
     found = glim.curvature(loss, model)

@@ -117,6 +117,67 @@ def test_a_derived_program(name):
     assert "glim" not in d.program and "backward" in d.lines
 
 
+def gelu_of(x):
+    return 0.5 * x * (1 + np.tanh(0.8 * (x + 0.04 * x ** 3)))
+
+
+def small_gpt(embedding, positions, qkv, out, up, down, gamma):
+    """The loss of one block and a tied head, on five tokens."""
+    x = embedding[[2, 0, 1, 3, 1]] + positions
+    q, k, v = np.split(layer_norm(x, gamma, 0.0) @ qkv, 3, axis=-1)
+    x = x + attention(q, k, v) @ out
+    x = x + gelu_of(layer_norm(x, gamma, 0.0) @ up) @ down
+    return cross_entropy(x @ embedding.T, np.array([0, 1, 3, 1, 2]))
+
+
+SECOND = {"small gpt": (small_gpt, normal(4, 4), normal(5, 4), normal(4, 12), normal(4, 4), normal(4, 6), normal(6, 4), normal(4)), **{
+    name: CASES[name] for name in ("softmax", "layer norm", "attention", "LSTM cell", "convolution by loops", "cross entropy", "choices",
+                                   "log-likelihood", "powers", "names that are taken", "a recurrence", "einsum")}}
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_the_second_order(name):
+    """The change of f and H v are the tape's to 1e-12, and differences of the gradient to 1e-6."""
+    f, *arrays = SECOND[name]
+    d = glim.derive(f, *arrays, order=2)
+    random, floating = np.random.default_rng(5), [k for k, a in enumerate(arrays) if a.dtype.kind == "f"]
+    vs = [random.normal(size=arrays[k].shape) for k in floating]
+    up = random.normal(size=np.shape(f(*arrays)))
+    space = {}
+    exec(d.program, space)
+    found = space["second"](up, *arrays, *vs)
+    leaves = [glim.Var.leaf(arrays[k].copy()) for k in floating]
+    filled = list(arrays)
+    for k, leaf in zip(floating, leaves):
+        filled[k] = leaf
+    with glim.Tape() as tape:
+        y = f(*filled)
+        expected = [tape.jvp(y, leaves, vs).numpy(), *(h.numpy() for h in tape.hvp((y * up).sum(), leaves, vs))]
+    largest = max(np.abs(e).max() for e in expected[1:])
+    for a, e in zip(found, expected):
+        assert np.shape(a) == e.shape and np.abs(a - e).max() <= 1e-12 * max(np.abs(e).max(), largest)
+
+    def gradient(h):
+        x = list(arrays)
+        for k, v in zip(floating, vs):
+            x[k] = x[k] + h * v
+        g = space["backward"](up, *x)
+        return [g] if len(floating) == 1 else g
+    h = 1e-5
+    if name != "choices":  # it has kinks
+        for a, b, e in zip(gradient(h), gradient(-h), expected[1:]):
+            assert np.abs((a - b) / (2 * h) - e).max() <= 1e-6 * max(largest, 1)
+    assert "glim" not in d.program and "dL" in d.lines and r"\begin{document}" in d.latex and d.report.verdicts["differences"] == "passed"
+
+
+def test_bad_orders_and_kinks():
+    with pytest.raises(glim.ValueError, match="order is 3, expected 1 or 2"):
+        glim.derive(softmax, X, order=3)
+    derived = glim.derive(lambda x: np.clip(x, -.5, .5) ** 2, X, order=2)
+    with pytest.raises(glim.ValueError, match="another x"):
+        derived.second(X, X + 1, X)
+
+
 def test_it_is_written(tmp_path):
     d = glim.derive(softmax, X, out=tmp_path / "page") if hasattr(glim.Tape, "inspect") else glim.derive(softmax, X)
     d.save(tmp_path / "softmax.py")

@@ -1,11 +1,15 @@
 """glim.from_torch: values and every gradient of PyTorch models, their attention on pages, and what is refused."""
 import json
 import math
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import glim
+from glim.inspection import _read_safetensors
 
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
@@ -196,6 +200,31 @@ def test_attention_is_found(how, tmp_path):
     assert 0 < view["heads"][3]["value_share"] < 1
     assert view["side"] == ("encoder self" if how == "all hidden" else "decoder self")
     assert "dscores" in g.derive((IDS,), loss=loss) and "probs" in g.step((IDS,), loss=loss, commands="break *probs\ncontinue")
+
+
+def test_second_order_is_written(tmp_path):
+    """The program's H v are tape.hvp's to 1e-12, and its own to the last digits."""
+    torch.manual_seed(0)
+    g = glim.from_torch(Model("sdpa").double().eval(), (IDS,))
+    loss = lambda out: (out * out).sum()
+    lines = g.derive((IDS,), loss, order=2, out=tmp_path)
+    assert lines.startswith("backward of dL") and r"\begin{document}" in g.derive((IDS,), loss, order=2, format="latex")
+    data = _read_safetensors(tmp_path / "backward.safetensors")
+    leaves = {name: p for name, p in g.named_parameters() if "batch.v." + name in data}
+    with glim.Tape() as tape:
+        hv = tape.hvp(loss(g(IDS)), list(leaves.values()), [data["batch.v." + name] for name in leaves])
+    largest = max(abs(h.numpy()).max() for h in hv)
+    for name, h in zip(leaves, hv):
+        assert abs(data["gradient." + name] - h.numpy()).max() <= 1e-12 * largest, name
+    said = subprocess.run([sys.executable, tmp_path / "backward.py"], capture_output=True, text=True, check=True).stdout
+    off = [float(x) for x in re.findall(r"off by (\S+)", said)]
+    assert len(off) == len(leaves) == 3 and max(off) < 1e-12
+    with pytest.raises(glim.FileError, match="exists already"):
+        g.derive((IDS,), loss, out=tmp_path)
+    with pytest.raises(glim.ValueError, match="order is 0, expected 1 or 2"):
+        g.derive((IDS,), loss, order=0)
+    with pytest.raises(glim.ValueError, match="format 'tex' is none of text"):
+        g.derive((IDS,), loss, format="tex")
 
 
 def test_heads_are_removed_and_masks_set():

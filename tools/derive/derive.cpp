@@ -17,7 +17,7 @@ void print_backward(Tape& tape, std::ostream& out, const BackwardLines& lines) {
   Sheet sheet = sheet_of(Listing(std::move(trace), rules), {}, lines.module, rules);
   sheet.title = "backward of " + tape.path(last);
   add_notes_on_hooks(sheet, pass, rules);
-  out << text_of(sheet);
+  out << written_as(sheet, lines.format);
 }
 
 }  // namespace glim

@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "tensor/error.hpp"
 #include "tools/common/escape.hpp"
 #include "tools/derive/fill.hpp"
 #include "tools/derive/sheet.hpp"
@@ -231,6 +232,15 @@ std::string document_of(const Sheet& sheet, Format format, bool bare) {
     out += part("close", "");
   }
   return bare ? out : out + part("finish", "");
+}
+
+std::string written_as(const Sheet& sheet, const std::string& format) {
+  if (format == "text") return text_of(sheet);
+  if (format == "markdown") return document_of(sheet, kMarkdown);
+  if (format == "latex" || format == "align") return document_of(sheet, kLatex, format == "align");
+  if (format == "html") return document_of(sheet, kHtml);
+  throw ValueError("derive",
+                   "the format '" + format + "' is none of text, markdown, latex, align and html");
 }
 
 }  // namespace glim::derive

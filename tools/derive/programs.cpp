@@ -288,4 +288,12 @@ StateDict constants_of(const Trace& trace) {
   return all;
 }
 
+StateDict data_of(const Trace& trace, const StateDict& gradients) {
+  StateDict all;
+  for (const auto& [name, leaf] : trace.parameters) all[name] = trace[leaf].value.contiguous();
+  for (const auto& [name, x] : gradients) all["gradient." + name] = x.contiguous();
+  for (const auto& [name, x] : constants_of(trace)) all["batch." + name] = x.contiguous();
+  return all;
+}
+
 }  // namespace glim::derive

@@ -49,6 +49,8 @@ void add_signs(Sheet& sheet, const Letters& letters);
 std::string text_of(const Sheet& sheet);
 // `bare`: the equations alone, for a slide.
 std::string document_of(const Sheet& sheet, Format format, bool bare = false);
+// By the format's name: text, markdown, latex, align (the equations alone) or html. ValueError for another.
+std::string written_as(const Sheet& sheet, const std::string& format);
 
 // The module of this name, or of the one name that ends with it. ValueError as of sheet_of.
 std::string module_named(const Trace& trace, const std::string& name);

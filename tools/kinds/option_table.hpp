@@ -154,6 +154,9 @@ OPTION(bool, record, false,
        "17 checkpoints (1 GB at most), OUT/step-N.safetensors, for glim inspect --run")
 OPTION(Index, record_every, 0, "steps between records (0: 50; 20 records at least)",
        .range = kCount)
+OPTION(bool, record_curvature, false,
+       "record the largest eigenvalue of the Hessian of the step's batch, too, and of P⁻¹H beside "
+       "the threshold above which steps overshoot; a record takes as long as 20 to 40 updates")
 OPTION(Index, average, 0, "number of last epochs whose weights are averaged (0: none)",
        .range = kCount, .resumes = true)
 OPTION(std::string, out, "model", "folder of the model")

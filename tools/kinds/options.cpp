@@ -233,6 +233,8 @@ void check(const TrainOptions& o) {
     fail("shards", fmt::format("must be a power of two up to {}, not {}", kMostShards, o.shards));
   if (!o.record && o.record_every != 0)
     fail("record-every", "needs --record: nothing is recorded without");
+  if (!o.record && o.record_curvature)
+    fail("record-curvature", "needs --record: nothing is recorded without");
   if (o.enough > 0 && o.try_every == 0)
     fail("enough", "needs --try-every N: it is measured every N epochs");
   if (o.valid_share > 0 && o.task != "files")

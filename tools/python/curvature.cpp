@@ -27,7 +27,12 @@ nb::object stability_of(const Optimizer& optimizer, const NamedParameters& leave
   }
   const Optimizer::Stability stability = optimizer.stability();
   if (!stability.preconditioner.empty())
-    for (const std::string& name : names) p.push_back(stability.preconditioner.at(name));
+    for (const std::string& name : names) {
+      const auto found = stability.preconditioner.find(name);
+      if (found == stability.preconditioner.end())
+        throw ValueError("curvature", "the preconditioner's optimizer does not update " + name);
+      p.push_back(found->second);
+    }
   return nb::make_tuple(stability.threshold, optimizer.rate());
 }
 

@@ -3,8 +3,11 @@
 #include <nanobind/stl/optional.h>
 #include <sstream>
 
+#include "tensor/io/atomic_file.hpp"
+#include "tensor/io/safetensors.hpp"
 #include "tools/derive/derive.hpp"
 #include "tools/derive/program.hpp"
+#include "tools/derive/second_order.hpp"
 #include "tools/derive/trace.hpp"
 #include "tools/python/tape.hpp"
 #if GLIM_PAGES
@@ -183,17 +186,53 @@ void bind_pages(nb::class_<PyTape>& py_tape) {
           "The tape as text, one line a node.")
       .def(
           "derive",
-          [](PyTape& t, const std::string& module, bool primitives) {
+          [](PyTape& t, const std::string& module, bool primitives, const std::string& format) {
             std::ostringstream out;
-            t.run([&](Tape& tape) { print_backward(tape, out, {module, primitives}); });
+            t.run([&](Tape& tape) { print_backward(tape, out, {module, primitives, format}); });
             return out.str();
           },
-          "module"_a = "", nb::kw_only(), "primitives"_a = false,
+          "module"_a = "", nb::kw_only(), "primitives"_a = false, "format"_a = "text",
           "The pass written out: each line of forward, and beside it the lines of backward that "
           "it gives rise to. The last value on the tape is the loss; the tape needs "
           "replay=True.\n\n"
           "module: a part of the model, 'decoder.layers.0'. primitives: lines as backward "
-          "records them (they join the tape), in place of each op's equation.")
+          "records them (they join the tape), in place of each op's equation. format: 'text', "
+          "'markdown', 'latex', 'align' (its equations alone), 'html'.")
+      .def(
+          "_along",
+          [](PyTape& t, const Var& y, const Var& dy, const std::vector<Var>& xs,
+             const std::vector<Var>& vs) {
+            return t.run([&](Tape&) { return derive::along_directions(y, dy, xs, vs); });
+          },
+          "y"_a, "dy"_a, "xs"_a, "vs"_a,
+          "The derivative of Σ y ⊙ dy along directions of leaves (tools/derive/second_order.hpp).")
+      .def(
+          "_along_leaves",
+          [](PyTape& t, const Var& loss) {
+            derive::ConstantNames names;
+            return t.run([&](Tape&) { return derive::along_directions(loss, names); });
+          },
+          "loss"_a, "The same along a random direction of every leaf.")
+      .def(
+          "_write_program",
+          [](PyTape& t, const Var& loss, int order, const std::string& title,
+             const std::string& command, const std::string& code, const std::string& data) {
+            t.run([&](Tape& tape) {
+              derive::ConstantNames names;
+              Pass pass(tape, order == 2 ? derive::along_directions(loss, names) : loss);
+              while (pass.current() >= 0) pass.step();
+              StateDict gradients;
+              for (const PassNode& n : pass.nodes())
+                if (n.is_leaf() && n.gradient.defined()) gradients[n.path] = n.gradient;
+              const derive::Listing listing(derive::trace_of(pass, names.names));
+              const std::string file = data.substr(data.find_last_of("/\\") + 1);
+              write_file_atomically(code,
+                                    derive::numpy_program(listing, {}, {title, command, file}));
+              write_safetensors(data, derive::data_of(listing.trace(), gradients));
+            });
+          },
+          "loss"_a, "order"_a, "title"_a, "command"_a, "code"_a, "data"_a,
+          "The pass to a loss, or its second order, as a program in NumPy and its data.")
       .def(
           "program",
           [](PyTape& t, const Arg& y, const Arg& dy) {

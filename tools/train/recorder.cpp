@@ -4,11 +4,13 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "optim/clip.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tools/measure/attention_statistics.hpp"
+#include "tools/train/batch_curvature.hpp"
 #include "tools/train/trainer.hpp"
 
 namespace glim {
@@ -47,7 +49,7 @@ std::string owner(const std::string& parameter) {
 }  // namespace
 
 StepRecorder::StepRecorder(const std::string& path, Learner& learner, Index every, Index from_step,
-                           Index total_steps)
+                           Index total_steps, const std::optional<std::vector<std::string>>& kinks)
     : learner_(learner), every_(every) {
   for (auto& [name, p] : learner.model().named_parameters()) {
     if (modules_.empty() || modules_.back().name != owner(name))
@@ -55,7 +57,7 @@ StepRecorder::StepRecorder(const std::string& path, Learner& learner, Index ever
     modules_.back().parameters.emplace_back(name, p);
   }
   Probed probed = probe_inside(learner);
-  auto numbers = static_cast<Index>(2 * modules_.size() + 2 * probed.layers.size());
+  auto numbers = static_cast<Index>(2 * modules_.size() + 2 * probed.layers.size() + 3);
   for (const ProbedAttention& a : probed.attention)
     numbers += 4 * static_cast<Index>(a.entropy.size());
   Index line = 160 + numbers * kNumberBytes, lines = total_steps / every + 1;
@@ -67,10 +69,11 @@ StepRecorder::StepRecorder(const std::string& path, Learner& learner, Index ever
                                  lines, numbers, line * lines / 1'000'000, kMostBytes / 1'000'000,
                                  fits + fits / 10 + 1));
   }
-  lines_ = std::make_unique<JsonLines>(path, from_step, head(probed));
+  lines_ = std::make_unique<JsonLines>(path, from_step, head(probed, kinks));
 }
 
-std::string StepRecorder::head(const Probed& probed) const {
+std::string StepRecorder::head(const Probed& probed,
+                               const std::optional<std::vector<std::string>>& kinks) const {
   nlohmann::ordered_json h = {{"glim_recording", 1}, {"kind", learner_.kind()}, {"every", every_}};
   auto list = [&](const char* name) -> nlohmann::ordered_json& {
     return h[name] = nlohmann::ordered_json::array();
@@ -82,6 +85,7 @@ std::string StepRecorder::head(const Probed& probed) const {
   auto& attention = list("attention");
   for (const ProbedAttention& a : probed.attention)
     attention.push_back({{"name", a.name}, {"heads", a.entropy.size()}});
+  if (kinks) h["kinks"] = *kinks;
   return h.dump();
 }
 
@@ -118,7 +122,7 @@ void StepRecorder::stepped(const StepReport& r) {
   Probed probed = probe_inside(learner_);
   lines_->write(fmt::format(
       R"({{"step":{},"rate":{},"loss":{},"gradient_norm":{},"update_ratio":{},"rms":{},)"
-      R"("similarity":{},"entropy":{},"saturation":{},"distance":{},"score":{}}})",
+      R"("similarity":{},"entropy":{},"saturation":{},"distance":{},"score":{}{}}})",
       r.step, json_number(r.rate), std::isfinite(loss) ? fmt::format("{}", loss) : "null",
       array(each(modules_, [](const ModuleParts& m) { return m.gradient_norm; })), array(ratios),
       array(each(probed.layers, [](const ProbedLayer& l) { return l.rms; })),
@@ -126,7 +130,8 @@ void StepRecorder::stepped(const StepReport& r) {
       arrays(probed.attention, [](const ProbedAttention& a) { return a.entropy; }),
       arrays(probed.attention, [](const ProbedAttention& a) { return a.saturation; }),
       arrays(probed.attention, [](const ProbedAttention& a) { return a.distance; }),
-      arrays(probed.attention, [](const ProbedAttention& a) { return a.score; })));
+      arrays(probed.attention, [](const ProbedAttention& a) { return a.score; }),
+      std::exchange(curvature_, {})));
 }
 
 void StepRecorder::failed(Index step, const std::string& why) {
@@ -140,7 +145,7 @@ class RunRecorder final : public StepRecorder {
   RunRecorder(Trainer& trainer, const std::string& path)
       : StepRecorder(path, trainer.learner(),
                      log_interval(trainer.options().record_every, trainer.total_steps()),
-                     trainer.state().step, trainer.total_steps()),
+                     trainer.state().step, trainer.total_steps(), kinks_of(trainer)),
         trainer_(trainer) {
     // Weights and both moments, in bytes.
     double each = 3.0 * static_cast<double>(trainer.learner().model().parameter_count()) *
@@ -149,18 +154,32 @@ class RunRecorder final : public StepRecorder {
     return_every_ = most > 0 ? (trainer.total_steps() + most - 1) / most : 0;
     if (trainer.state().step == 0) save_when_due(0);
   }
+  void drawn(Index first, Index end) override { first_ = first, end_ = end; }
+  void gradients_ready(Index step) override {
+    StepRecorder::gradients_ready(step);
+    if (!due(step) || !trainer_.options().record_curvature) return;
+    const BatchCurvature c = curvature_of_update(trainer_, first_, end_);
+    curvature_ =
+        fmt::format(R"(,"curvature":{},"step_curvature":{},"threshold":{})", json_number(c.largest),
+                    json_number(c.stepped), json_number(c.threshold));
+  }
   void stepped(const StepReport& r) override {
     StepRecorder::stepped(r);
     save_when_due(r.step);
   }
 
  private:
+  static std::optional<std::vector<std::string>> kinks_of(Trainer& trainer) {
+    if (!trainer.options().record_curvature) return {};
+    return require_curvature(trainer.learner());
+  }
   void save_when_due(Index step) {
     if (return_every_ > 0 && step % return_every_ == 0)
       trainer_.save(fmt::format("step-{}.safetensors", step), true);
   }
   Trainer& trainer_;
-  Index return_every_ = 0;  // steps between the checkpoints to return to; 0: none
+  Index first_ = 0, end_ = 0;  // parts of the update
+  Index return_every_ = 0;     // steps between the checkpoints to return to; 0: none
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 //     gradient_norm   ‖g‖
 //     update_ratio    ‖Δw‖ / ‖w‖, w before the step
 //   of each layer and attention head, after the step: tools/measure/probe.hpp
+//   with --record-curvature of the step's batch, before the step: tools/train/batch_curvature.hpp
 //
 // It is an observer of a run. The first step is recorded, then every step that `every` divides. A run ends in the same weights with and
 // without recording. At the recorded steps it costs a copy of the weights and a forward pass of a few
@@ -19,7 +20,9 @@
 //    "similarity":[…],"entropy":[[…],…],"saturation":[[…],…],"distance":[[…],…],"score":[[…],…]}
 //
 // gradient_norm and update_ratio are lists by module, rms and similarity by layer, entropy, saturation, distance and
-// score by attention, each a list of its heads. loss is that of the step's batch, KL in nats per target.
+// score by attention, each a list of its heads. loss is that of the step's batch, KL in nats per target. With
+// --record-curvature the first line also has "kinks":["relu",…], and the others
+// "curvature":λ,"step_curvature":ηλ_P,"threshold":38.
 // A run that cannot go on (its loss or gradient is not finite) ends with {"step":…,"stopped":"why"}.
 // A resumed run drops the steps that it will repeat (tools/train/json_lines.hpp).
 //
@@ -28,6 +31,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,13 +50,17 @@ class StepRecorder : public TrainObserver {
   static constexpr Index kMostBytes = 256'000'000;
 
   // total_steps: of the whole run. The learner must outlive it.
+  // `kinks`: what the first line has of curvature.
   StepRecorder(const std::string& path, Learner& learner, Index every, Index from_step,
-               Index total_steps);
+               Index total_steps, const std::optional<std::vector<std::string>>& kinks = {});
 
   bool due(Index step) const { return step == 1 || step % every_ == 0; }
   void gradients_ready(Index step) override;
   void stepped(const StepReport& report) override;
   void failed(Index step, const std::string& why) override;
+
+ protected:
+  std::string curvature_;  // the end of the next line
 
  private:
   struct ModuleParts {
@@ -61,7 +69,8 @@ class StepRecorder : public TrainObserver {
     double gradient_norm = 0;
     std::vector<Tensor> old;  // weights before the step
   };
-  std::string head(const Probed& probed) const;
+  std::string head(const Probed& probed,
+                   const std::optional<std::vector<std::string>>& kinks) const;
 
   Learner& learner_;
   Index every_;

@@ -72,6 +72,7 @@ class Trainer {
   Learner& learner() { return learner_; }
   const TrainState& state() const { return state_; }
   const Schedule& schedule() const { return schedule_; }
+  const Optimizer& optimizer() const { return *optimizer_; }
   Index total_steps() const { return total_steps_; }
   Index averaged() const { return averaged_; }  // epochs in the average at the end
 

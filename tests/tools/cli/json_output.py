@@ -71,7 +71,7 @@ def main(glim, root, make_images, *_):  # under sanitizers ~[slow] comes last
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         os.environ["NO_COLOR"] = "1"
-        train("m", "--task", "copy", "--examples", "40", "--guided-attention", "1", "--record")
+        train("m", "--task", "copy", "--examples", "40", "--guided-attention", "1", "--record", "--record-curvature")
         run("train", "--task", "copy", "--examples", "40", "--d-model", "16", "--heads", "2", "--record", "--schedule", "constant",
             "--rate", "1e30", "--out", "burst")  # its loss is soon not finite
         for line in pathlib.Path("m/metrics.jsonl").read_text().splitlines():

@@ -12,15 +12,15 @@ sizes=(--d-model 16 --layers 2 --progress none --schedule constant --batch-token
 attention=(--heads 2 --d-ff 24)
 copy=(--task copy --examples 64 --dropout 0.2)
 
-# NAME OPTIONS: without recording, with it, and with it stopped after 5 updates and resumed.
+# NAME OPTIONS: without recording, with it and curvature, and with both stopped after 5 updates and resumed.
 check() {
   local name=$1 problem=
   shift
   rm -rf plain one two
   "$glim" train "$@" --max-steps 11 --out plain >log 2>&1 || problem="plain: $(tail -1 log)"
-  "$glim" train "$@" --max-steps 11 --record --record-every 2 --out one >log 2>&1 ||
+  "$glim" train "$@" --max-steps 11 --record --record-every 2 --record-curvature --out one >log 2>&1 ||
     problem="record: $(tail -1 log)"
-  "$glim" train "$@" --max-steps 5 --record --record-every 2 --out two >log 2>&1 ||
+  "$glim" train "$@" --max-steps 5 --record --record-every 2 --record-curvature --out two >log 2>&1 ||
     problem="stop: $(tail -1 log)"
   "$glim" train --resume --max-steps 11 --progress none --out two >log 2>&1 ||
     problem="resume: $(tail -1 log)"
@@ -43,6 +43,30 @@ check bert --kind bert --task files --text text "${sizes[@]}" "${attention[@]}" 
 check classifier --kind classifier --task files --labelled labelled "${sizes[@]}" "${attention[@]}" --word-dropout 0.2
 check vit --kind vit --images images.idx --labels labels.idx --patch 4 --d-model 16 --layers 2 --progress none \
   --schedule constant --batch-sentences 16 "${attention[@]}" --shift 0.5
+
+# --- curvature ---
+curved() { "$glim" train "${sizes[@]}" "${attention[@]}" "$@" >log 2>&1 || report "curvature: $*" "$(tail -1 log)"; }
+small=("${copy[@]}" --norm pre --accumulate 2 --epochs 4 --max-steps 9)
+rm -rf one four
+curved "${small[@]}" --record --record-every 3 --record-curvature --out one
+OMP_NUM_THREADS=4 curved "${small[@]}" --record --record-every 3 --record-curvature --out four
+report "curvature has the same bits for any threads" "$(cmp one/recording.jsonl four/recording.jsonl 2>&1)"
+report "curvature of a batch" "$(python3 -c '
+import json
+first, *records = [json.loads(line) for line in open("one/recording.jsonl")]
+assert first["kinks"] == ["linear_relu"] or first["kinks"] == ["relu"], first["kinks"]
+assert all(r["curvature"] > 0 for r in records), records
+assert records[0]["threshold"] is None and all(abs(r["threshold"] - 38) < 1e-9 and r["step_curvature"] > 0 for r in records[1:]), records' 2>&1)"
+curved "${copy[@]}" --optimizer sgd --rate 0.3 --epochs 4 --max-steps 9 --record --record-every 3 --record-curvature --out sgd
+report "curvature for sgd" "$(python3 -c '
+import json
+for r in [json.loads(line) for line in open("sgd/recording.jsonl")][2:]:
+    assert abs(r["step_curvature"] - r["rate"] * r["curvature"]) < 1e-4 * r["step_curvature"], r' 2>&1)"
+"$glim" report one --out curved.html --svg curvature >log 2>&1
+report "curvature in a report" "$(grep -q 'curvature leaves out the kinks' curved.html && grep -q '"threshold":38' curved.html && [ -s curvature.svg ] || show log)"
+refuse "curvature of rounded products" 'record-curvature: needs --matmul-precision highest' "$glim" train "${sizes[@]}" "${attention[@]}" \
+  "${copy[@]}" --record --record-curvature --matmul-precision medium --out fresh
+refuse "curvature without recording" 'record-curvature.*--record' "$glim" train "${copy[@]}" --record-curvature --out fresh
 
 # --- killed at a random moment, as often as it takes ---
 train=(train "${sizes[@]}" "${attention[@]}" "${copy[@]}" --epochs 12 --save-every 2 --record --record-every 3)

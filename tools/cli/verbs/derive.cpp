@@ -137,21 +137,16 @@ void write_program(const Command& command, const DeriveArguments& a, Example& ex
   letters.shapes = shapes_like(listing.trace(), like.trace());
   if (letters.shapes.empty()) letters.names.clear();
   make_folder(folder.string());
-  StateDict all;
-  for (const auto& [name, leaf] : listing.trace().parameters) {
-    all[name] = listing.trace()[leaf].value.contiguous();
-    const int g = listing.trace().gradient(leaf);
-    if (cpp && g >= 0) result.gradients[name] = listing.trace()[g].value;
-  }
-  for (const auto& [name, x] : result.gradients) all["gradient." + name] = x.contiguous();
-  for (const auto& [name, x] : derive::constants_of(listing.trace()))
-    all["batch." + name] = x.contiguous();
+  if (cpp)
+    for (const auto& [name, leaf] : listing.trace().parameters)
+      if (const int g = listing.trace().gradient(leaf); g >= 0)
+        result.gradients[name] = listing.trace()[g].value;
   std::string title = example.heading();
   if (!a.module.empty()) title += fmt::format(", {} with the loss Σ y ⊙ dy", a.module);
   write_file_atomically(
       code, (cpp ? derive::cpp_program : derive::numpy_program)(
                 listing, letters, {title, command_of(command), "backward.safetensors"}));
-  write_safetensors(data, all);
+  write_safetensors(data, derive::data_of(listing.trace(), result.gradients));
   say(fmt::format("loss {:.15g}", result.loss));
   say(code);
   say(data);
@@ -193,12 +188,7 @@ void run_derive(const Command& command, DeriveArguments& a) {
         "of x along v; dx_2 is that of an x that has a dx.");
   if (example.changes().any())
     sheet.notes.push_back("This pass was changed: " + command_of(command) + ".");
-  const std::string text =
-      a.format == "text"    ? derive::text_of(sheet)
-      : a.format == "align" ? derive::document_of(sheet, derive::kLatex, true)
-                            : derive::document_of(sheet, a.format == "latex"  ? derive::kLatex
-                                                         : a.format == "html" ? derive::kHtml
-                                                                              : derive::kMarkdown);
+  const std::string text = derive::written_as(sheet, a.format);
   if (a.out.empty()) return print(text);
   refuse_existing(a.out, a.overwrite);
   write_file_atomically(a.out, text);

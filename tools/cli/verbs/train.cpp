@@ -141,6 +141,9 @@ void choose_matmul_precision(TrainArguments& a, const Prepared& run) {
   if (precision == MatmulPrecision::Medium && run.options.precision == "float64")
     throw ValueError("--matmul-precision",
                      "medium rounds products of float32; --precision is float64");
+  if (precision == MatmulPrecision::Medium && run.options.record_curvature)
+    throw ValueError("--record-curvature",
+                     "needs --matmul-precision highest: medium rounds second derivatives away");
   set_float32_matmul_precision(precision);
   if (run.origin && precision != before)
     a.notes.push_back(fmt::format("--matmul-precision is {} from here on and was {}",

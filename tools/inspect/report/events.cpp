@@ -13,6 +13,7 @@ constexpr double kSpike = 5, kLossSpike = 1.3, kLossNats = 0.1;
 constexpr double kExplosion = 100, kVanishing = 1e-3, kFading = 1e-3;
 constexpr double kSmallUpdate = 1e-5, kLargeUpdate = 0.1, kRateShare = 0.1;
 constexpr double kSaturatedRun = 0.9, kUniform = 0.02, kCollapse = 0.95, kGrowth = 10;
+constexpr double kEdge = 0.9;
 constexpr std::size_t kNamed = 3;  // places that a sentence names
 
 double median(std::vector<double> values) {
@@ -238,6 +239,25 @@ void find_above_best(const TrainingRun& run, const RunRule& rule, std::vector<Ru
              1.02, 0.02, 1, 3, rule, events);
 }
 
+// An update's steps come near to overshooting, for the first time.
+void find_edge(const TrainingRun& run, const RunRule& rule, std::vector<RunEvent>& events) {
+  const Recording& r = run.recording;
+  for (std::size_t i = 0; i < r.step_curvature.size(); ++i) {
+    const double value = r.step_curvature[i];
+    if (!(value >= kEdge * r.threshold)) continue;
+    events.push_back({rule.name,
+                      "curvature",
+                      r.step[i],
+                      r.step[i],
+                      {},
+                      value,
+                      fmt::format("step {}: rate · curvature comes within a tenth of the threshold "
+                                  "above which steps overshoot ({:.3g} of {:.3g})",
+                                  r.step[i], value, r.threshold)});
+    return;
+  }
+}
+
 using Record = std::size_t;
 
 const RunRule kRules[] = {
@@ -302,6 +322,10 @@ const RunRule kRules[] = {
              "last 5 lines or more; validation KL above 1.02 times and 0.02 nats in the last 3 "
              "or more",
      .find = find_above_best},
+    {.name = "edge",
+     .says =
+         "rate · largest eigenvalue of P⁻¹H first at or above 0.9 times the optimizer's threshold",
+     .find = find_edge},
     {.name = "not-finite",
      .says = "a loss is not finite, or the run stopped because a loss or gradient was not",
      .find = find_not_finite},

@@ -37,6 +37,12 @@ std::string losses_svg(const std::vector<TrainingRun>& runs, const std::string& 
     } else if (name == "rate") {
       chart.title = chart.y_label = "learning rate";
       add(r.name, r.train.step, r.train.rate, false);
+    } else if (name == "curvature") {
+      chart.title = "rate · largest eigenvalue of P⁻¹H";
+      if (r.recording.step.empty() || !std::isfinite(r.recording.threshold)) continue;
+      add(r.name, r.recording.step, r.recording.step_curvature, false);
+      add(r.name + " threshold", {r.recording.step.front(), r.recording.step.back()},
+          {r.recording.threshold, r.recording.threshold}, false);
     } else {
       chart.title = "gradient norm before clipping";
       chart.y_label = "‖g‖";
@@ -76,6 +82,9 @@ std::vector<Picture> pictures(const std::vector<TrainingRun>& runs) {
   if (std::ranges::any_of(runs, [](const TrainingRun& r) { return !r.train.step.empty(); }))
     for (const char* line : {"loss", "rate", "gradient"})
       all.push_back({line, [&runs, line] { return losses_svg(runs, line); }});
+  if (std::ranges::any_of(
+          runs, [](const TrainingRun& r) { return std::isfinite(r.recording.threshold); }))
+    all.push_back({"curvature", [&runs] { return losses_svg(runs, "curvature"); }});
   for (const TrainingRun& r : runs)
     for (const Track& t : r.recording.tracks)
       if (r.recording.track(t.quantity))

@@ -2,6 +2,7 @@
 //
 //   loss, rate, gradient    lines of all runs: NLL of training and validation, learning rate, gradient
 //                           norm before clipping
+//   curvature               rate · curvature beside its threshold, of runs with --record-curvature
 //   RUN/QUANTITY            "big/entropy": a recorded quantity over steps and rows. Norms, ratios and
 //                           scales are shown as log10. Of more than 200 records several share a cell,
 //                           which shows the largest

@@ -39,6 +39,7 @@ function draw_losses(panel) {
   const one = (name, color, x, y, more) => ({name, color, x, y, ...more});
   const redraw = () => {
     const log = logarithmic.checked;
+    const curved = runs.filter(r => r.curvature);
     const of_batches = runs.filter(r => !r.train.step.length);
     charts.replaceChildren(...[
       Charts.lines([
@@ -54,6 +55,12 @@ function draw_losses(panel) {
         one(r.name, r.color, r.steps, r.rate)), {id: "chart-rate", title: "Learning rate", log}),
       Charts.lines(runs.map(r => one(r.name, r.color, r.train.step, r.train.gradient_norm)),
         {id: "chart-gradient", title: "Gradient norm of the whole model, before clipping", log}),
+      Charts.lines(curved.flatMap(r => [one(label(r, "rate · curvature"), r.color, r.steps, r.curvature.step),
+        one(label(r, "threshold"), r.color, d3.extent(r.steps), [r.curvature.threshold, r.curvature.threshold], {dash: true})]),
+        {id: "chart-edge", title: "Rate · largest eigenvalue of P⁻¹H; steps overshoot above the threshold", log,
+          flags: flags_of(["edge"], "curvature")}),
+      Charts.lines(curved.map(r => one(r.name, r.color, r.steps, r.curvature.largest)),
+        {id: "chart-curvature", title: "Largest eigenvalue of H, the Hessian of the batch's loss", log}),
     ].filter(Boolean));
   };
   logarithmic.addEventListener("change", redraw);
@@ -148,9 +155,10 @@ function draw_inside(panel) {
 
 // ---- 3. events ----
 function show_event(event) {
-  if (event.quantity === "nll") {
+  const chart = {nll: "chart-loss", curvature: "chart-edge"}[event.quantity];
+  if (chart) {
     Glim.show_view("losses");
-    document.getElementById("chart-loss")?.scrollIntoView({block: "nearest"});
+    document.getElementById(chart)?.scrollIntoView({block: "nearest"});
     return;
   }
   Glim.show_view("inside");

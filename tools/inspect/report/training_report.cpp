@@ -1,5 +1,7 @@
 #include "tools/inspect/report/training_report.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tools/common/escape.hpp"
@@ -40,6 +42,9 @@ nlohmann::ordered_json to_json(const TrainingRun& run) {
       {"steps", r.step},
       {"rate", r.rate},
       {"loss", r.loss}};
+  if (std::ranges::any_of(r.curvature, [](double x) { return std::isfinite(x); }))
+    j["curvature"] = {
+        {"largest", r.curvature}, {"step", r.step_curvature}, {"threshold", r.threshold}};
   nlohmann::ordered_json& tracks = j["tracks"] = nlohmann::ordered_json::array();
   for (const Track& t : r.tracks)
     if (r.track(t.quantity))

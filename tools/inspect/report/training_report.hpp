@@ -9,6 +9,7 @@
 //             "train":{"step":[…],"nll":[…],"rate":[…],"gradient_norm":[…]},
 //             "valid":{"step":[…],"nll":[…]},
 //             "steps":[…],"rate":[…],"loss":[…],
+//             "curvature":{"largest":[…],"step":[…],"threshold"},   with --record-curvature
 //             "tracks":[{"quantity","rows":[…],"values":[[…of a record…],…]}],
 //             "events":[{"rule","quantity","step","last","where":[…],"value","text"}]}]}
 #pragma once

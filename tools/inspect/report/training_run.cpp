@@ -14,7 +14,6 @@
 #include "tools/common/toml.hpp"
 #include "tools/data/corpus/files.hpp"
 #include "tools/data/corpus/records.hpp"
-#include "tools/measure/attention_statistics.hpp"
 
 namespace glim {
 namespace {
@@ -82,6 +81,7 @@ void read_head(const json& head, Recording& r) {
     throw "recording format " + head.at("glim_recording").dump() + ", this program reads 1";
   r.kind = head.at("kind").get<std::string>();
   r.every = whole(head, "every");
+  if (head.contains("kinks")) r.kinks = head.at("kinks").get<std::vector<std::string>>();
   auto modules = head.at("modules").get<std::vector<std::string>>();
   auto layers = head.at("layers").get<std::vector<std::string>>();
   std::vector<std::string> heads;
@@ -134,6 +134,10 @@ bool read_recording(const std::string& path, Recording& r) {
     r.step.push_back(step);
     r.rate.push_back(rate);
     r.loss.push_back(loss);
+    r.curvature.push_back(number_of(line.value("curvature", json())));
+    r.step_curvature.push_back(number_of(line.value("step_curvature", json())));
+    if (line.contains("threshold") && !line.at("threshold").is_null())
+      r.threshold = number_of(line.at("threshold"));
   });
 }
 
@@ -170,6 +174,10 @@ void note_what_is_missing(TrainingRun& run, bool has_metrics, bool has_recording
     note("nothing from inside: the recording has no step yet");
   } else {
     if (!r.track("entropy")) note("no heads: this model has no attention that can be seen");
+    if (!r.kinks.empty())
+      run.notes.push_back(
+          fmt::format("curvature leaves out the kinks of {}: the loss curves more than it says",
+                      fmt::join(r.kinks, ", ")));
     if (!r.track("rms")) note("no activations: this model has no numbered layers");
   }
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tensor/shape.hpp"
+#include "tools/measure/attention_statistics.hpp"
 
 namespace glim {
 
@@ -35,6 +36,10 @@ struct Recording {
   std::vector<double> rate, loss;  // loss: KL in nats per target, of the step's batch
   std::vector<Track>
       tracks;  // gradient_norm, update_ratio, rms, similarity, entropy, saturation, distance, score
+  // --record-curvature: of each record, NaN where there is none (tools/train/batch_curvature.hpp).
+  std::vector<double> curvature, step_curvature;
+  double threshold = kNan;  // of step_curvature
+  std::vector<std::string> kinks;
   Index stopped_at = 0;  // the step that could not be made, and why; 0: none
   std::string stopped;
 

@@ -13,13 +13,19 @@ class Derived:
 
     program           the source of forward(...) and backward(dy, ...), which need NumPy alone
     forward, backward the functions of that source, which refuse arrays that the program is not for
-    lines             forward, and beside each line the lines of backward that it gives rise to, with the lines of f
-    report            the check of backward against differences of f
+    second            with order=2 another one: second(up, ..., v_...) gives the change of f along v (the JVP), and for each
+                      argument the Hessian of Σ f ⊙ up times v
+    lines             forward, and beside each line the lines of backward that it gives rise to, with the lines of f. With
+                      order=2 forward and backward are at the left, and second at the right
+    latex             lines as a document in LaTeX
+    report            the check of backward, with order=2 of second, against differences
     """
 
-    def __init__(self, program, functions, lines, report):
-        self.program, self.lines, self.report = program, lines, report
-        self.forward, self.backward = functions
+    def __init__(self, program, functions, lines, latex, report):
+        self.program, self.lines, self.latex, self.report = program, lines, latex, report
+        self.forward, self.backward, *second = functions
+        if second:
+            self.second, = second
 
     def __str__(self):
         return self.lines
@@ -32,7 +38,7 @@ class Derived:
         write_file(file, self.program, overwrite)
 
 
-def derive(f, *arrays, out=None, overwrite=False):
+def derive(f, *arrays, order=1, out=None, overwrite=False):
     """The backward pass of a function of NumPy arrays, written out as lines and as a program in NumPy.
 
         d = glim.derive(layer_norm, x, gamma, beta)
@@ -44,9 +50,12 @@ def derive(f, *arrays, out=None, overwrite=False):
     shapes and branches are those of these arrays. So are masks and indices: arguments of other dtypes, and what f takes
     from values by x > 0, argmax or max. The program is compared with f, and its gradients with differences of f,
     before anything is returned: a ValueError says where they differ. It is compared at other points too. Where it is not f
-    there, its first line says so. out: a folder for the page of the pass.
+    there, its first line says so. out: a folder for the page of the pass. order=2: the program has `second`, too, the JVP and
+    the Hessian-vector product, checked as backward is.
     """
     import numpy as np  # importing glim imports no NumPy
+    if order not in (1, 2):
+        raise _glim.ValueError(f"derive: order is {order!r}, expected 1 or 2")
     names = _names(f, len(arrays))
     operands = [np.asarray(a, np.float64) if np.asarray(a).dtype.kind == "f" else a for a in arrays]
     positions = [k for k, a in enumerate(operands) if isinstance(a, np.ndarray) and a.dtype == np.float64]
@@ -60,7 +69,7 @@ def derive(f, *arrays, out=None, overwrite=False):
         if not isinstance(y, _glim.Var) or tape.node_of(y) < 0:
             raise _glim.ValueError(f"derive: {_called(f)} gives {_kind(y)}; it gives one array that is computed from its arguments "
                                    "by functions of NumPy")
-        lines = tape.derive()
+        lines, latex = tape.derive(), tape.derive(format="latex")
         dy = np.random.default_rng(0).normal(size=y.shape)
         forward, again, backward, helpers, constants = tape.program(y, dy)
     program = _source(f, names, positions, forward, again, backward, helpers, constants)
@@ -76,15 +85,85 @@ def derive(f, *arrays, out=None, overwrite=False):
     if report.verdicts["differences"] != "passed":  # other shapes are not asked for
         raise _glim.ValueError(f"derive: the gradient of {_called(f)} is not that of its differences: a value was written into an array, "
                                f"or taken out by float(), on the way, or f is not smooth here\n{report}")
+    if order == 2:
+        text, second, lines, latex, report = _second(f, names, operands, positions, dy, functions[1])
+        program, functions = _joined(program, text), (*functions, second)
     if out is not None:
         with _glim.Tape(replay=True) as tape, _glim.explicit():
             tape.inspect(f(*leaves).sum(), out, title=f"{_called(f)}, with the loss Σ y", overwrite=overwrite)
     why = "f was derived with another; masks and indices are part of the program"
-    if not _holds_elsewhere(functions, f, operands, positions, dy):
+    if not _holds_elsewhere(functions, f, operands, positions, dy) or order == 2 and not _second_holds(second, f, operands, positions, dy):
         program = program.replace("for arrays of these shapes", "for these arrays alone: masks or indices are of their values", 1)
         fixed, why = range(len(arrays)), "f takes masks or indices from values, which are part of the program"
     guarded = [_guarded(function, operands, fixed, names, why) for function in functions]
-    return Derived(program, guarded, lines, report)
+    return Derived(program, guarded, lines, latex, report)
+
+
+def _second(f, names, operands, positions, dy, backward):
+    """The source of `second` and what it needs, the function, its lines, and its check against differences of backward."""
+    import numpy as np
+    random = np.random.default_rng(2)
+    xs, free = [operands[k] for k in positions], {*names, "y", "dy"}
+    upstream = _free("up", free)
+    directions = [_free("v_" + names[k], free) for k in positions]
+    vs = [random.normal(size=x.shape) for x in xs]
+    with _glim.Tape(replay=True) as tape, _glim.explicit():
+        up = _glim.Var.leaf(dy.copy(), upstream)
+        leaves = [_glim.Var.leaf(x.copy(), names[k]) for k, x in zip(positions, xs)]
+        slope = tape._along(f(*_filled(operands, positions, leaves)), up, leaves, [_glim.Var.leaf(v, name) for v, name in zip(vs, directions)])
+        lines, latex = tape.derive(), tape.derive(format="latex")
+        _, again, lines_of_second, helpers, constants = tape.program(slope, 1.0)
+    results = [f"d{name}" if re.search(rf"^    d{name} = ", lines_of_second, re.M) else f"np.zeros_like({name})"
+               for name in (upstream, *(names[k] for k in positions))]
+    text = "".join(f"\n{name} = {_array(value)}\n" for name, value in constants.items())
+    text += f"{helpers}\n\ndef second({', '.join([upstream, *names, *directions])}):\n    dy = 1.0\n{again}{lines_of_second}    return {', '.join(results)}\n"
+    text = re.sub(r"\bconstant_(\d+)\b", r"second_\1", text)
+    space = {}
+    exec(compile("import numpy as np\nfrom numpy import inf, nan\n" + text, "<the second order>", "exec"), space)
+
+    def slope_of(up, *x):
+        gradients = backward(up, *_filled(operands, positions, x))
+        return np.sum([np.sum(g * v) for g, v in zip([gradients] if len(positions) == 1 else gradients, vs)])
+
+    report = gradcheck(slope_of, lambda s, up, *x: [s * g for g in space["second"](up, *_filled(operands, positions, x), *vs)], dy, *xs)
+    if report.verdicts["differences"] != "passed":
+        raise _glim.ValueError(f"derive: the second order of {_called(f)} is not that of its gradient's differences: f has a kink here, "
+                               f"or values that are computed without Vars\n{report}")
+    return text, space["second"], lines, latex, report
+
+
+def _second_holds(second, f, operands, positions, dy):
+    """True if `second` is the tape's at another point, too."""
+    import numpy as np
+    random = np.random.default_rng(3)
+    x = [random.permutation(operands[k].ravel()).reshape(operands[k].shape) * random.uniform(0.5, 1.5) for k in positions]
+    vs = [random.normal(size=a.shape) for a in x]
+    try:
+        with np.errstate(all="ignore"), _glim.Tape() as tape:
+            leaves = [_glim.Var.leaf(a.copy()) for a in x]
+            y = f(*_filled(operands, positions, leaves))
+            expected = [tape.jvp(y, leaves, vs), *tape.hvp((y * dy).sum(), leaves, vs)]
+            expected = [e.numpy() for e in expected]
+    except Exception:  # f is not defined there
+        return True
+    if not all(np.isfinite(e).all() for e in expected):
+        return True
+    with np.errstate(all="ignore"):
+        found = second(dy, *_filled(operands, positions, x), *vs)
+    return all(np.allclose(a, e, rtol=1e-6, atol=1e-9 * np.abs(e).max(initial=0)) for a, e in zip(found, expected))
+
+
+def _joined(program, text):
+    """Two sources, without functions of the second that are in the first."""
+    chunks = [chunk.strip() for chunk in text.split("\n\n")]
+    return program + "".join(f"\n\n{chunk}\n" for chunk in chunks if chunk and chunk not in program)
+
+
+def _free(name, taken):
+    while name in taken or "d" + name in taken:
+        name += "_"
+    taken |= {name, "d" + name}
+    return name
 
 
 def _guarded(function, operands, fixed, names, why):

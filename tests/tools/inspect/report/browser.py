@@ -149,7 +149,7 @@ with tempfile.TemporaryDirectory() as folder:
     first, second = f"{folder}/first", f"{folder}/second"
     subprocess.run([glim, "train", "--task", "copy", "--examples", "60", "--layers", "2", "--d-model", "16", "--heads", "2",
                     "--d-ff", "24", "--schedule", "constant", "--batch-tokens", "0", "--batch-sentences", "8",
-                    "--epochs", "12", "--log-every", "4", "--record", "--record-every", "5", "--progress", "none",
+                    "--epochs", "12", "--log-every", "4", "--record", "--record-every", "5", "--record-curvature", "--progress", "none",
                     "--out", first], check=True, stdout=subprocess.DEVNULL)
     shutil.copytree(first, second)
     head, *records = lines_of(f"{second}/recording.jsonl")
@@ -201,5 +201,9 @@ with tempfile.TemporaryDirectory() as folder:
         check(any(e[0] == str(step) and module in e[2] and "5 times" in e[2] for e in spikes),
               f"the spike of {module} at {step} is not named: {spikes}")
         check(found["options"] == [["seed", "1", "2", "1"]], f"options that differ: {found['options']}")
+        edges = [float(v.split(": ")[1]) for chart, text in found["lines"] if chart == "chart-edge" for v in text.split("\n")[1:]
+                 if v.startswith("first, rate") and not v.endswith("not finite")]
+        check(edges == [six_digits(r["step_curvature"]) for r in lines_of(f"{first}/recording.jsonl")[2:]],
+              f"the chart of rate · curvature has {edges}")
         print(f"{width} px: {len(found['maps'])} values of maps and {len(found['lines'])} of lines equal the files")
 check.leave()

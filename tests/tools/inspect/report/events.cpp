@@ -27,6 +27,20 @@ TEST_CASE("a quiet run gives no events, nor does one without records") {
   CHECK(find_events(TrainingRun{}).empty());
 }
 
+TEST_CASE("the edge is the first record within a tenth of the threshold") {
+  TrainingRun run = quiet_run();
+  run.recording.threshold = 38;
+  run.recording.step_curvature.assign(60, 30);
+  run.recording.step_curvature[0] = std::nan("");
+  CHECK(find_events(run).empty());
+  run.recording.step_curvature[41] = 34.5;
+  run.recording.step_curvature[50] = 40;
+  RunEvent e = only_event(run);
+  CHECK(e.rule == "edge");
+  CHECK(e.step == 420);
+  CHECK(e.text.find("(34.5 of 38)") != std::string::npos);
+}
+
 TEST_CASE("a gradient that spikes is named with its step and module, and the threshold") {
   TrainingRun run = quiet_run();
   values(run, "gradient_norm")[30][2] *= 8;

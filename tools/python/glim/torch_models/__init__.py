@@ -11,6 +11,7 @@ which is on Vars. plan.py can be read last.
 import collections.abc
 import contextlib
 import inspect
+import os
 import re
 import types
 
@@ -80,10 +81,26 @@ class TorchModule(glim.Module):
         with self._recorded(inputs, loss, None, changes) as (tape, y):
             return tape.step(y, commands)
 
-    def derive(self, inputs, loss=None, module="", **changes):
-        """The pass written out, forward and backward, or that of one module."""
+    def derive(self, inputs, loss=None, module="", order=1, format="text", out=None, overwrite=False, **changes):
+        """The pass written out, forward and backward, or that of one module; format: "text", "markdown", "latex", "align", "html".
+
+        order=2: of dL, the derivative of the loss along a direction v of every parameter. Its gradient is the Hessian times v.
+        out: a folder for a program in NumPy of the whole pass, which needs no autograd, and its data.
+        """
+        if order not in (1, 2):
+            raise glim.ValueError(f"derive: order is {order!r}, expected 1 or 2")
+        files = [] if out is None else [os.path.join(out, "backward." + end) for end in ("py", "safetensors")]
+        for file in files:
+            if not overwrite and os.path.exists(file):
+                raise glim.FileError(f"{file}: exists already: overwrite=True replaces it")
         with self._recorded(inputs, loss, None, changes) as (tape, y):
-            return tape.derive(module)
+            if files:
+                os.makedirs(out, exist_ok=True)
+                tape._write_program(y, order, type(self.torch_module).__name__, f"g.derive(inputs, loss, order={order})", *files)
+        with self._recorded(inputs, loss, None, changes) as (tape, y):
+            if order == 2:
+                tape._along_leaves(y)
+            return tape.derive(module, format=format)
 
     @contextlib.contextmanager
     def _recorded(self, inputs, loss, scale, changes):
