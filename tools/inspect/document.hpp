@@ -35,7 +35,8 @@ struct DocumentOptions {
   bool statistics = true;                  // of each node; else its gradient's norm alone
   std::uint64_t most_bytes = 200'000'000;  // of any file
   std::optional<LivePart> live;
-  std::vector<std::string> command, lists;  // that makes the page, and its options with several values
+  std::vector<std::string> command,
+      lists;  // that makes the page, and its options with several values
 };
 
 // The findings, without tensors but for those of attention, tokens and rollout, which `write` turns
