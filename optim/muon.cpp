@@ -35,6 +35,9 @@ Muon::Muon(const NamedParameters& matrices, MuonOptions options, const NamedPara
   if (!(options.momentum >= 0 && options.momentum < 1))
     throw ValueError("muon", "momentum must be in [0, 1)");
   require_in_dtypes("momentum", options.momentum);
+  if (options.steps < 0 || options.steps > 99) throw ValueError("muon", "steps must be 0 to 99");
+  for (double c : options.coefficients)
+    if (!std::isfinite(c)) throw ValueError("muon", "a coefficient is not finite");
   if (!(std::isfinite(options.eps) && options.eps >= 0))
     throw ValueError("muon", "eps must be finite and not negative");
 }

@@ -12,7 +12,7 @@
 // is computed in the parameter's dtype. exp_avg_sq of matrices stays 0. The transpose of the step is not stated, so that a
 // traced training refuses it.
 //
-// ValueError for a matrix of another rank than 2, momentum outside [0, 1), or a negative ε.
+// ValueError for a matrix of another rank than 2, momentum outside [0, 1), a negative ε, or steps outside 0 to 99.
 #pragma once
 
 #include <array>

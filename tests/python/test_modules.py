@@ -212,7 +212,8 @@ def test_arguments_of_models():
 
 
 @pytest.mark.parametrize("make", [lambda p: glim.SGD(p, lr=0.5), lambda p: glim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
-                                  lambda p: glim.Adam(p, lr=0.1), lambda p: glim.AdamW(p, lr=0.1)])
+                                  lambda p: glim.Adam(p, lr=0.1), lambda p: glim.AdamW(p, lr=0.1),
+                                  lambda p: glim.Muon([w for w in p.parameters() if w.ndim == 2], lr=0.1)])
 def test_optimizers_learn(make):
     glim.seed(0)
     x, target = glim.normal((16, 3)), glim.normal((16, 1))
@@ -233,6 +234,22 @@ def test_optimizers_learn(make):
     again.rate = glim.noam_schedule(512, 4000)(1)
     with pytest.raises(glim.ValueError):
         again.rate = -1
+
+
+def test_muon_is_of_matrices():
+    model = glim.Linear(3, 2)
+    with pytest.raises(glim.ValueError, match="bias is no matrix"):
+        glim.Muon(model)
+    for options, problem in (({"adjust_lr_fn": "match"}, "match_rms_adamw"), ({"ns_steps": 100}, "0 to 99"),
+                             ({"ns_coefficients": (1, float("nan"), 1)}, "not finite"), ({"momentum": 1}, "momentum")):
+        with pytest.raises(glim.ValueError, match=problem):
+            glim.Muon([model.weight], **options)
+    # A first step: u is 0.0975 g, so that without Newton and Schulz the step is along g.
+    before = model.weight.numpy().copy()
+    with glim.Tape() as tape:
+        tape.backward(glim.sum(model(np.ones((1, 3)))))
+    glim.Muon([model.weight], lr=0.5, weight_decay=0, ns_steps=0).step()
+    assert np.allclose(before - model.weight.numpy(), 0.5 / np.sqrt(6), rtol=1e-6)
 
 
 def test_a_loss_without_logits():

@@ -1,8 +1,11 @@
 // Optimizers, schedules and clipping.
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 
 #include "optim/adam.hpp"
 #include "optim/clip.hpp"
+#include "optim/muon.hpp"
 #include "optim/schedule.hpp"
 #include "optim/sgd.hpp"
 #include "tools/python/modules.hpp"
@@ -77,6 +80,24 @@ void bind_optimizers(nb::module_& m) {
           },
           "parameters"_a, "lr"_a = 1e-3, "betas"_a = nb::make_tuple(0.9, 0.999), "eps"_a = 1e-8,
           "weight_decay"_a = 0.01, "decay_matrices_only"_a = false);
+  nb::class_<Muon, Adam>(m, "Muon",
+                         "Jordan et al. 2024, as torch.optim.Muon: of matrices alone; the other "
+                         "parameters are for another optimizer.")
+      .def(
+          "__init__",
+          [](Muon* self, nb::handle p, double lr, double decay, double momentum, bool nesterov,
+             std::array<double, 3> coefficients, double eps, Index steps,
+             const std::optional<std::string>& adjust) {
+            const std::string rule = adjust.value_or("original");
+            if (rule != "original" && rule != "match_rms_adamw")
+              throw ValueError("muon", "adjust_lr_fn is '" + rule +
+                                           "', expected 'original' or 'match_rms_adamw'");
+            new (self) Muon(parameters_of(p), {lr, decay, momentum, nesterov, coefficients, eps,
+                                               steps, rule == "match_rms_adamw"});
+          },
+          "parameters"_a, "lr"_a = 1e-3, "weight_decay"_a = 0.1, "momentum"_a = 0.95,
+          "nesterov"_a = true, "ns_coefficients"_a = MuonOptions{}.coefficients, "eps"_a = 1e-7,
+          "ns_steps"_a = 5, "adjust_lr_fn"_a = nb::none());
   nb::class_<Schedule>(
       m, "Schedule",
       "Learning rates by step, from 1 on: optimizer.rate = schedule(optimizer.steps + 1).")
