@@ -9,6 +9,7 @@
 #include "optim/sgd.hpp"
 #include "tensor/interrupt.hpp"
 #include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tensor/random.hpp"
 #include "tests/catch.hpp"
@@ -40,8 +41,7 @@ struct Task {
   }
   Var losses(const std::vector<Index>& examples, const Var& first, const Var& second) const {
     const Tensor rows = from_vector(examples, {static_cast<Index>(examples.size())});
-    return errors(index_select(x, 0, rows).value(), index_select(y, 0, rows).value(), first,
-                  second);
+    return errors(index_select(x, 0, rows), index_select(y, 0, rows), first, second);
   }
   Var query() const { return errors(held_x, held_y, w, v); }
   TraceRecipe recipe() const {
