@@ -148,7 +148,7 @@ offers bash 'run.toml' train --config ru
 offers bash 'train translate' help tra
 if [ $pages = 1 ]; then
   offers bash 'scaling' study sc
-  offers bash 'warm-up' study scaling w
+  offers bash 'warm-up' study scaling wa
 fi
 complete_fish() { fish --no-config -c "source all.fish; complete -C 'glim $*'" 2>/dev/null | cut -f1 | sort | tr '\n' ' '; }
 if type fish >/dev/null 2>&1; then
