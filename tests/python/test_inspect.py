@@ -96,6 +96,7 @@ def test_a_page_of_the_program_is_made_from_its_json(tmp_path):
         glim.program.run(["inspect", "--fresh", "--kind", kind, "--layers", "1", "--data", "--out", str(tmp_path / kind)],
                          show=False)
         data, page = read(tmp_path / kind)
+        assert page.pop("command") == ["glim", "inspect", "--fresh", "--kind", kind, "--layers", "1"] and "hide" in page.pop("lists")
         require_same(page, data)
 
 
