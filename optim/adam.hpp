@@ -41,10 +41,10 @@ class Adam : public Optimizer {
 
  protected:
   Adam(const NamedParameters& parameters, AdamOptions options, bool decoupled);
+  Adjoint transposed(const Slot& slot, const Adjoint& after) const override;
 
  private:
   void update(const Slot& slot, Index begin, Index end) const override;
-  Adjoint transposed(const Slot& slot, const Adjoint& after) const override;
   Tensor divisor(const Slot& slot) const override;
   double threshold() const override { return 2 * (1 + options_.beta1) / (1 - options_.beta1); }
   AdamOptions options_;

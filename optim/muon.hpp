@@ -9,8 +9,14 @@
 //                                      2025, arXiv 2502.16982), so that rate and decay of AdamW fit
 //
 // X = U S Vᵀ ends with singular values of about 0.7 to 1.2 in the place of u's. torch computes it in bfloat16, and here it
-// is computed in the parameter's dtype. exp_avg_sq of matrices stays 0. The transpose of the step is not stated, so that a
-// traced training refuses it.
+// is computed in the parameter's dtype. exp_avg_sq of matrices stays 0.
+//
+// Its transpose, with G = X Xᵀ and P = b G + c G² of each of the five steps, from the last to the first:
+//
+//   dX = -η s dθ;   dP = dX Xᵀ,  dG = b dP + c (dP G + G dP),  dX ← a dX + P dX + (dG + dGᵀ) X
+//   du = (dX - X ⟨X, dX⟩)/‖u‖          of the first X
+//   dm ← dm + μ du,  dg = (1 - μ)(dm + du)     with nesterov; else dm ← dm + du,  dg = (1 - μ) dm
+//   dm ← μ dm,  dθ ← (1 - η λ) dθ
 //
 // ValueError for a matrix of another rank than 2, momentum outside [0, 1), a negative ε, or steps outside 0 to 99.
 #pragma once
@@ -42,11 +48,10 @@ class Muon final : public Adam {
 
  private:
   bool update_whole(const Slot& slot) const override;
-  Adjoint transposed(const Slot& slot, const Adjoint& after) const override {
-    return Optimizer::transposed(slot, after);
-  }
+  Adjoint transposed(const Slot& slot, const Adjoint& after) const override;
   Tensor divisor(const Slot& slot) const override { return Optimizer::divisor(slot); }
   double threshold() const override { return Optimizer::threshold(); }
+  double size_of(const Shape& shape) const;  // s
   MuonOptions options_;
   std::set<std::string> matrices_;
 };

@@ -4,6 +4,8 @@
 
 #include "autograd/products.hpp"
 #include "optim/clip.hpp"
+#include "optim/muon.hpp"
+#include "tensor/matmul/matmul.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tests/optim/common.hpp"
@@ -30,6 +32,27 @@ Vars sgd_step(const SgdOptions& o, bool first, const Vars& s) {
   if (o.momentum == 0) return {theta - o.rate * g};
   const Var m = first ? g + 0.0 * s[1] : o.momentum * s[1] + (1 - o.dampening) * g;
   return {theta - o.rate * (o.nesterov ? g + o.momentum * m : m), m};
+}
+
+// The step of Muon for a matrix; other parameters take AdamW's, without decay.
+Vars muon_step(const MuonOptions& o, double t, const Vars& s) {
+  if (s[0].rank() != 2) return adam_step({.rate = o.rate}, true, t, s);
+  const Var &theta = s[0], &g = s[3];
+  const Var m = o.momentum * s[1] + (1 - o.momentum) * g;
+  const Var u = o.nesterov ? o.momentum * m + (1 - o.momentum) * g : m;
+  const bool tall = theta.size(0) > theta.size(1);
+  Var x = (tall ? transpose(u) : u) / sqrt(sum(u * u));
+  for (Index i = 0; i < o.steps; ++i) {
+    const Var gram = matmul(x, transpose(x));
+    x = o.coefficients[0] * x +
+        matmul(o.coefficients[1] * gram + o.coefficients[2] * matmul(gram, gram), x);
+  }
+  const double rows = static_cast<double>(theta.size(0)),
+               columns = static_cast<double>(theta.size(1));
+  const double size = o.match_rms_adamw ? 0.2 * std::sqrt(std::max(rows, columns))
+                                        : std::sqrt(std::max(1.0, rows / columns));
+  const Var step = tall ? transpose(x) : x;
+  return {(1 - o.rate * o.weight_decay) * theta - (o.rate * size) * step, m, 1.0 * s[2]};
 }
 
 Tensor draw(const Shape& shape, std::uint64_t stream) {
@@ -114,6 +137,21 @@ TEST_CASE("the transpose of Adam's and AdamW's step", "[optim][adjoint]") {
                                                   : std::make_unique<Adam>(pair.list(), o);
       check_transpose(*adam, pair, {"exp_avg", "exp_avg_sq"}, [&](Index t, const Vars& s) {
         return adam_step(o, decoupled, static_cast<double>(t), s);
+      });
+    }
+}
+
+TEST_CASE("the transpose of Muon's step", "[optim][adjoint]") {
+  for (const MuonOptions& o :
+       {MuonOptions{.rate = 0.02}, MuonOptions{.rate = 0.02, .momentum = 0.8, .nesterov = false},
+        MuonOptions{.rate = 0.02, .weight_decay = 0, .steps = 3, .match_rms_adamw = true}})
+    for (const Shape& shape : {Shape{3, 4}, Shape{4, 3}}) {
+      INFO("steps " << o.steps << ", " << to_string(shape));
+      TwoParams pair(DType::Float64);
+      pair.w = Var::leaf(draw(shape, 50), "w");
+      Muon muon({{"w", pair.w}}, o, {{"b", pair.b}});
+      check_transpose(muon, pair, {"exp_avg", "exp_avg_sq"}, [&](Index t, const Vars& s) {
+        return muon_step(o, static_cast<double>(t), s);
       });
     }
 }

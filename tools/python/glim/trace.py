@@ -31,7 +31,7 @@ class Trace:
 
     def __init__(self, model, losses, data, batches, optimizer, rate=None, max_norm=None):
         if not isinstance(optimizer, _glim.Optimizer):
-            raise TypeError(f"trace: optimizer is a {type(optimizer).__name__}, expected glim.SGD, glim.Adam or glim.AdamW")
+            raise TypeError(f"trace: optimizer is a {type(optimizer).__name__}, expected glim.SGD, glim.Adam, glim.AdamW or glim.Muon")
         _require_function("losses", losses, "losses(model, examples) gives a Var (n,)")
         if rate is not None:
             _require_function("rate", rate, "rate(update) gives a number; a constant rate is the optimizer's lr")
