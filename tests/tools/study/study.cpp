@@ -333,7 +333,7 @@ TEST_CASE("an unknown study is answered with the nearest", "[study]") {
   }
 }
 
-TEST_CASE("each study runs at small sizes, and its text and JSON agree", "[study]") {
+TEST_CASE("each study runs at small sizes, and its text and JSON agree", "[study][slow]") {
   std::vector<StudyResult> results;
   std::size_t at = 0;
   for (const Study& s : studies()) {
