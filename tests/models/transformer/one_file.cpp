@@ -184,7 +184,7 @@ void check_equal(const std::string& command, bool tied) {
 
 }  // namespace
 
-TEST_CASE("the Transformer in one file equals the library's", "[one_file]") {
+TEST_CASE("the Transformer in one file equals the library's", "[one_file][slow]") {
   for (bool tied : {false, true}) check_equal(GLIM_ONE_FILE, tied);
 }
 

@@ -129,7 +129,7 @@ TEST_CASE("a product of bfloat16 has the bits of its recipe with every instructi
     }
 }
 
-TEST_CASE("threads and tiles do not show in the bits of medium precision", "[products]") {
+TEST_CASE("threads and tiles do not show in the bits of medium precision", "[products][slow]") {
   set_float32_matmul_precision(MatmulPrecision::Medium);
   const Case x{false, true, 300, 200, 1100, 1, 0};
   Tensor a = reshape(numbers("ordinary", x.m * x.k, 1), {x.m, x.k});
