@@ -64,7 +64,7 @@ FunctionText function_text(const Listing& listing, const Letters& letters, Langu
 // Includes, and functions that the lines in C++ call.
 std::string cpp_helpers();
 
-// What a program reads: the weights, "gradient.NAME" of `gradients`, and "batch.NAME" of constants.
+// The tensors that a program reads: weights, "gradient.NAME" of `gradients`, and "batch.NAME" of constants.
 StateDict data_of(const Trace& trace, const StateDict& gradients);
 // "constant" values by the names that programs read them under.
 StateDict constants_of(const Trace& trace);

@@ -15,8 +15,8 @@ namespace glim::derive {
 // dL of a loss on the current tape, N(0, 1) directions that are constants "v.NAME". Gradients of values with names of
 // their own, as "scores", are named "dscores".
 Var along_directions(const Var& loss, ConstantNames& names);
-// The same for L = Σ y ⊙ dy and directions vs of leaves xs. The gradient of dL with regard to dy, if that is a leaf, is the
-// change of y along vs.
+// dL of L = Σ y ⊙ dy along directions vs of leaves xs. If dy is a leaf, the gradient of dL with regard to it is the change
+// of y along vs.
 Var along_directions(const Var& y, const Var& dy, const std::vector<Var>& xs,
                      const std::vector<Var>& vs);
 

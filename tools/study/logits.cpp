@@ -29,7 +29,7 @@ Tensor twice(Index count, RandomKey key) {
   return concatenate(std::vector<Tensor>{once, once}, 1);
 }
 
-// Of the second half, whose first symbol follows the last of the first half.
+// The loss of the second half, whose first symbol follows the last of the first half.
 Var loss_of(Gpt& model, const Tensor& ids) {
   const Var logits = model(narrow(ids, 1, 0, 2 * kLength - 1));
   return cross_entropy(narrow(logits, 1, kLength - 1, kLength), narrow(ids, 1, kLength, kLength));

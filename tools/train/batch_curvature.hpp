@@ -18,11 +18,11 @@
 namespace glim {
 
 struct BatchCurvature {
-  // NaN where there is none: all for a product that is not finite, the last two before the first update and for an
-  // optimizer that states no threshold.
+  // All are NaN if a product is not finite. The last two are NaN before Adam's first update, and for an optimizer that
+  // states no threshold.
   double largest = kNan, stepped = kNan, threshold = kNan;
 };
-// Of the update of parts first … end - 1 (TrainObserver::drawn), whose gradients are there.
+// The curvature of the update of parts first … end - 1 (TrainObserver::drawn), after their backward.
 BatchCurvature curvature_of_update(Trainer& trainer, Index first, Index end);
 
 // The ops of the model's loss that have kinks, which H takes for straight lines: "relu". ValueError naming

@@ -190,7 +190,7 @@ PLACE = """(() => ({hash: decodeURIComponent(location.hash), tab: document.query
   cell: document.querySelector(".head[aria-current] .cell-numbers")?.textContent, frames: document.querySelectorAll("rect.chosen").length,
   token: document.getElementById("token-target")?.value, matrix: document.getElementById("lens-matrix")?.selectedOptions[0].text}))()"""
 GO = "new Promise(done => { window.addEventListener('hashchange', () => setTimeout(done), {once: true}); location.hash = %s; })"
-# What the buttons beside the tabs copy.
+# The texts that the buttons beside the tabs copy.
 COPIED = """(() => { const texts = {};
   for (const b of document.querySelectorAll(".copier")) {
     Object.defineProperty(navigator, "clipboard", {configurable: true, value: {writeText: text => { texts[b.textContent] = text; return Promise.resolve(); }}});

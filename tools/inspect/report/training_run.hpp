@@ -36,7 +36,7 @@ struct Recording {
   std::vector<double> rate, loss;  // loss: KL in nats per target, of the step's batch
   std::vector<Track>
       tracks;  // gradient_norm, update_ratio, rms, similarity, entropy, saturation, distance, score
-  // --record-curvature: of each record, NaN where there is none (tools/train/batch_curvature.hpp).
+  // Columns of --record-curvature (tools/train/batch_curvature.hpp): a number for each record, NaN if it has none.
   std::vector<double> curvature, step_curvature;
   double threshold = kNan;  // of step_curvature
   std::vector<std::string> kinks;
