@@ -1,6 +1,7 @@
 #include "tools/train/batch_curvature.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "autograd/curvature.hpp"
 #include "autograd/restored.hpp"
@@ -31,7 +32,7 @@ class Undisturbed {
   Restored<Generator> random_{generator()};
 };
 
-// Those that the loss on the tape reads.
+// The model's parameters that the loss on the tape reads.
 NamedParameters read_on(const Tape& tape, const Module& model) {
   NamedParameters leaves;
   for (const auto& [name, p] : model.named_parameters())
@@ -43,6 +44,15 @@ std::vector<Var> vars_of(const NamedParameters& leaves) {
   std::vector<Var> xs;
   for (const auto& [name, p] : leaves) xs.push_back(p);
   return xs;
+}
+
+// None before Adam's first update, and for an optimizer that states no threshold.
+std::optional<Optimizer::Stability> stability_of(const Optimizer& optimizer) {
+  try {
+    return optimizer.stability();
+  } catch (const StateError&) {
+    return {};
+  }
 }
 
 constexpr LanczosOptions kTwoDigits{.tolerance = 1e-2, .steps = 15};
@@ -72,16 +82,16 @@ BatchCurvature curvature_of_update(Trainer& trainer, Index first, Index end) {
     const NamedParameters leaves = read_on(tape, learner.model());
     Hessian h(tape, loss, vars_of(leaves));
     found.largest = h.lanczos(kTwoDigits).values.back();
-    const Optimizer::Stability stability = trainer.optimizer().stability();
+    const auto stability = stability_of(trainer.optimizer());
+    if (!stability) return found;
     std::vector<Tensor> p;
-    if (!stability.preconditioner.empty())
-      for (const auto& [name, leaf] : leaves) p.push_back(stability.preconditioner.at(name));
+    if (!stability->preconditioner.empty())
+      for (const auto& [name, leaf] : leaves) p.push_back(stability->preconditioner.at(name));
     const double rate = trainer.schedule().rate(trainer.state().step + 1);
     h.precondition(p);
     found.stepped = rate * (p.empty() ? found.largest : h.lanczos(kTwoDigits).values.back());
-    found.threshold = stability.threshold;
+    found.threshold = stability->threshold;
   } catch (const NonFiniteError&) {
-  } catch (const StateError&) {  // no update yet, or an optimizer without a threshold
   }
   return found;
 }
