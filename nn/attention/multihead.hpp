@@ -6,15 +6,8 @@
 //   out_proj.weight = (W^O)ᵀ (D, D)   out_proj.bias (D,)
 //   G ≤ H heads of keys and values, which queries share (kv_heads; H unless given)
 //
-// tests/nn/attention/head_by_head.hpp has it head by head for G = H, and forward equals it:
-//
-//   for (Index i = 0; i < H; ++i) {
-//     Var q = linear(query, rows(i, w_q)), k = linear(key, rows(i, w_k)), v = linear(value, rows(i, w_v));  // (B, ., Dh)
-//     heads.push_back(scaled_dot_product_attention(q, k, v, mask).context);           // softmax(q kᵀ / √Dh) v
-//   }
-//   y = out_proj(concatenate(heads, -1));
-//
-// forward computes all heads by one op (autograd/ops/packed_attention.cpp; ops/attention.cpp where probs are asked for). The projections are in
+// head_by_head.hpp beside it computes the same in a loop over heads, as the paper writes it. forward computes all heads by
+// one op (autograd/ops/packed_attention.cpp; ops/attention.cpp where probs are asked for). The projections are in
 // in_projection.hpp; rotary angles, caches and masks in head_options.hpp; options of torch alone in torch_multihead.hpp.
 //
 // Errors: ValueError for options that do not fit one another (require_options), for rotary heads of odd width, and for

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/op_form.hpp"
+#include "nn/attention/head_by_head.hpp"
 #include "nn/attention/mask.hpp"
 #include "nn/attention/torch_multihead.hpp"
 #include "tensor/io/safetensors.hpp"
@@ -10,7 +11,6 @@
 #include "tensor/ops/index.hpp"
 #include "tensor/ops/reduce.hpp"
 #include "tests/catch.hpp"
-#include "tests/nn/attention/head_by_head.hpp"
 
 namespace test_multihead {
 
@@ -121,8 +121,7 @@ TEST_CASE("separate heads, then concat, is the same attention", "[attention]") {
       mha.zero_grad();
       x.zero_grad();
       Tape tape;
-      Var out =
-          apart ? head_by_head(mha, 3, {}, x, memory, memory, r) : mha(x, memory, memory, r).y;
+      Var out = apart ? head_by_head(mha, {}, x, memory, memory, r) : mha(x, memory, memory, r).y;
       tape.backward(out, dy);
       if (!apart) {
         y = out.value();
@@ -335,7 +334,7 @@ TEST_CASE("a shared query and key is one matrix used twice", "[attention]") {
       for (auto& [name, p] : a.named_parameters()) gradients[i][name] = p.grad();
     }
     CHECK(norm_between(y[0], y[1]) < 1e-13);
-    CHECK(norm_between(head_by_head(shared, 2, sharing, x, x, x).value(), y[0]) < 1e-13);
+    CHECK(norm_between(head_by_head(shared, sharing, x, x, x).value(), y[0]) < 1e-13);
     CHECK(norm_between(shared(Var(x), Var(x)).y.value(), y[0]) < 1e-13);
     for (const char* name : {"in_proj_weight", "in_proj_bias"}) {
       const Tensor one = gradients[0].at(name), three = gradients[1].at(name);
@@ -378,14 +377,14 @@ TEST_CASE("norms of queries and keys come after rotary angles, and bound the sco
             p.value().copy_(
                 uniform({4}, 0.5, 2, {4, static_cast<std::uint64_t>(*name)}, DType::Float64));
       const Tensor y = a(Var(x), r).y.value();
-      CHECK(norm_between(y, head_by_head(a, 3, options, x, x, x, r).value()) < 1e-12);
+      CHECK(norm_between(y, head_by_head(a, options, x, x, x, r).value()) < 1e-12);
       KeyValueCache cache;
       for (Index t = 0; t < 5; ++t)
         CHECK(norm_between(a(Var(narrow(x, 1, t, 1)), r, &cache).y.value(), narrow(y, 1, t, 1)) <
               1e-12);
       if (positions == Positions::Rotary) continue;
       const Tensor beside = a(Var(x), Var(memory)).y.value();
-      CHECK(norm_between(beside, head_by_head(a, 3, options, x, memory, memory).value()) < 1e-12);
+      CHECK(norm_between(beside, head_by_head(a, options, x, memory, memory).value()) < 1e-12);
       CHECK(norm_between(beside, a.attend(Var(x), a.project(Var(memory))).y.value()) < 1e-12);
     }
 }
@@ -437,6 +436,8 @@ TEST_CASE("heads that share a key and value are heads with equal weights", "[att
     CHECK(norm_between(y[0], y[1]) < 1e-13);
     CHECK(norm_between(shared(Var(x), Var(x), Var(x), r).y.value(), y[0]) < 1e-13);
     CHECK(norm_between(shared(Var(x), Var(x), r).y.value(), y[0]) < 1e-13);
+    const AttentionOptions options{.positions = positions, .kv_heads = 2};
+    CHECK(norm_between(head_by_head(shared, options, x, x, x, r).value(), y[0]) < 1e-13);
     for (const char* name : {"in_proj_weight", "in_proj_bias"}) {
       const Tensor two = gradients[0].at(name), four = gradients[1].at(name);
       CHECK(norm_between(narrow(two, 0, 0, 12), narrow(four, 0, 0, 12)) < 1e-12);
