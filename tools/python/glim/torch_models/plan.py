@@ -97,7 +97,8 @@ def _attention(softmax, constants):
         if ops.SCALE.get() is not None:
             q = q * (ops.SCALE.get() / _factor(node))
         return ops.matmul(q, k)
-    return {**dict.fromkeys(between, _nothing), **({product: of_queries_and_keys} if product else {}), softmax: probs, end: context}
+    steps = {**dict.fromkeys(between, _nothing), softmax: probs, end: context}
+    return {**steps, product: of_queries_and_keys} if product else steps
 
 
 def _context(softmax):
@@ -111,7 +112,8 @@ def _context(softmax):
             name = op_name(reader)
             if name in ("matmul", "bmm") and view.ndim > 1:
                 right = reader.args[0] is not node
-                if torch.equal((view.mT if right else view).reshape(-1), flat) and view.shape[-2 if right else -1] == places.shape[-1]:
+                rows = view.mT if right else view
+                if torch.equal(rows.reshape(-1), flat) and rows.shape[-1] == places.shape[-1]:
                     ends.append((reader, right))
             elif reader.args[0] is node and name in IDENTITIES | {"mul", "div"}:
                 todo.append((reader, view))
@@ -201,8 +203,8 @@ def _rms_norm(rsqrt):
         last = reader
     if op_name(reader) == "mul" and last in reader.args:
         other = reader.args[1 - reader.args.index(last)]
-        is_weight = isinstance(other, torch.fx.Node) and other.op == "placeholder" and other.meta["val"].dtype == x.meta["val"].dtype
-        if is_weight and other.meta["val"].shape == x.meta["val"].shape[-1:]:
+        value, like = isinstance(other, torch.fx.Node) and other.op == "placeholder" and other.meta["val"], x.meta["val"]
+        if isinstance(value, torch.Tensor) and value.dtype == like.dtype and value.shape == like.shape[-1:]:
             chain.append(last)
             last, weight = reader, other
 
@@ -217,6 +219,7 @@ def _gelu(curve, approximate):
     while op_name(x) in ELEMENTWISE and len(x.users) == 1:
         x = x.all_input_nodes[0]
     values, cone, node = {x: grid}, [], curve
+    gelu = torch.nn.functional.gelu(grid, approximate="none" if approximate == "erf" else "tanh")
 
     def value(n):
         if n not in values:
@@ -227,8 +230,7 @@ def _gelu(curve, approximate):
         return values[n]
     try:
         while op_name(node) in ELEMENTWISE:
-            y = value(node)
-            if (y - torch.nn.functional.gelu(grid, approximate="none" if approximate == "erf" else "tanh")).abs().max() < 1e-12:
+            if (value(node) - gelu).abs().max() < 1e-12:
                 return {**dict.fromkeys(cone, _nothing), node: lambda env, _: glim.gelu(env[x], approximate)}
             node = _only_reader(node)
     except LookupError:

@@ -10,42 +10,30 @@ from .plan import plan
 
 
 class Recorded:
-    """module: a copy, whose buffers the graph keeps. custom: the autograd.Functions of the model."""
+    """module: a copy, whose buffers the graph keeps. custom: the autograd.Functions of the model.
+
+    run() computes the nodes of the graph in turn: those that no parameter reaches by PyTorch, the others by Glim's ops
+    (ops.rule), or by what plan() puts in the place of several nodes.
+    """
 
     def __init__(self, module, args, kwargs, custom):
         self.calls = []
         program = exported(module, args, kwargs, custom, self.calls)
         signature = program.graph_signature
-        names = {id(p): name for name, p in module.named_parameters()}  # a shared one has its first name
-        tensors = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
-        self.fixed = {}   # of placeholders: the name of a parameter, or a tensor
-        for spec in signature.input_specs:
-            kind = spec.kind.name
-            if kind == "PARAMETER":
-                self.fixed[spec.arg.name] = names[id(tensors[spec.target])]
-            elif kind == "BUFFER":
-                self.fixed[spec.arg.name] = tensors.get(spec.target, program.state_dict.get(spec.target, program.constants.get(spec.target)))
-            elif kind == "CONSTANT_TENSOR":
-                self.fixed[spec.arg.name] = program.constants[spec.target]
+        self.fixed = _fixed(module, program)
         self.inputs = [spec.arg.name for spec in signature.input_specs if spec.kind.name == "USER_INPUT"]
         outputs = [spec for spec in signature.output_specs if spec.kind.name in ("USER_OUTPUT", "LOSS_OUTPUT")]
         self.skipped = len(signature.output_specs) - len(outputs)  # written buffers and arguments come first
-        self.graph_module, self.in_spec, self.out_spec = program.graph_module, pytree.tree_structure((args, kwargs)), program.call_spec.out_spec
+        self.in_spec, self.out_spec = pytree.tree_structure((args, kwargs)), program.call_spec.out_spec
+        self.graph_module = program.graph_module
         self.nodes = list(self.graph_module.graph.nodes)
+        for node in self.nodes:
+            _require_eval(node)
         depends = self._require_ops()
         self.plan = plan(self.graph_module.graph, {n for n in self.nodes if n not in depends and n.op != "output"})
 
     def _require_ops(self):
         """The nodes that depend on a parameter or a floating argument, whose ops are known."""
-        for node in self.nodes:
-            name = graph.op_name(node)
-            if name in TRAINING:
-                raise glim.ValueError(f"from_torch: {graph.path(node) or 'the model'} is in train() mode, in which it "
-                                      f"{TRAINING[name]}: call model.eval()")
-            if node.op == "call_function" and ops.draws(node):
-                raise glim.ValueError(f"from_torch: {graph.path(node) or 'the model'} is in train() mode, in which it draws numbers: call "
-                                      "model.eval()" if ops.rule(node.target) else f"from_torch: {node.target} in {graph.place(node)} "
-                                      "draws numbers: call model.eval(), or hand them in as an argument")
         depends, missing = set(), []
         for node in self.nodes:
             if node.op == "placeholder":
@@ -58,15 +46,13 @@ class Recorded:
                 depends.add(node)
                 dtype = getattr(node.meta.get("val"), "dtype", torch.float32)
                 if dtype not in (torch.float32, torch.float64):
-                    raise glim.DTypeError(f"from_torch: {node.target} in {graph.place(node)} computes in {ops.name_of(dtype)}; Glim has "
-                                          "float32 and float64")
-                view = graph.op_name(node) != "as_strided" or node.args[0].meta["val"].is_contiguous() and not node.args[0].meta[
-                    "val"].storage_offset()  # else of what is in memory
-                if not (view and ops.rule(node.target)) and not graph.is_function(node):
+                    raise glim.DTypeError(f"from_torch: {node.target} in {graph.place(node)} computes in "
+                                          f"{ops.name_of(dtype)}; Glim has float32 and float64")
+                if not _has_rule(node) and not graph.is_function(node):
                     missing.append(f"{node.target} in {graph.place(node)}")
         if missing:
-            raise glim.ValueError(f"from_torch: no op of Glim for {'; '.join(dict.fromkeys(missing))}. The {len(ops.OPS)} that there "
-                                  "are: sorted(glim.torch_models.ops.OPS), and what PyTorch makes of them")
+            raise glim.ValueError(f"from_torch: no op of Glim for {'; '.join(dict.fromkeys(missing))}. The {len(ops.OPS)} that "
+                                  "there are: sorted(glim.torch_models.ops.OPS), and what PyTorch makes of them")
         return depends
 
     def argument(self, node):
@@ -124,14 +110,53 @@ class Recorded:
                 raise kind(f"from_torch: {node.target} in {graph.place(node)}: {text}") from error
 
 
+def _fixed(module, program):
+    """For each placeholder that is no argument: the name of a parameter, or a tensor."""
+    first_names = {id(p): name for name, p in module.named_parameters()}  # a shared one has its first name
+    tensors = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
+    buffers = {**program.constants, **program.state_dict, **tensors}
+    fixed = {}
+    for spec in program.graph_signature.input_specs:
+        if spec.kind.name == "PARAMETER":
+            fixed[spec.arg.name] = first_names[id(tensors[spec.target])]
+        elif spec.kind.name == "BUFFER":
+            fixed[spec.arg.name] = buffers.get(spec.target)
+        elif spec.kind.name == "CONSTANT_TENSOR":
+            fixed[spec.arg.name] = program.constants[spec.target]
+    return fixed
+
+
+def _require_eval(node):
+    """ValueError where the node draws numbers, or computes otherwise in train() mode."""
+    name, layer = graph.op_name(node), graph.path(node) or "the model"
+    if name in TRAINING:
+        raise glim.ValueError(f"from_torch: {layer} is in train() mode, in which it {TRAINING[name]}: call model.eval()")
+    if node.op != "call_function" or not ops.draws(node):
+        return
+    if ops.rule(node.target):
+        raise glim.ValueError(f"from_torch: {layer} is in train() mode, in which it draws numbers: call model.eval()")
+    raise glim.ValueError(f"from_torch: {node.target} in {graph.place(node)} draws numbers: call model.eval(), or hand them "
+                          "in as an argument")
+
+
+def _has_rule(node):
+    """Whether an op of Glim computes the node. as_strided of other than a whole tensor reads what is in memory."""
+    if graph.op_name(node) == "as_strided":
+        x = node.args[0].meta["val"]
+        if not x.is_contiguous() or x.storage_offset():
+            return False
+    return bool(ops.rule(node.target))
+
+
 def _arguments(node, env):
     return torch.fx.node.map_arg((node.args, dict(node.kwargs)), lambda n: env[n])
 
 
 def tensor_of(x):
     """An argument as PyTorch takes it."""
-    return torch.from_numpy(np.array(x.numpy())) if isinstance(x, (glim.Var, glim.Tensor)) else \
-        torch.from_numpy(x) if isinstance(x, np.ndarray) else x
+    if isinstance(x, (glim.Var, glim.Tensor)):
+        return torch.from_numpy(np.array(x.numpy()))
+    return torch.from_numpy(x) if isinstance(x, np.ndarray) else x
 
 
 class Output(dict):
@@ -151,7 +176,9 @@ def _rebuilt(values, spec):
         if spec.is_leaf():
             return next(values)
         children = [build(child) for child in spec.children()]
-        keys = spec.context[0] if isinstance(spec.context, (tuple, list)) and spec.context and isinstance(spec.context[0], list) else spec.context
+        keys = spec.context
+        if isinstance(keys, (tuple, list)) and keys and isinstance(keys[0], list):
+            keys = keys[0]
         if isinstance(keys, list) and len(keys) == len(children):
             return Output(zip(keys, children))
         return pytree.SUPPORTED_NODES[spec.type].unflatten_fn(children, spec.context)
@@ -163,5 +190,6 @@ def _var(x):
     if x.dtype in (torch.int8, torch.int16, torch.int32, torch.uint8):
         x = x.long()
     if ops.name_of(x.dtype) not in ("float32", "float64", "int64", "bool"):
-        raise glim.DTypeError(f"from_torch: a result of the model is {ops.name_of(x.dtype)}; Glim has float32, float64, int64 and bool")
+        raise glim.DTypeError(f"from_torch: a result of the model is {ops.name_of(x.dtype)}; Glim has float32, float64, int64 "
+                              "and bool")
     return glim.Var(ops.array(x))
