@@ -2,10 +2,12 @@
 //                                               gradient, of every sixth in float32, of every 64th with large values
 //        [--from M]                             ... from the M-th on, to go on or to see one again
 // graphs --ops        how often the graphs record each op; each is recorded
-// graphs --planted    plants every fault (faults.hpp): how many graphs until it is found, in how many ops
+// graphs --planted    plants every fault (faults.hpp): how many graphs until it is found, in how many ops;
+//                     --every N: each N-th fault
 // graphs --program    a graph of all kinds as a program in C++; its sum is in the last line
 //
 // A graph that is wrong is made smaller and printed as a program.
+#include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <map>
@@ -25,7 +27,7 @@ namespace glim::fuzz {
 namespace {
 
 struct Asked {
-  std::uint64_t graphs = 1000, from = 0, seed = 1, steps = 12;
+  std::uint64_t graphs = 1000, from = 0, seed = 1, steps = 12, every = 1;
 };
 struct Drawn {
   Graph graph;
@@ -116,7 +118,9 @@ int list_ops(const Asked& asked) {
 
 int plant_all(Asked asked) {
   int passed = 0, failed = 0, number = 0;
+  std::uint64_t index = 0;
   for (const Fault& fault : faults()) {
+    if (index++ % std::max<std::uint64_t>(1, asked.every) != 0) continue;
     plant(&fault);
     const auto found = search(asked, 0);
     plant(nullptr);
@@ -143,7 +147,7 @@ int print_program(const Asked& asked) {
 
 int usage() {
   fmt::print(stderr,
-             "usage: graphs [--graphs N] [--from M] [--seed S] [--steps K] "
+             "usage: graphs [--graphs N] [--from M] [--seed S] [--steps K] [--every N] "
              "[--ops | --planted | --program]\n");
   return 2;
 }
@@ -158,6 +162,7 @@ int run(int argc, char** argv) {
                            : word == "--from"  ? &asked.from
                            : word == "--seed"  ? &asked.seed
                            : word == "--steps" ? &asked.steps
+                           : word == "--every" ? &asked.every
                                                : nullptr;
     if (taken) {
       if (++i == argc) return usage();
