@@ -282,6 +282,19 @@ def test_masks_and_indices_of_values_are_for_these_arrays_alone(f):
             call()
 
 
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_program_that_no_other_point_confirms_is_for_these_arrays_alone(order):
+    def near(x):
+        if np.abs((x.numpy() if isinstance(x, glim.Var) else x) - W).max() > 1e-4:
+            raise ArithmeticError("far away")
+        return x * x
+
+    derived = glim.derive(near, W, order=order)
+    assert "for these arrays alone: f is defined at no other point that was tried" in derived.program
+    with pytest.raises(glim.ValueError, match="another x"):
+        derived.forward(W + 1)
+
+
 def test_a_mask_that_is_an_argument_is_part_of_the_program():
     x, mask = normal(2, 3), np.array([[True, False, True], [False, True, True]])
     derived = glim.derive(lambda x, mask: np.where(mask, x, 0.0) * 2, x, mask)

@@ -92,9 +92,9 @@ def derive(f, *arrays, order=1, out=None, overwrite=False):
         with _glim.Tape(replay=True) as tape, _glim.explicit():
             tape.inspect(f(*leaves).sum(), out, title=f"{_called(f)}, with the loss Σ y", overwrite=overwrite)
     why = "f was derived with another; masks and indices are part of the program"
-    if not _holds_elsewhere(functions, f, operands, positions, dy) or order == 2 and not _second_holds(second, f, operands, positions, dy):
-        program = program.replace("for arrays of these shapes", "for these arrays alone: masks or indices are of their values", 1)
-        fixed, why = range(len(arrays)), "f takes masks or indices from values, which are part of the program"
+    if alone := _only_here(functions, f, operands, positions, dy):
+        program = program.replace("for arrays of these shapes", f"for these arrays alone: {alone}", 1)
+        fixed, why = range(len(arrays)), f"{alone}, in the program"
     guarded = [_guarded(function, operands, fixed, names, why) for function in functions]
     return Derived(program, guarded, lines, latex, report)
 
@@ -132,27 +132,6 @@ def _second(f, names, operands, positions, dy, backward):
     return text, space["second"], lines, latex, report
 
 
-def _second_holds(second, f, operands, positions, dy):
-    """True if `second` is the tape's at another point, too."""
-    import numpy as np
-    random = np.random.default_rng(3)
-    x = [random.permutation(operands[k].ravel()).reshape(operands[k].shape) * random.uniform(0.5, 1.5) for k in positions]
-    vs = [random.normal(size=a.shape) for a in x]
-    try:
-        with np.errstate(all="ignore"), _glim.Tape() as tape:
-            leaves = [_glim.Var.leaf(a.copy()) for a in x]
-            y = f(*_filled(operands, positions, leaves))
-            expected = [tape.jvp(y, leaves, vs), *tape.hvp((y * dy).sum(), leaves, vs)]
-            expected = [e.numpy() for e in expected]
-    except Exception:  # f is not defined there
-        return True
-    if not all(np.isfinite(e).all() for e in expected):
-        return True
-    with np.errstate(all="ignore"):
-        found = second(dy, *_filled(operands, positions, x), *vs)
-    return all(np.allclose(a, e, rtol=1e-6, atol=1e-9 * np.abs(e).max(initial=0)) for a, e in zip(found, expected))
-
-
 def _joined(program, text):
     """Two sources, without functions of the second that are in the first."""
     chunks = [chunk.strip() for chunk in text.split("\n\n")]
@@ -185,18 +164,20 @@ def _guarded(function, operands, fixed, names, why):
     return guarded
 
 
-def _holds_elsewhere(functions, f, operands, positions, dy):
-    """True if the program has the values and gradients of f at other points: with elements exchanged, negated, scaled."""
+def _only_here(functions, f, operands, positions, dy):
+    """Why the program is f's for these arrays alone, or None: its values and gradients, and the second order where it is one
+    of the functions, are f's at another point at least, and at each of four at which f is defined."""
     import numpy as np
-    random = np.random.default_rng(1)
-    for change in (random.permutation, lambda x: -random.permutation(x), lambda x: x * random.uniform(0.5, 1.5, x.shape)):
+    random, compared = np.random.default_rng(1), 0
+    for change in (random.permutation, lambda x: -random.permutation(x), lambda x: x * random.uniform(0.5, 1.5, x.shape),
+                   lambda x: x * random.uniform(0.999, 1.001, x.shape)):
         x = _filled(operands, positions, [change(operands[k].ravel()).reshape(operands[k].shape) for k in positions])
+        vs = [random.normal(size=x[k].shape) for k in positions]
+        if all(np.array_equal(x[k], operands[k]) for k in positions):
+            continue
         try:
-            with np.errstate(all="ignore"), _glim.Tape() as tape:
-                leaves = [_glim.Var.leaf(a.copy()) if k in positions else a for k, a in enumerate(x)]
-                y = f(*leaves)
-                tape.backward(y, dy)
-                expected = [y.numpy(), *(np.zeros(leaves[k].shape) if leaves[k].grad is None else leaves[k].grad.numpy() for k in positions)]
+            with np.errstate(all="ignore"):
+                expected = _by_tape(f, x, positions, dy, vs if len(functions) == 3 else None)
         except Exception:  # f is not defined there
             continue
         if not all(np.isfinite(e).all() for e in expected):
@@ -204,9 +185,23 @@ def _holds_elsewhere(functions, f, operands, positions, dy):
         with np.errstate(all="ignore"):
             gradients = functions[1](dy, *x)
             found = [functions[0](*x), *(gradients if len(positions) > 1 else [gradients])]
+            found += functions[2](dy, *x, *vs) if len(functions) == 3 else []
         if not all(np.shape(a) == e.shape and np.allclose(a, e, rtol=1e-6, atol=1e-9 * np.abs(e).max(initial=0)) for a, e in zip(found, expected)):
-            return False
-    return True
+            return "masks or indices are of their values"
+        compared += 1
+    return None if compared else "f is defined at no other point that was tried"
+
+
+def _by_tape(f, x, positions, dy, vs):
+    """y and its gradients; then, for directions vs, the JVP and the Hessian-vector product of Σ y dy."""
+    import numpy as np
+    with _glim.Tape() as tape:
+        leaves = [_glim.Var.leaf(x[k].copy()) for k in positions]
+        y = f(*_filled(x, positions, leaves))
+        second = [tape.jvp(y, leaves, vs), *tape.hvp((y * dy).sum(), leaves, vs)] if vs else []
+        tape.backward(y, dy)
+        gradients = [np.zeros(leaf.shape) if leaf.grad is None else leaf.grad.numpy() for leaf in leaves]
+        return [y.numpy(), *gradients, *(e.numpy() for e in second)]
 
 
 def _agree(program, f, operands, positions):
