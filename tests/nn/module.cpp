@@ -123,7 +123,7 @@ TEST_CASE("a leaf shared with a later subtree keeps its first name", "[module]")
   CHECK(names_of(outer) == Names{"model.embed.weight"});
 }
 
-TEST_CASE("names are given in a time that grows as the model does", "[module]") {
+TEST_CASE("names are given in a time that grows as the model does", "[module][slow]") {
   struct Deep : Module {
     Deep() {
       for (int i = 0; i < 20000; ++i) layers.append(1, 1);
