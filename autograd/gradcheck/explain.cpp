@@ -58,8 +58,9 @@ void name_mistakes(const Subject& f, Checked& found) {
       e.mistake = likely_mistake(all, i, float32 ? 1e-2 : 1e-5);
 }
 
-// Checks each op of f, and reports those that are wrong.
-void check_ops(const Subject& f, GradcheckReport& report) {
+// Checks each op of f, and reports those that are wrong, each once. Returns how many nodes are wrong.
+Index check_ops(const Subject& f, GradcheckReport& report) {
+  Index wrong = 0;
   Restored same_random(generator());
   Tape tape({.replay = true});
   f.put(f.values);
@@ -86,11 +87,13 @@ void check_ops(const Subject& f, GradcheckReport& report) {
       ++report.ops_right;
       continue;
     }
+    ++wrong;
     if (options.mode == GradcheckOptions::Mode::Full) name_mistakes(subject, one);
     if (std::none_of(report.ops_at_fault.begin(), report.ops_at_fault.end(),
                      [&](const GradcheckReport& r) { return r.function.starts_with(name); }))
       report.ops_at_fault.push_back(std::move(one.report));
   }
+  return wrong;
 }
 
 }  // namespace
@@ -98,11 +101,10 @@ void check_ops(const Subject& f, GradcheckReport& report) {
 void explain(const Subject& f, const Subject& checked, Checked& found) {
   GradcheckReport& report = found.report;
   const bool by_op = report.options.explain == GradcheckOptions::Explain::Ops;
-  if (by_op) check_ops(f, report);
+  const Index wrong = by_op ? check_ops(f, report) : 0;
   // The Jacobian of many ops does not show which rule is wrong. If all rules are right, it shows whether any
   // gradient arrives.
-  const bool one_op =
-      !by_op || report.ops_at_fault.size() + static_cast<std::size_t>(report.ops_right) == 1;
+  const bool one_op = !by_op || wrong + report.ops_right == 1;
   if (!one_op && !report.ops_at_fault.empty()) return;
   if (report.options.mode == GradcheckOptions::Mode::Full) {
     name_mistakes(checked, found);

@@ -64,6 +64,20 @@ TEST_CASE("every wrong gradient is caught, and the op without it passes", "[faul
   CHECK(caught >= 2 * 130 / kEvery);
 }
 
+TEST_CASE("two wrong nodes of one op are no op alone, and their product has no name", "[faults]") {
+  const WrongOp& op = named("sin");
+  const WrongGradient& w = op.wrong[4];
+  const auto once = [&](const Var& x) { return planted(op, &w, {x}); };
+  const auto x = inputs_of(op);
+  REQUIRE(gradcheck([&](const Vars& v) { return once(v[0]); }, x)
+              .inputs[0]
+              .mistake.name.starts_with("a constant factor"));
+  const GradcheckReport report = gradcheck([&](const Vars& v) { return once(once(v[0])); }, x);
+  CHECK(report.ops_at_fault.size() == 1);
+  CHECK(report.ops_at_fault[0].inputs[0].mistake.name.starts_with("a constant factor"));
+  CHECK(report.inputs[0].mistake.name.empty());
+}
+
 TEST_CASE("a wrong gradient is named by what it looks like, a right one by nothing",
           "[faults][slow]") {
   Index mistakes = 0, rightly = 0, wrongly = 0;
