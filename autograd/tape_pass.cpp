@@ -58,7 +58,8 @@ void TapePass::send(int sender, std::size_t k, Grads& d) {
                                        node.formula->input_name(k) + ", which is " +
                                        to_string(source.shape) + " " +
                                        std::string(name_of(source.dtype))));
-  if (!g.defined() && !d.part())
+  const bool by_part = k == 0 && d.part();  // it is of input 0
+  if (!g.defined() && !by_part)
     refuse(
         StateError(node.name(), "its rule gives no gradient for " + node.formula->input_name(k)));
   if (!tape_.observers_.empty()) {

@@ -148,6 +148,14 @@ struct Forgetful final : Op {
   Tensor forward(const Tensor& a, const Tensor&) { return a.clone(); }
   Grads gradient(const Var& dy) const override { return {{0, dy}}; }
 };
+struct PartOfFirst final : Op {
+  static constexpr Formula formula{"planted.part_of_first", "y = a + b", {"da = dy", "db = dy"}};
+  Tensor forward(const Tensor& a, const Tensor& b) { return add(a, b); }
+  Grads gradient(const Var& dy) const override { return {{0, dy}, {1, dy}}; }
+  Grads fast_gradient(const Var& dy) const override {
+    return Grads([dy](const Tensor& total) { add_(total, dy.value()); });
+  }
+};
 struct Unsaved final : Unary<Unsaved> {
   static constexpr Formula formula{"planted.unsaved", "y = x", {"dx = x dy"}};
   Tensor forward(const Tensor& x) { return x.clone(); }
@@ -214,6 +222,8 @@ TEST_CASE("a rule that is wrong in form is named, with its input", "[observers]"
   CHECK(contains(text, "planted.wrong_shape: its rule gives a gradient () float64 for b"));
   text = message(apply(Forgetful{}, a, b), tape);
   CHECK(contains(text, "planted.forgetful: its rule gives no gradient for b"));
+  text = message(apply(PartOfFirst{}, Var(from_vector<double>({1, 2}, {2})), b), tape);
+  CHECK(contains(text, "planted.part_of_first: its rule gives no gradient for b"));
   text = message(apply(Unsaved{}, a), tape);
   CHECK(contains(text, "planted.unsaved: the rule reads x, which forward did not save"));
   text = message(apply(KeepsLess{}, a), tape);
