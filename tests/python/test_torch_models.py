@@ -266,6 +266,55 @@ def test_the_scale_of_an_attention(how, own):
     assert abs(loss(own) - loss(None)) < 1e-12 and abs(loss(0.7) - loss(None)) > 1e-6
 
 
+class Weighted(nn.Module):
+    """Attention of one head, whose queries and keys are scaled as `how` says."""
+
+    def __init__(self, how):
+        super().__init__()
+        self.how, self.project = how, nn.Linear(4, 8)
+        self.register_buffer("factor", torch.tensor(0.5))
+
+    def forward(self, x):
+        q, k = self.project(x).chunk(2, -1)
+        if self.how == "queries":
+            q = q * 0.5
+        elif self.how == "both":
+            q, k = q * 2.0, k / 4.0
+        elif self.how == "a tensor":
+            q = q * self.factor
+        elif self.how == "before positions":
+            q = q * 0.5 + torch.arange(3.0)[:, None].to(q)
+        return (q @ k.transpose(-1, -2)).softmax(-1) @ x
+
+
+@pytest.mark.parametrize("how", ["queries", "both", "nothing", "a tensor", "before positions"])
+def test_a_scale_before_the_product(how):
+    g = glim.from_torch(Weighted(how).double(), (X,))
+
+    def loss(scale):
+        with g._recorded((X,), lambda out: (out ** 2).sum(), scale, {}) as (tape, y):
+            return float(y)
+    if how in ("a tensor", "before positions"):
+        with pytest.raises(glim.ValueError, match="queries or keys are multiplied by what is no number, or before other ops"):
+            loss(0.5)
+        return
+    assert abs(loss(1 if how == "nothing" else 0.5) - loss(None)) < 1e-12 and abs(loss(0.7) - loss(None)) > 1e-6
+    multihead = nn.MultiheadAttention(4, 2, batch_first=True).double().eval()  # torch scales queries where weights are asked for
+    g = glim.from_torch(multihead, (X, X, X), dict(need_weights=True))
+    with g._recorded((X, X, X), lambda out: (out[0] ** 2).sum(), 2 ** -0.5, {}) as (tape, y):
+        assert abs(float(y) - (multihead(X, X, X)[0] ** 2).sum().item()) < 1e-12
+
+
+def test_a_model_that_refuses_the_second_point_is_said_to_be_compared_at_one():
+    class Picky(nn.Module):
+        def forward(self, x):
+            torch._assert(bool((x == X).all()), "another x")
+            return x * 2
+
+    with pytest.warns(UserWarning, match="at one point alone"):
+        glim.torch_models.verify.points(glim.torch_models.verify.Pass(Picky(), (X,), {}), Picky(), (X,), {})
+
+
 def test_parameters():
     torch.manual_seed(0)
     model = Model("fill").double().eval()

@@ -5,8 +5,17 @@ a parameter or on a Var that was handed in is computed by Glim (ops/, recorded.p
 (masks, positions, ids) are computed by PyTorch, and are constants. Attention that is written out becomes Glim's, by plan.py.
 The result is compared with PyTorch's own run (verify.py).
 
-A node aten.add of the graph is run by Recorded._value (recorded.py): ops.rule finds the function `add` of ops/elementwise.py,
-which is on Vars. plan.py can be read last.
+    from_torch                       refuses what a model cannot be
+      _Import.graph                    one graph for each set of shapes
+        _exported                        of a copy of the model:
+          _first_pass                      PyTorch's pass: what no graph shows is refused
+          Recorded                         exported: the graph; _require_ops: every op is known; plan: attention
+          verify.require_equal             values and gradients at two points
+    g(x)
+      Recorded.run                     node by node, aten.add for example:
+        ops.rule                         its function on Vars, `add` of ops/elementwise.py
+
+plan.py can be read last.
 """
 import collections.abc
 import contextlib
@@ -181,7 +190,7 @@ class _Import:
 
 
 def _first_pass(module, args, kwargs, hooked):
-    """PyTorch's pass of a copy of the model, and its custom Functions. Refused is what no graph has. hooked: names of tensors
+    """PyTorch's pass of a copy of the model, and its custom Functions. Refused is what a graph would not show: effects and state of forward. hooked: names of tensors
     within its forward that had a hook."""
     before = state.tensors_of(module)
     try:
@@ -239,7 +248,7 @@ def from_torch(module, args=(), kwargs=None, *, hooks=False, verify=True):
 
     args, kwargs: an example of the arguments, (x, mask) or the only one, and a dict. hooks=True: the model may have hooks that change gradients, and Glim leaves them
     out. verify=False: values and gradients are not compared with PyTorch's own run. A ValueError, DTypeError or MemoryError
-    says what stands against the model, before Glim hands anything out.
+    says what stands against the model, before Glim hands anything out; g raises one at its first call with other shapes.
     """
     if not isinstance(kwargs, (collections.abc.Mapping, type(None))):
         raise TypeError("from_torch: kwargs is a dict; several positional arguments are one tuple: from_torch(model, (x, mask))")
@@ -283,7 +292,7 @@ class _Function(torch.nn.Module):
 
 
 def _require_memory(module, verify):
-    """The parameters and their gradients in Glim; to verify, those of a copy of PyTorch's, and of Glim's pass."""
+    """The parameters and their gradients in Glim, and a copy of the parameters: 3 times; to verify, as much again for PyTorch's pass."""
     needed = (6 if verify else 3) * sum(p.numel() * p.element_size() for p in module.parameters())
     try:
         with open("/proc/meminfo", encoding="ascii") as file:

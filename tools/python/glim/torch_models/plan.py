@@ -176,13 +176,35 @@ def _product(node):
 
 
 def _factor(product):
-    """The number that queries times keys are multiplied by."""
+    """The number that queries times keys are multiplied by: behind their product, or each of them before it."""
     reader = _only_reader(product)
     while op_name(reader) in SHAPES:
         reader = _only_reader(reader)
-    constant = reader.args[1] if op_name(reader) in ("mul", "div") else 1.0
-    factor = constant if isinstance(constant, (int, float)) else 1.0
-    return 1 / factor if op_name(reader) == "div" else factor
+    factor = _number(reader) or 1.0
+    for node in product.args:
+        while op_name(node) in SHAPES | IDENTITIES:
+            node = node.args[0]
+        if (number := _number(node)) is not None:
+            factor, node = factor * number, node.args[0]
+        if _is_scaled(node):
+            raise glim.ValueError("queries or keys are multiplied by what is no number, or before other ops, so that scale= cannot "
+                                  "take its place")
+    return factor
+
+
+def _number(node):
+    """What a node multiplies by, if it is a number."""
+    if op_name(node) not in ("mul", "div") or not isinstance(node.args[1], (int, float)):
+        return None
+    return node.args[1] if op_name(node) == "mul" else 1 / node.args[1]
+
+
+def _is_scaled(node):
+    """Whether something of one element multiplies on the way to a node, behind its last product or norm."""
+    if not isinstance(node, torch.fx.Node) or op_name(node) not in SHAPES | IDENTITIES | {"mul", "div", "add", "sub", "neg", "cat", "slice"}:
+        return False
+    single = [x for x in node.all_input_nodes if isinstance(x.meta.get("val"), torch.Tensor) and x.meta["val"].numel() == 1]
+    return _number(node) is not None or op_name(node) in ("mul", "div") and bool(single) or any(map(_is_scaled, node.all_input_nodes))
 
 
 # ---- what ends in one op ----

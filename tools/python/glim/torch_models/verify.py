@@ -4,9 +4,13 @@
     second point   all floating ones shaken, since zeros and ones hide much
 
 Equal means: |difference| ≤ tolerance · largest element of the tensor, not finite where PyTorch is not finite. A larger
-difference is rounding only if it is below LOOSE times the largest element of all, and PyTorch's own result moves as much
-(NOISE times) when parameters and arguments are rounded anew, or if it is below SMALL and ε times the largest gradient of all.
+difference is rounding only if it is below LOOSE times the largest element (of a gradient: of all gradients), and PyTorch's
+own result moves as much (NOISE times) when parameters and arguments are rounded anew; a gradient's also if it is below SMALL
+and ε times the largest of all gradients. Where the model refuses the second point, and one a hundredth as far, a warning
+says that one point was compared.
 """
+import warnings
+
 import glim
 import numpy as np
 import torch
@@ -114,18 +118,22 @@ def points(first, module, args, kwargs):
     draw, saved = torch.Generator().manual_seed(2), [p.detach().clone() for p in module.parameters()]
 
     def shaken(x):
-        return x * (1 + 0.05 * _normal(x, draw)) + 0.02 * _normal(x, draw) if floating(x) else x
+        return x * (1 + size * _normal(x, draw)) + 0.4 * size * _normal(x, draw) if floating(x) else x
     try:
         found = [first.differentiate()]
     except RuntimeError as error:
         raise glim.ValueError(f"from_torch: PyTorch does not differentiate the model: {str(error).splitlines()[0]}") from error
-    with torch.no_grad():
-        for p, x in zip(module.parameters(), saved):
-            p.copy_(shaken(x))
-    try:
-        found.append(Pass(module, *pytree.tree_map(shaken, (args, kwargs))).differentiate())
-    except Exception:  # of any type: the model refuses such arguments, as probabilities below 0
-        pass
+    for size in (0.05, 0.0005):
+        with torch.no_grad():
+            for p, x in zip(module.parameters(), saved):
+                p.copy_(shaken(x))
+        try:
+            found.append(Pass(module, *pytree.tree_map(shaken, (args, kwargs))).differentiate())
+            break
+        except Exception as error:  # of any type: the model refuses such arguments, as probabilities below 0
+            refusal = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+    else:
+        warnings.warn(f"from_torch: compared with PyTorch at one point alone, as the model refuses others ({refusal})", stacklevel=2)
     with torch.no_grad():
         for p, x in zip(module.parameters(), saved):
             p.copy_(x)

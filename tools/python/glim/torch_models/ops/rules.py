@@ -4,8 +4,8 @@
     def sum_(x, /, dim=None, keepdim=False, *, dtype=None): ...
 
 A rule names overloads: max.dim and max.other are two ops. Its parameters before / are the first arguments of the op's
-schema; the others have the schema's names. An argument that the rule does not take must have its default, or be one of
-WITHOUT_INFLUENCE: rule(target) refuses any other value.
+schema; the others have the schema's names. An argument that the rule does not take must have its default (or its NEUTRAL
+value), be None, or be one of WITHOUT_INFLUENCE: rule(target) refuses any other value.
 """
 import functools
 import inspect
