@@ -35,7 +35,7 @@ struct ValidationReport {
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
-  // The next update is of the parts first … end - 1 of batches (Learner::begin).
+  // The next update is of the shards first … end - 1 (Learner::begin).
   virtual void drawn(Index /*first*/, Index /*end*/) {}
   // Around forward and backward of a part, whose tape this is.
   virtual void tape_begins(Tape&) {}

@@ -19,10 +19,10 @@ std::vector<Tensor> taken(const NamedParameters& parameters) {
   return gradients;
 }
 
-// Sums of 2^k parts that wait for the next 2^k, one for each digit 1 of the number of parts in binary.
+// Sums of 2^k shards that wait for the next 2^k, one for each digit 1 of the number of shards in binary.
 struct Tree {
   void add(std::vector<Tensor> sum) {
-    for (Index digits = parts++; digits % 2 == 1; digits /= 2) {
+    for (Index digits = shards++; digits % 2 == 1; digits /= 2) {
       const std::vector<Tensor> before = std::move(waiting.back());
       waiting.pop_back();
       for (std::size_t i = 0; i < sum.size(); ++i) add_(before[i], sum[i]);
@@ -30,7 +30,7 @@ struct Tree {
     }
     waiting.push_back(std::move(sum));
   }
-  Index parts = 0;
+  Index shards = 0;
   std::vector<std::vector<Tensor>> waiting;
 };
 
@@ -41,14 +41,14 @@ struct Share {
 
 }  // namespace
 
-Measures Shards::sum(FunctionRef<Measures(Index part)> forward_and_backward) const {
+Measures Shards::sum(FunctionRef<Measures(Index slot)> forward_and_backward) const {
   if (count_ == 1) return forward_and_backward(0);
   Tree tree;
   std::vector<Share> mine;
   processes.together([&] {
     const Index each = count_ / processes.size(), first = each * processes.rank();
-    for (Index part = first; part < first + each; ++part) {
-      const Measures sums = forward_and_backward(part);
+    for (Index slot = first; slot < first + each; ++slot) {
+      const Measures sums = forward_and_backward(slot);
       mine.push_back({sums, generator().stream()});
       tree.add(taken(parameters_));
     }

@@ -56,8 +56,8 @@ StepReport Trainer::update(Index batches) {
   const Index first = state_.batch, end = std::min(batches, first + options_.accumulate);
   const BatchSize size = joined_size(first, end);
   notify(&TrainObserver::drawn, first * options_.shards, end * options_.shards);
-  const Measures sums = shards_.sum(
-      [&](Index shard) { return forward_and_backward(shard, first, end, size.targets); });
+  const Measures sums =
+      shards_.sum([&](Index slot) { return forward_and_backward(slot, first, end, size.targets); });
   if (!sums.finite()) end_not_finite(first, end, "the loss is not finite");
   notify(&TrainObserver::gradients_ready, state_.step + 1);
   const double norm = clip_gradient(first, end);
@@ -80,15 +80,15 @@ StepReport Trainer::update(Index batches) {
           .batches = batches};
 }
 
-Measures Trainer::forward_and_backward(Index shard, Index first, Index end, Index targets) {
+Measures Trainer::forward_and_backward(Index slot, Index first, Index end, Index targets) {
   const Interruptible interruptible(stop_);
-  draw_as(state_, shard);
+  draw_as(state_, slot);
   Measures sums;
   for (Index batch = first; batch < end && sums.finite(); ++batch) {
-    const Index part = batch * options_.shards + shard;
-    if (learner_.size(Split::Train, part).samples == 0) continue;
+    const Index shard = batch * options_.shards + slot;
+    if (learner_.size(Split::Train, shard).samples == 0) continue;
     ObservedTape tape(observers_);
-    const MeasuredLoss measured = learner_.loss(Split::Train, part, state_.step);
+    const MeasuredLoss measured = learner_.loss(Split::Train, shard, state_.step);
     const Var loss = measured.loss / static_cast<double>(targets);
     sums += measured.sums;
     if (sums.finite()) tape.backward(loss);
@@ -109,8 +109,8 @@ double Trainer::clip_gradient(Index first, Index end) {
 
 BatchSize Trainer::joined_size(Index first, Index end) const {
   BatchSize total;
-  for (Index part = first * options_.shards; part < end * options_.shards; ++part) {
-    BatchSize size = learner_.size(Split::Train, part);
+  for (Index shard = first * options_.shards; shard < end * options_.shards; ++shard) {
+    BatchSize size = learner_.size(Split::Train, shard);
     total.samples += size.samples;
     total.targets += size.targets;
   }
@@ -174,10 +174,10 @@ StepReport Trainer::replay(Index step, TrainObservers observers) {
   }
 }
 
-void draw_as(const TrainState& state, Index shard) {
-  // Shards have the same streams under seeds of their own, 2^64 / golden ratio apart.
+void draw_as(const TrainState& state, Index slot) {
+  // Slots have the same streams under seeds of their own, 2^64 / golden ratio apart.
   generator().set_state(static_cast<std::uint64_t>(state.seed) +
-                            static_cast<std::uint64_t>(shard) * 0x9e3779b97f4a7c15u,
+                            static_cast<std::uint64_t>(slot) * 0x9e3779b97f4a7c15u,
                         static_cast<std::uint64_t>(state.stream));
 }
 

@@ -2,17 +2,19 @@
 //
 //   run                             until the run is finished:
 //     run_epoch                       for each `accumulate` batches:
-//       update                          each shard: forward_and_backward; then clip_gradient, optimizer.step
+//       update                          each slot: forward_and_backward; then clip_gradient, optimizer.step
 //         forward_and_backward            loss = Learner::loss / N; tape.backward(loss)
 //       validate_and_save               every so many updates, and at the end of the epoch
 //
 // Learner::loss is the forward pass of a kind of model (tools/kinds/learner.hpp; of pairs: tools/kinds/pairs.cpp).
+// Of the paper: 5.1 batches, tools/data/corpus/batches.hpp; 5.3 Adam, optim/kernels/adam.cpp, and equation 3 of the rate,
+// optim/schedule.cpp; 5.4 label smoothing, autograd/ops/label_smoothing.cpp.
 //
 //   update      for each of `accumulate` batches: loss = Σ / N, N the targets of all of them
 //               together, so that the gradient is that of the joined batch; then clip, then one
 //               optimizer step at the schedule's rate for this step (counted from 1)
-//   shards      each batch in `shards` parts, with random numbers of their own, computed by one process or by
-//               several, and summed (shards.hpp)
+//   shards      each batch in `shards` shards, one a slot; a slot has random numbers of its own. One process or
+//               several compute them, and sum their gradients (shards.hpp)
 //   observers   look on: the recorder, the profile, the log (observer.hpp)
 //   validation  the same measures without dropout, at the end of each epoch or every so many steps
 //
@@ -40,8 +42,8 @@ namespace glim {
 // The GEMM of the checkpoint's run.
 GemmEngine gemm_engine_of(const Checkpoint& checkpoint);
 MatmulPrecision matmul_precision_of(const Checkpoint& checkpoint);
-// Sets generator() to the random numbers of a shard in the next update.
-void draw_as(const TrainState& state, Index shard);
+// Sets generator() to the random numbers of a slot in the next update.
+void draw_as(const TrainState& state, Index slot);
 
 // How many updates a run has if each epoch has as many as the first, and nothing stops it before.
 Index planned_updates(const TrainOptions& options, Learner& learner);
@@ -81,9 +83,9 @@ class Trainer {
   bool run_epoch(const std::atomic<bool>& stop);
   // The next update of an epoch with so many batches.
   StepReport update(Index batches);
-  // Adds the gradient of one shard of each of the batches first … end - 1 to the parameters'. Ends before the
-  // first of which the loss is not finite.
-  Measures forward_and_backward(Index shard, Index first, Index end, Index targets);
+  // Adds the gradient of the shard in this slot of each of the batches first … end - 1 to the parameters'. Ends at the
+  // first of which the loss is not finite, without its gradient.
+  Measures forward_and_backward(Index slot, Index first, Index end, Index targets);
   double clip_gradient(Index first, Index end);  // returns the norm before
   bool at_limit() const { return options_.max_steps > 0 && state_.step >= options_.max_steps; }
   BatchSize joined_size(Index first, Index end) const;
