@@ -42,7 +42,7 @@ class BackwardPass {
       if (fill_leaves_ && node.leaf->trainable) add_to(*node.leaf, std::move(dy));
       return;
     }
-    if (i == pending_.first) return;  // the first x of grad(); node 0 is a leaf
+    if (i == pending_.first) return;  // the first x of grad(), or leaf 0
     Grads d = gradients(i, dy);
     dy = {};
     for (std::size_t k = 0; k < node.inputs.size(); ++k)

@@ -3,6 +3,13 @@
 //
 //   F(name, equation, gradient, what the rule reads, rule, low, high, slope, kernel of the rule)
 //
+// The first row is the op
+//
+//   struct exp_op : Unary {
+//     Tensor forward(const Tensor& x) { save_output(); return exp(x); }
+//     Var dx(const Var& dy) const { return dy * y; }
+//   };
+//
 //   rule         dx from dy and from x or y
 //   low, high    the interval of samples of x
 //   slope        smooth, or kinked at 0, where a derivative of first or second order is undecidable

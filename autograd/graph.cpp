@@ -50,6 +50,7 @@ Var Graph::value_of(int node, Tensor y) const {
 
 int Graph::node_of(const Var& v) const {
   if (!v.leaf_) return holds(v) ? v.node_ : -1;
+  // A leaf remembers its last node, so that most look-ups need no hash.
   const auto last_used = static_cast<std::size_t>(v.leaf_->node.load(std::memory_order_relaxed));
   if (last_used < nodes_.size() && nodes_[last_used].leaf == v.leaf_)
     return static_cast<int>(last_used);

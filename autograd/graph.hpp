@@ -5,9 +5,9 @@
 //                       for i = loss, loss - 1, ..., 0:           an op's inputs are earlier nodes
 //                         for each input k of node i:  dy[inputs[k]] += op_i.gradient(dy[i])[k]
 //
-// apply calls apply_at_place (errors name the line), Graph::record_or_compute (without a recording graph the op only
-// computes), forward_and_record (which inputs need a gradient?), and of the graph forward and record. Tape is the graph
-// that users open (tape.hpp): it overrides the virtual functions, for observers and replay.
+// apply → apply_at_place (errors name the line) → Graph::record_or_compute (without a recording graph the op computes)
+//       → forward_and_record (which inputs need a gradient?) → forward, which gives y; record, which adds a node
+// Tape is the graph that users open (tape.hpp): it overrides the virtual functions, for observers and replay.
 #pragma once
 
 #include <concepts>
@@ -70,8 +70,7 @@ class Graph {
   int paused_ = 0;  // how many stop it from recording
 };
 
-Var apply_at_place(
-    const Call& call);  // record_or_compute, with errors that name the line (tape.cpp)
+Var apply_at_place(const Call& call);      // tape.cpp
 Var named(Var v, std::string_view label);  // tape.hpp
 
 template <class OpT, class... Inputs>

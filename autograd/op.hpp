@@ -10,7 +10,7 @@
 //   3. a line in autograd/ops.hpp: the equation and what may go wrong
 //   4. a specification in tools/gradient_cases, a line in tests/fuzz/graphs/ops.cpp: the suite fails without
 //
-// Forward checks shapes and dtypes, saves what the rule reads, and computes. The rule is written in
+// Forward saves what the rule reads, and computes; it or the function above it checks shapes and dtypes. The rule is written in
 // differentiable ops, so backward can record it, and the gradient of a gradient needs no further code.
 // TapePass checks the shapes of the gradients, and the engine adds them up. An op has one output: functions with
 // several (split, sort) are made of ops. An op of one input is a Unary, an op of two may be a Binary

@@ -56,7 +56,7 @@ class Tape : public Graph {
   void backward(const Var& y, const Tensor& dy, Backward options = {});
   // ∂(Σ y·dy)/∂x for each x; no grad() changes. Zeros where y does not depend on x. With create_graph
   // the results that depend on a leaf or on dy are on the tape. Undefined dy means 1 for a y of one
-  // element. Hooks run before. No op before the first x is visited, so an inner gradient costs the same
+  // element. Hooks run before a gradient is returned. No op before the first x is visited, so an inner gradient costs the same
   // on a long tape; all ops after it are, those too that lead to no x. The results are read-only, as others may see the same memory.
   // StateError for an x or a y of another tape.
   std::vector<Var> grad(const Var& y, const std::vector<Var>& xs, const Var& dy = {},

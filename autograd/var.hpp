@@ -55,7 +55,7 @@ class Var {
   double item() const { return value().item(); }
 
   // True for a trainable leaf, and for what was computed from one on the innermost tape, recording or not.
-  // StateError for a value whose tape is gone, or that a checkpointed region kept back: detach() it.
+  // StateError for a value whose tape is gone or is an outer one, or that a checkpointed region kept back: detach() it.
   bool requires_grad() const;
   // StateError for a value whose tape is gone.
   void require_open_tape() const {

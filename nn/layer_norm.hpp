@@ -4,7 +4,7 @@
 //
 //   x, y: (..., shape)   weight γ, at first 1, and bias β, at first 0: shape, which is (D,) for the last axis
 //
-// ShapeError where x does not end in shape.
+// ShapeError where x does not end in shape; ValueError for a width of 0, and at the first call for ε below 0.
 #pragma once
 
 #include "nn/module.hpp"

@@ -12,7 +12,8 @@
 //   Var y = layer(x);                       operator() enters the module's name and calls forward
 //   layer.named_parameters();               linear1.weight, linear1.bias, linear2.weight, linear2.bias
 //
-// A leaf of its own is a Param, a list of children a ModuleList; both are below Module.
+// A leaf of its own is a Param, a list of children a ModuleList; both are below Module. A plain member, `Linear gate;`,
+// compiles and is no child: it is not trained, checked or saved.
 //
 // GLIM_NAMED(linear1, d, d_ff) is linear1{*this, "linear1", d, d_ff}: C++20 cannot turn a member's name into text.
 // A member may also be initialised where it is declared: Child<Dropout> GLIM_NAMED(dropout, 0.1). Members register in
@@ -21,8 +22,8 @@
 //
 // Registration keeps addresses: modules neither copy nor move.
 //
-// Errors: StateError naming the module for a name that is empty, has a dot or is taken, and for the use of an absent
-// child; ShapeError where a value of another shape is assigned to a parameter.
+// Errors: StateError naming the module for a name that is empty, has a dot or is taken, for a child of another module or
+// of itself, and for the use of an absent child or parameter; ShapeError where a value of another shape is assigned to a parameter.
 #pragma once
 
 #include <atomic>

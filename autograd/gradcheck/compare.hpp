@@ -11,6 +11,14 @@
 // wrong.
 // One that atol alone makes right is compared again, relative to its own size, at the step where the error is smallest.
 // If no step decides, it is not right: it is within atol. Exactly 0, where f has one value, is right.
+//
+//   f                        analytic        verdict
+//   x² at 1                  2               right, decisive
+//   x² at 1                  2.002           wrong
+//   x² at 1e-9               0               within atol: atol alone makes it right
+//   |x| at 0                 0               undecidable: a kink
+//   x rounded to 0.01        1               undecidable: f rounds, and every step sees it
+//   log x at -1              anything        wrong: NaN agrees with nothing
 #pragma once
 
 #include <string>

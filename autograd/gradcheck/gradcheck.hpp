@@ -13,7 +13,8 @@
 // The two functions are at the end of this file. The fields of a report before them are for who prints or counts.
 //
 // Undecided is not passed: a report in which a missing gradient would look the same is undecided.
-// An input whose derivatives other than 0 are all at kinks does not make a report undecided.
+// Where another input has a decisive derivative, one whose derivatives other than 0 are all at kinks does not make the
+// report undecided.
 #pragma once
 
 #include <array>
@@ -44,8 +45,8 @@ struct GradcheckOptions {
   Explain explain = Explain::Ops;
   int directions = 1;         // random directions in Projection mode
   bool second_order = false;  // check (x, dy) ↦ Jᵀdy instead of f: the gradient of the gradient
-  // Zero means by dtype. float64: atol 1e-7, rtol 1e-5. In float32 the analytic side alone is computed: atol 1e-5, rtol
-  // 1e-3 against differences in float64; atol 2e-3, rtol 1e-2 against its own, if f has constants of float32.
+  // Zero means by dtype. float64: atol 1e-7, rtol 1e-5. float32: atol 1e-5, rtol 1e-3 where the
+  // differences are computed in float64 and the analytic side alone in float32; atol 2e-3, rtol 1e-2 against its own, if f has constants of float32.
   double atol = 0, rtol = 0;
   // Differences of eighth order: atol 1e-11, rtol 1e-10. A derivative that no step decides so closely is held to the
   // ordinary tolerances, and counted as of low precision. ValueError in float32.

@@ -1,4 +1,7 @@
 // Layer norm over the last axis.      x, y (..., D)      γ, β (D,) or undefined
+//
+// Why dx has two means: x̂ stays the same when a number is added to the row, and, but for ε, when the row is scaled. So dx
+// has no component along 1, which `mean g` takes out of g, and next to none along x̂. The paper has no ε.
 #include <cmath>
 
 #include "autograd/ops/norm.hpp"

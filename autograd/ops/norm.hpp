@@ -36,7 +36,7 @@ struct Norm : Fused {
   enum Input { X, Gamma, Beta };
   explicit Norm(double e) : eps(e) {}
 
-  // The rule has a tensor for each of its terms. The kernel reads a row once forward and once backward. x̂ never
+  // The rule has a tensor for each of its terms. The kernel reads a row from memory once forward and once backward. x̂ never
   // exists: each row's 1/σ and, unless it counts as 0, its μ are kept, and x̂ is computed again.
   Tensor normalized(const Tensor& x, const Tensor& gamma, const Tensor& beta, bool centered) {
     LastAxis in = rows_of(x);

@@ -12,7 +12,7 @@ Var softmax_gradient(const Var& y, const Var& dy, int axis) {
   return y * (dy - sum(dy * y, {axis}, true));
 }
 
-// The gradient over the last axis, in one pass over a row, which writes dx over a copy of dy.
+// The gradient over the last axis, a row at a time: Σ dy ⊙ y, then dx over a copy of dy.
 Tensor softmax_kernel(const Tensor& y, const Tensor& dy) {
   LastAxis p = rows_of(y);
   Tensor dx = dy.contiguous();

@@ -1,17 +1,20 @@
 // Multi-head attention head by head, as the paper writes it (Vaswani et al. 2017, section 3.2.2). MultiheadAttention
 // computes all heads by one op, and equals it (tests/nn/attention/multihead.cpp).
 //
+//   attention(Q, K, V) = softmax(Q Kᵀ/√Dh) V           (autograd/ops/attention.cpp)
 //   head_i = attention(Q W_i^Q, K W_i^K, V W_i^V)      y = concat(head_1 ... head_H) W^O
 //
 //   query (B, T, D)   key, value (B, S, D)   y (B, T, D)   D = H Dh
-//   W_i^Q is rows i Dh to (i + 1) Dh of the stored (W^Q)ᵀ. With G heads of keys and values, H/G queries share one.
+//   (W_i^Q)ᵀ is rows i Dh to (i + 1) Dh of the stored (W^Q)ᵀ. With G heads of keys and values, H/G heads of
+//   queries share one.
 #pragma once
 
 #include "nn/attention/multihead.hpp"
 
 namespace glim {
 
-// What `a`, made with these options, computes without dropout.
+// What `a`, made with these options, computes without dropout and cache. Without options, `positioned` is x itself, and
+// only the masks are left of what is before the loop.
 inline Var head_by_head(MultiheadAttention& a, const AttentionOptions& options, const Var& query,
                         const Var& key, const Var& value, const AttentionRequest& request = {}) {
   using enum InProjection::Part;

@@ -5,6 +5,8 @@
 //   with share_qk (2D, D), (W^Q)ᵀ = (W^K)ᵀ above (W^V)ᵀ: the gradient is the sum of both uses
 //   with G kv_heads, each of which H/G heads share (Ainslie et al. 2023), (D + 2 G Dh, D)
 //
+// At first: the whole stored matrix by Xavier, as in torch, and biases 0.
+//
 // Errors: ShapeError unless query is (B, T, D), key and value (B, S, D).
 #pragma once
 
