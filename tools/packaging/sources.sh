@@ -25,7 +25,7 @@ debian_lists() {
 fetch_sources() {
   local pair apt
   debian_lists sources deb-src
-  mkdir -p "$work/bundled"
+  rm -rf "$work/bundled" && mkdir "$work/bundled"
   for pair in zlib:zlib libpng:libpng1.6 utf8proc:utf8proc fmtlib:fmtlib sentencepiece:sentencepiece; do
     (cd "$work" && "${apt[@]}" source --download-only "${pair#*:}" && dpkg-source -x "${pair#*:}"_*.dsc "bundled/${pair%:*}") \
       >"$work/log" 2>&1 || { tail -n 5 "$work/log" >&2; fail "the source of ${pair#*:} cannot be had"; }
@@ -60,7 +60,7 @@ copy_tree() {
   mv "$1/subprojects" "$1.new"
   rm -rf "$1"
   mv "$1.new" "$1"
-  [ ! -d "$work/bundled" ] || mv "$work/bundled" "$1/subprojects/bundled"
+  [ ! -d "$work/bundled" ] || { rm -rf "$1/subprojects/bundled" && mv "$work/bundled" "$1/subprojects/bundled"; }
 }
 golden=$(sed -n 's/^trained transformer \([0-9a-f]*\) .*/\1/p' tests/tools/benchmarks/one_hash.sh)
 golden_run() {  # PROGRAM...: the hash that it trains to
