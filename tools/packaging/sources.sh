@@ -56,7 +56,8 @@ copy_tree() {
   rm -rf "$1.new"
   mkdir "$1.new"
   tar -c --exclude='./build*' --exclude=./.git --exclude=./subprojects . | tar -x -m -C "$1.new"
-  (cd "$1.new" && find . -type f -exec sh -c 'for file; do cmp -s "$file" "$0/$file" && touch -r "$0/$file" "$file"; done; :' "$1" {} +)
+  (cd "$1" && find . -path ./subprojects -prune -o -type f -exec sha256sum {} +) | (cd "$1.new" && { sha256sum -c 2>/dev/null || true; }) |
+    sed -n 's/: OK$//p' | tar -c -C "$1" -T - | tar -x -C "$1.new"  # the same files, as old as they were
   mv "$1/subprojects" "$1.new"
   rm -rf "$1"
   mv "$1.new" "$1"
