@@ -10,7 +10,7 @@ macos11() {
   mv "$work/macos11.new" "$work/macos11"
 }
 
-# check_macho FILE PROCESSOR SYMBOLS: it is for macOS 11 and the processor, is signed where it must be (arm64), and needs nothing but
+# check_macho FILE PROCESSOR SYMBOLS: it is for macOS 11 and the processor, is signed where it must be (arm64, signature.py), and needs nothing but
 # libSystem, and of it nothing that is later than macOS 11. Python's symbols are those that match SYMBOLS.
 check_macho() {
   local file=$1 processor=$2 tool commands libraries missing
@@ -23,7 +23,7 @@ check_macho() {
   libraries=$(awk '$1 == "cmd" { load = $2 ~ /DYLIB$/ && $2 != "LC_ID_DYLIB" } load && $1 == "name" { print $2 }' <<<"$commands")
   [ "$libraries" = /usr/lib/libSystem.B.dylib ] || fail "$file needs" $libraries
   grep -qx ' *minos 11.0' <<<"$commands" || fail "$file does not say that macOS 11 is enough"
-  [ "$processor" != arm64 ] || grep -q 'cmd LC_CODE_SIGNATURE' <<<"$commands" || fail "$file has no signature"
+  [ "$processor" != arm64 ] || python3 tools/packaging/signature.py "$file" || fail "a Mac does not run $file"
   missing=$(llvm-nm -u "$file" | awk '{ print $NF }' | sort -u | comm -23 - "$work/macos11" | grep -vE "^(${3:-dyld_stub_binder})$") || true
   [ -z "$missing" ] || fail "$file needs what macOS 11 has not:" $missing
 }

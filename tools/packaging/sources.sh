@@ -25,7 +25,7 @@ debian_lists() {
 fetch_sources() {
   local pair apt
   debian_lists sources deb-src
-  mkdir -p "$work/bundled"
+  rm -rf "$work/bundled" && mkdir "$work/bundled"
   for pair in zlib:zlib libpng:libpng1.6 utf8proc:utf8proc fmtlib:fmtlib sentencepiece:sentencepiece; do
     (cd "$work" && "${apt[@]}" source --download-only "${pair#*:}" && dpkg-source -x "${pair#*:}"_*.dsc "bundled/${pair%:*}") \
       >"$work/log" 2>&1 || { tail -n 5 "$work/log" >&2; fail "the source of ${pair#*:} cannot be had"; }
@@ -56,11 +56,12 @@ copy_tree() {
   rm -rf "$1.new"
   mkdir "$1.new"
   tar -c --exclude='./build*' --exclude=./.git --exclude=./subprojects . | tar -x -m -C "$1.new"
-  (cd "$1.new" && find . -type f -exec sh -c 'for file; do cmp -s "$file" "$0/$file" && touch -r "$0/$file" "$file"; done; :' "$1" {} +)
+  (cd "$1" && find . -path ./subprojects -prune -o -type f -exec sha256sum {} +) | (cd "$1.new" && { sha256sum -c 2>/dev/null || true; }) |
+    sed -n 's/: OK$//p' | tar -c -C "$1" -T - | tar -x -C "$1.new"  # the same files, as old as they were
   mv "$1/subprojects" "$1.new"
   rm -rf "$1"
   mv "$1.new" "$1"
-  [ ! -d "$work/bundled" ] || mv "$work/bundled" "$1/subprojects/bundled"
+  [ ! -d "$work/bundled" ] || { rm -rf "$1/subprojects/bundled" && mv "$work/bundled" "$1/subprojects/bundled"; }
 }
 golden=$(sed -n 's/^trained transformer \([0-9a-f]*\) .*/\1/p' tests/tools/benchmarks/one_hash.sh)
 golden_run() {  # PROGRAM...: the hash that it trains to

@@ -48,7 +48,7 @@ zig_python() {
 # On macOS the loader merges what modules export in common, such as templates of a library that another has, too.
 # zig_build FOLDER TARGET SYSTEM GOAL...: Glim for zig's TARGET, which is Meson's SYSTEM, in $work/FOLDER
 zig_build() {
-  local folder=$1 target=$2 system=$3 linker='LLD (compatible with GNU linkers)' strip= hide= status=0 tools=$work/$1.tools
+  local folder=$1 target=$2 system=$3 linker='LLD (compatible with GNU linkers)' strip= hide= status=0 tool tools=$work/$1.tools
   # Meson knows linkers and resource compilers by what they say of themselves, and zig's say other things.
   # Meson gives -Wl,-force_load its library as a word of its own, and zig has no -bundle, as which a -dynamiclib serves.
   script() {  # NAME COMMAND ANSWER PATTERN: a program that gives the answer where its arguments match
@@ -69,8 +69,8 @@ done' >>"$tools/$1"
   }
   [ "$system" != darwin ] || linker='LLD ld64.lld' strip="'-Wl,-dead_strip', " hide=", '-fvisibility=hidden'"
   mkdir -p "$tools"
-  script cc "$zig -m ziglang cc -target $target" "$linker" '*-Wl,--version*|*-Wl,-v*'
-  script c++ "$zig -m ziglang c++ -target $target" "$linker" '*-Wl,--version*|*-Wl,-v*'
+  # zig writes debugging information unless it is told not to: objects ten times as large, for a program that is stripped.
+  for tool in cc c++; do script $tool "$zig -m ziglang $tool -target $target -g0" "$linker" '*-Wl,--version*|*-Wl,-v*'; done
   script rc "$zig -m ziglang rc" 'zig, as the Microsoft (R) Resource Compiler' '*/[?]*'
   script ar "$zig -m ziglang ar" ar '--no-such'
   cat >"$tools/cross.ini" <<END
