@@ -1,4 +1,9 @@
 """A pass as one object: it shows itself, says why a query attends to a key, and what a patch would do."""
+import importlib.util
+import re
+import shutil
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -88,6 +93,23 @@ def test_a_pdf_is_made_by_what_is_installed(model, tmp_path, monkeypatch):
     tool.chmod(0o755)
     picture.save(tmp_path / "head.pdf")
     assert (tmp_path / "head.pdf").read_text(encoding="utf-8").startswith("%PDF -f pdf <svg")
+
+
+def test_a_pdf_has_one_page_with_the_text_of_the_picture(model, tmp_path):
+    missing = [tool for tool in ("pdfinfo", "pdftotext") if not shutil.which(tool)]
+    if not shutil.which("rsvg-convert") and not importlib.util.find_spec("cairosvg"):
+        missing.append("rsvg-convert or cairosvg")
+    if missing:
+        pytest.skip(f"no real PDF was made: {', '.join(missing)} is missing (Debian's poppler-utils, librsvg2-bin)")
+    picture, file = look_at(model, 0).svg("attn#0/head1"), tmp_path / "head.pdf"
+    picture.save(file)
+    facts = dict(line.split(":", 1) for line in subprocess.run(["pdfinfo", file], capture_output=True, text=True, check=True).stdout.splitlines())
+    assert facts["Pages"].strip() == "1"
+    points = [float(x) for x in re.findall(r"[\d.]+", facts["Page size"])[:2]]
+    pixels = [float(re.search(f'<svg[^>]* {side}="([\\d.]+)"', picture)[1]) for side in ("width", "height")]
+    np.testing.assert_allclose(points, [0.75 * x for x in pixels], atol=1)
+    text = subprocess.run(["pdftotext", file, "-"], capture_output=True, text=True, check=True, encoding="utf-8").stdout
+    assert {"A", "∂L/∂A", "S", "∂L/∂S"} <= set(text.splitlines()) and "head 1" in text
 
 
 def test_a_patch_is_exact_and_estimated(model):
