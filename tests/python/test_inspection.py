@@ -146,3 +146,47 @@ def test_gpt2_of_transformers_adds_up():
     assert look.why("h.1.attn:2", 4, 3)["query_sources"] == [
         "transformer.wte", "transformer.wpe", *[f"transformer.h.0.attn:{h}" for h in range(4)],
         "transformer.h.0.mlp.act.gelu", "biases"]
+
+
+def llama(dtype):
+    """Llama's architecture: rotary positions, RMS norm, two queries for each key, a gate in the feed-forward network."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    size = dict(vocab_size=30, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4,
+                num_key_value_heads=2, max_position_embeddings=16, bos_token_id=0, eos_token_id=0, pad_token_id=None)
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**size)).to(dtype).eval()
+    return model, dict(input_ids=torch.randint(0, 30, (1, 5)))
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-5), ("float64", 1e-6)])  # its norms compute in float32
+def test_llama_has_the_values_and_gradients_of_torch(dtype, tolerance):
+    model, inputs = llama(getattr(pytest.importorskip("torch"), dtype))
+    out = model(**inputs, use_cache=False).logits
+    (out ** 2).mean().backward()
+    g = glim.from_torch(model, kwargs=inputs)
+    with glim.Tape() as tape:
+        ours = g(**inputs).logits
+        tape.backward((ours ** 2).mean())
+    parameters = dict(g.named_parameters())
+    for theirs, x in [(out, ours.numpy()), *((p.grad, parameters[name].grad.numpy()) for name, p in model.named_parameters())]:
+        theirs = theirs.detach().numpy()
+        assert np.abs(theirs).max() > 0 and np.abs(x - theirs).max() <= tolerance * np.abs(theirs).max()
+    why = g.inspect(inputs, loss=lambda out: (out.logits ** 2).mean()).why("layers.1.self_attn:2", 4, 3)
+    assert why["gap"] < 10 * tolerance * max(map(abs, np.ravel(why["parts"])))
+
+
+def test_an_op_of_python_runs_again():
+    """The passes without a head run it again, in a thread without the lock of the interpreter."""
+    class Half(glim.Op):
+        def forward(self, x):
+            return x / 2
+
+        def gradient(self, dy, x):
+            return dy / 2
+
+    class Halved(Attend):
+        def forward(self, x):
+            return super().forward(x) + Half()(self.attn(x, x, x)[0])
+    glim.seed(1)
+    look = look_at(Halved().to("float64"), 0)
+    assert all(head["change"] != 0 for heads in look.without_heads.values() for head in heads)
