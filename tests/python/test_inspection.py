@@ -175,6 +175,16 @@ def test_llama_has_the_values_and_gradients_of_torch(dtype, tolerance):
     assert why["gap"] < 10 * tolerance * max(map(abs, np.ravel(why["parts"])))
 
 
+def test_llama_adds_up():
+    from test_paper import in_float64
+
+    model, inputs = llama(pytest.importorskip("torch").float64)
+    look = glim.from_torch(in_float64(model), kwargs=inputs).inspect(inputs, loss=lambda out: (out.logits ** 2).mean())
+    assert add_up(look) == 2 * 4 * 15
+    assert look.why("layers.1.self_attn:2", 4, 3)["query_sources"] == [
+        "model.embed_tokens", *[f"model.layers.0.self_attn:{h}" for h in range(4)], "model.layers.0.mlp.mul"]
+
+
 def test_an_op_of_python_runs_again():
     """The passes without a head run it again, in a thread without the lock of the interpreter."""
     class Half(glim.Op):
