@@ -1,4 +1,9 @@
 """A pass as one object: it shows itself, says why a query attends to a key, and what a patch would do."""
+import importlib.util
+import re
+import shutil
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -90,6 +95,23 @@ def test_a_pdf_is_made_by_what_is_installed(model, tmp_path, monkeypatch):
     assert (tmp_path / "head.pdf").read_text(encoding="utf-8").startswith("%PDF -f pdf <svg")
 
 
+def test_a_pdf_has_one_page_with_the_text_of_the_picture(model, tmp_path):
+    missing = [tool for tool in ("pdfinfo", "pdftotext") if not shutil.which(tool)]
+    if not shutil.which("rsvg-convert") and not importlib.util.find_spec("cairosvg"):
+        missing.append("rsvg-convert or cairosvg")
+    if missing:
+        pytest.skip(f"no real PDF was made: {', '.join(missing)} is missing (Debian's poppler-utils, librsvg2-bin)")
+    picture, file = look_at(model, 0).svg("attn#0/head1"), tmp_path / "head.pdf"
+    picture.save(file)
+    facts = dict(line.split(":", 1) for line in subprocess.run(["pdfinfo", file], capture_output=True, text=True, check=True).stdout.splitlines())
+    assert facts["Pages"].strip() == "1"
+    points = [float(x) for x in re.findall(r"[\d.]+", facts["Page size"])[:2]]
+    pixels = [float(re.search(f'<svg[^>]* {side}="([\\d.]+)"', picture)[1]) for side in ("width", "height")]
+    np.testing.assert_allclose(points, [0.75 * x for x in pixels], atol=1)
+    text = subprocess.run(["pdftotext", file, "-"], capture_output=True, text=True, check=True, encoding="utf-8").stdout
+    assert {"A", "∂L/∂A", "S", "∂L/∂S"} <= set(text.splitlines()) and "head 1" in text
+
+
 def test_a_patch_is_exact_and_estimated(model):
     look, other = look_at(model, 0), look_at(model, 1, length=4)
     patched = look.patch(other, "*.context")
@@ -124,3 +146,57 @@ def test_gpt2_of_transformers_adds_up():
     assert look.why("h.1.attn:2", 4, 3)["query_sources"] == [
         "transformer.wte", "transformer.wpe", *[f"transformer.h.0.attn:{h}" for h in range(4)],
         "transformer.h.0.mlp.act.gelu", "biases"]
+
+
+def llama(dtype):
+    """Llama's architecture: rotary positions, RMS norm, two queries for each key, a gate in the feed-forward network."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    size = dict(vocab_size=30, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4,
+                num_key_value_heads=2, max_position_embeddings=16, bos_token_id=0, eos_token_id=0, pad_token_id=None)
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**size)).to(dtype).eval()
+    return model, dict(input_ids=torch.randint(0, 30, (1, 5)))
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-5), ("float64", 1e-6)])  # its norms compute in float32
+def test_llama_has_the_values_and_gradients_of_torch(dtype, tolerance):
+    model, inputs = llama(getattr(pytest.importorskip("torch"), dtype))
+    out = model(**inputs, use_cache=False).logits
+    (out ** 2).mean().backward()
+    g = glim.from_torch(model, kwargs=inputs)
+    with glim.Tape() as tape:
+        ours = g(**inputs).logits
+        tape.backward((ours ** 2).mean())
+    parameters = dict(g.named_parameters())
+    for theirs, x in [(out, ours.numpy()), *((p.grad, parameters[name].grad.numpy()) for name, p in model.named_parameters())]:
+        theirs = theirs.detach().numpy()
+        assert np.abs(theirs).max() > 0 and np.abs(x - theirs).max() <= tolerance * np.abs(theirs).max()
+    why = g.inspect(inputs, loss=lambda out: (out.logits ** 2).mean()).why("layers.1.self_attn:2", 4, 3)
+    assert why["gap"] < 10 * tolerance * max(map(abs, np.ravel(why["parts"])))
+
+
+def test_llama_adds_up():
+    from test_paper import in_float64
+
+    model, inputs = llama(pytest.importorskip("torch").float64)
+    look = glim.from_torch(in_float64(model), kwargs=inputs).inspect(inputs, loss=lambda out: (out.logits ** 2).mean())
+    assert add_up(look) == 2 * 4 * 15
+    assert look.why("layers.1.self_attn:2", 4, 3)["query_sources"] == [
+        "model.embed_tokens", *[f"model.layers.0.self_attn:{h}" for h in range(4)], "model.layers.0.mlp.mul"]
+
+
+def test_an_op_of_python_runs_again():
+    """The passes without a head run it again, in a thread without the lock of the interpreter."""
+    class Half(glim.Op):
+        def forward(self, x):
+            return x / 2
+
+        def gradient(self, dy, x):
+            return dy / 2
+
+    class Halved(Attend):
+        def forward(self, x):
+            return super().forward(x) + Half()(self.attn(x, x, x)[0])
+    glim.seed(1)
+    look = look_at(Halved().to("float64"), 0)
+    assert all(head["change"] != 0 for heads in look.without_heads.values() for head in heads)

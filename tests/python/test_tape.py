@@ -103,7 +103,7 @@ def test_derive_writes_out_a_module_of_ones_own():
         loss = layer(x).sum()
         text = tape.derive()
         assert "dweight = " in text and "test_tape.py:" in text and tape.derive() == text
-        assert "dgate" in tape.derive(primitives=True)
+        assert "dgate" in tape.derive(level="primitives")
         with pytest.raises(glim.ValueError, match="nearest: gate"):
             tape.derive("gat")
         tape.hook(loss, lambda g: g * 2)

@@ -129,7 +129,7 @@ class Page:
     def __init__(self, name, options, shared):
         self.name, self.options, self.shared = name, options, shared
         self.text = (ROOT / name).read_text()
-        self.passed, self.failed, self.said, self.left, self.results = 0, 0, [], {}, {}
+        self.passed, self.failed, self.said, self.left, self.results, self.left_out = 0, 0, [], {}, {}, set()
         self.folder = pathlib.Path(tempfile.mkdtemp())
         furnish(self.folder, options.build)
         if "train-images-idx3-ubyte" in self.text:  # small ones, as MNIST's unpacked
@@ -168,6 +168,7 @@ class Page:
             elif not shutil.which(needed) and ("." in needed or not importlib.util.find_spec(needed)):
                 reason = f"needs {needed}"
         if reason:
+            self.left_out.update(command.partition("\n")[0] for command in commands)
             self.left[reason] = self.left.get(reason, 0) + len(commands)
         return bool(reason)
 
@@ -241,7 +242,7 @@ class Page:
 
     def picture(self, found):
         path, command = (ROOT / self.name).parent / found[1], found[3]
-        if found[2] and not self.options.slow:  # the table of this command counts it
+        if found[2] and not self.options.slow or command in self.left_out:  # the table or block of this command counts it
             return
         status, _, errors = self.results.get(command) or self.run(command)
         made = sorted((p for p in self.folder.rglob(path.name) if not p.is_symlink()), key=lambda p: p.stat().st_mtime_ns)

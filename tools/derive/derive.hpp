@@ -16,13 +16,14 @@ namespace glim {
 
 struct BackwardLines {
   std::string module;  // a part of the model, "decoder.layers.0"; without: all
-  // Lines as backward records them, made of primitive ops, in place of each op's equation. Recording adds to the tape.
-  bool primitives = false;
+  // rules: each op's equation. primitives: lines as backward records them; recording adds to the tape. paper: the parts of
+  // a Transformer, head by head (paper.hpp).
+  std::string level = "rules";
   std::string format = "text";  // or markdown, latex, align (the equations alone), html
 };
 
 // A note says whose gradient a hook or an observer changes. StateError for a tape without replay, or after a backward
-// that did not retain; ValueError for a module that is not on the tape, and for an unknown format.
+// that did not retain; ValueError for a module that is not on the tape, and for an unknown format or level.
 void print_backward(Tape& tape, std::ostream& out, const BackwardLines& lines = {});
 
 }  // namespace glim

@@ -15,6 +15,7 @@ constexpr std::size_t kMostColumns = 72;  // of the left column of a terminal
 constexpr std::size_t kMostNote = 120;    // of a note there
 constexpr std::size_t kMostMath = 100;    // of an equation in LaTeX
 constexpr std::size_t kMostSlide = 60;    // of one on a slide
+constexpr std::size_t kMostColumn = 40;   // of one in a column of a paper
 constexpr std::string_view kHat = "\u0302";
 
 // In columns: of code points, but for the hat of x̂.
@@ -46,6 +47,15 @@ std::vector<std::string> wrapped(std::string text, std::size_t columns, bool gro
   }
   lines.push_back(text);
   return lines;
+}
+
+// Two equations on a line, ",  " between them, as one line each where they are too long for a column.
+std::vector<std::string> equations_in(const std::string& line) {
+  const std::size_t comma = line.find(",  ");
+  if (display_width(line) <= kMostColumn || comma == std::string::npos) return {line};
+  std::vector<std::string> all = equations_in(line.substr(comma + 3));
+  all.insert(all.begin(), line.substr(0, comma));
+  return all;
 }
 
 std::string padded(const std::string& text, std::size_t columns) {
@@ -92,8 +102,9 @@ class Equation {
       if (c == '[' || (c == '(' && sizes)) ++depth_;
       if (c == ']' || (c == ')' && depth_ > 0)) sizes = --depth_ > 0;
       if (std::isalpha(c))
-        word(cut([](char x) {
-          return std::isalnum(static_cast<unsigned char>(x)) || x == '_' || x == '.' || x == '\'';
+        word(cut([paper = sheet_.paper](char x) {
+          return std::isalnum(static_cast<unsigned char>(x)) || x == '_' || x == '.' || x == '\'' ||
+                 (paper && x == '^');
         }));
       else if (std::isdigit(c))
         number(cut([last = ' '](char x) mutable {  // 1e-05 is one
@@ -139,6 +150,7 @@ class Equation {
                extent = sheet_.extents.contains(std::string(text)) &&
                         (depth_ > 0 || text.size() > 1 || !known(text));
     if (gradient) text.remove_prefix(1);
+    if (sheet_.paper && (gradient || known(text))) return indexed(text, gradient);
     const char* kind = extent                    ? "extent"
                        : text.size() == 1        ? "letter"
                        : gradient || known(text) ? "name"
@@ -147,6 +159,19 @@ class Equation {
     if (rest_.starts_with(kHat)) kind = "hat", rest_.remove_prefix(kHat.size());
     put(kind, escaped(text, format_ == kMarkdown ? kLatex : format_));
     if (gradient) last_ = fill_in(spelling("gradient", format_), last_);
+  }
+  // W_Q^h, or dW_Q^h.
+  void indexed(std::string_view text, bool gradient) {
+    const std::size_t sup = std::min(text.find('^'), text.size()),
+                      sub = std::min(text.find('_'), sup);
+    const char* kind = rest_.starts_with(kHat) ? "hat" : "letter";
+    if (rest_.starts_with(kHat)) rest_.remove_prefix(kHat.size());
+    put(kind, text.substr(0, sub));
+    if (sub < text.size())
+      last_ = fill_in(spelling("indexed", format_), last_,
+                      sub < sup ? text.substr(sub + 1, sup - sub - 1) : "",
+                      sup < text.size() ? text.substr(sup + 1) : "");
+    if (gradient) last_ = fill_in(spelling("differential", format_), last_);
   }
   void sign(std::string_view text) {
     const std::string_view spelled = spelling(text, format_);
@@ -176,6 +201,8 @@ std::string text_of(const Sheet& sheet) {
     for (const Row& r : s.rows)
       width = std::max(width, std::min(kMostColumns, display_width(r.forward)));
   for (const Section& s : sheet.sections) {
+    if (!s.signs.empty()) out += "\n";
+    for (const Sign& sign : s.signs) out += padded(sign.sign, 22) + sign.means + "\n";
     out += "\n" + padded(s.heading, width) + "   backward, from the last line up\n";
     for (const Row& r : s.rows) {
       const bool marked = std::ranges::find(r.nodes, sheet.marked) != r.nodes.end();
@@ -197,31 +224,54 @@ std::string text_of(const Sheet& sheet) {
 
 std::string document_of(const Sheet& sheet, Format format, bool bare) {
   Equation equation(sheet, format);
+  const bool column = sheet.paper && format == kLatex;
+  const std::size_t most = sheet.paper ? kMostColumn : bare ? kMostSlide : kMostMath;
   auto written = [&](const std::string& text) {
     if (format != kLatex) return equation.of(text);
     std::string aligned;  // at the first sign of equality
-    for (const std::string& line : wrapped(text, bare ? kMostSlide : kMostMath, true))
+    for (const std::string& line : wrapped(text, most, true))
       aligned += (aligned.empty() ? "" : "\\\\\n&") + equation.of(line);
     return aligned.insert(std::min(aligned.find('='), aligned.find("\\mathrel")), "&");
   };
   auto part = [&](const char* key, const auto&... values) {
     return fill_in(spelling(key, format), values...);
   };
+  auto signs = [&](const std::vector<Sign>& all) {
+    std::string table = all.empty() ? "" : part(column ? "column" : "signs", "");
+    for (const Sign& s : all) {
+      std::string means = escaped(s.means, format);
+      for (std::size_t i = 0; column && (i = means.find('.', i)) != std::string::npos;)
+        means.insert(++i, "\\allowbreak{}");  // a path has no other place
+      table += part("sign", equation.within_text(s.sign, s.extent), means);
+    }
+    return all.empty() ? table : table + part("endsigns", "");
+  };
   const std::string title = escaped(sheet.title, format);
   std::string out;
   if (!bare) {
-    out = format == kMarkdown
-              ? part("title", title)
-              : fill_in(text_part(format == kHtml ? "html" : "latex"), title, title);
+    out = format == kMarkdown ? part("title", title)
+                              : fill_in(text_part(format == kHtml ? "html"
+                                                  : sheet.paper   ? "paper"
+                                                                  : "latex"),
+                                        title, title);
     for (const std::string& note : sheet.notes) out += part("note", escaped(note, format));
-    if (!sheet.signs.empty()) out += part("signs", "");
-    for (const Sign& s : sheet.signs)
-      out += part("sign", equation.within_text(s.sign, s.extent), escaped(s.means, format));
-    if (!sheet.signs.empty()) out += part("endsigns", "");
+    out += signs(sheet.signs);
   }
   for (const Section& s : sheet.sections) {
     out += bare ? "% " + s.heading + "\n" : part("section", escaped(s.heading, format));
+    if (!bare) out += signs(s.signs);
     out += part("open", "");
+    if (column) {  // forward, then backward in its order
+      std::vector<std::string> lines;
+      for (const Row& r : s.rows)
+        lines.push_back(written(r.forward) + "\\quad " + equation.within_text(r.shape, true));
+      for (auto r = s.rows.rbegin(); r != s.rows.rend(); ++r)
+        for (const std::string& b : r->backward)
+          for (const std::string& one : equations_in(b)) lines.push_back(written(one));
+      for (const std::string& line : lines) out += line + (&line == &lines.back() ? "" : "\\\\\n");
+      out += part("close", "");
+      continue;
+    }
     for (const Row& r : s.rows) {
       out += part(&r == &s.rows[0] ? "first" : "row", written(r.forward),
                   equation.within_text(r.shape, true), escaped(r.where, format));

@@ -16,13 +16,14 @@ struct Row {
   std::string forward, shape, where;
   std::vector<std::string> backward;
 };
-struct Section {
-  std::string heading;  // "decoder.layers.0 … 1.multihead_attn"
-  std::vector<Row> rows;
-};
 struct Sign {
   std::string sign, means;
   bool extent = false;  // of a shape
+};
+struct Section {
+  std::string heading;  // "decoder.layers.0 … 1.multihead_attn"
+  std::vector<Row> rows;
+  std::vector<Sign> signs = {};  // of this section alone
 };
 struct Sheet {
   std::string title;
@@ -32,6 +33,7 @@ struct Sheet {
   int marked = -1;                // the node whose line text_of marks with =>
   std::set<std::string> names;    // of values; other words are prose
   std::set<std::string> extents;  // letters of sizes
+  bool paper = false;  // W_Q^h is a letter with indices, and LaTeX has the lines of a column
 };
 
 // The lines of the module, or of all (""). By the ops' equations, or (a listing without each_op) as backward recorded

@@ -13,13 +13,18 @@ struct OwnOp final : Op {
   std::size_t count = 0;
 
   Tensor forward(const std::vector<Tensor>& x) {
-    nb::list arrays;
-    for (std::size_t k = 0; k < x.size(); ++k) {
-      arrays.append(numpy_of(x[k], true));
-      save(static_cast<int>(k));
-    }
+    for (std::size_t k = 0; k < x.size(); ++k) save(static_cast<int>(k));
     count = x.size();
-    WithinCall call;
+    return call_back([&] { return result_of(x); });  // a pass runs ops again without the lock
+  }
+  Grads gradient(const Var& dy) const override {
+    return call_back([&] { return gradient_of(dy); });
+  }
+
+ private:
+  Tensor result_of(const std::vector<Tensor>& x) const {
+    nb::list arrays;
+    for (const Tensor& t : x) arrays.append(numpy_of(t, true));
     nb::object y = call_python([&] { return python->attr("forward")(*arrays); });
     if (y.is_none())
       throw ValueError(name(), "forward returned None; it returns an array. Is a return missing?");
@@ -27,11 +32,6 @@ struct OwnOp final : Op {
     require_constant(value, "the result of forward");
     return value.value().clone();
   }
-  Grads gradient(const Var& dy) const override {
-    return call_back([&] { return gradient_of(dy); });
-  }
-
- private:
   Grads gradient_of(const Var& dy) const {
     nb::list inputs;
     for (std::size_t k = 0; k < count; ++k) inputs.append(saved(static_cast<int>(k)));

@@ -186,18 +186,20 @@ void bind_pages(nb::class_<PyTape>& py_tape) {
           "The tape as text, one line a node.")
       .def(
           "derive",
-          [](PyTape& t, const std::string& module, bool primitives, const std::string& format) {
+          [](PyTape& t, const std::string& module, const std::string& level,
+             const std::string& format) {
             std::ostringstream out;
-            t.run([&](Tape& tape) { print_backward(tape, out, {module, primitives, format}); });
+            t.run([&](Tape& tape) { print_backward(tape, out, {module, level, format}); });
             return out.str();
           },
-          "module"_a = "", nb::kw_only(), "primitives"_a = false, "format"_a = "text",
+          "module"_a = "", nb::kw_only(), "level"_a = "rules", "format"_a = "text",
           "The pass written out: each line of forward, and beside it the lines of backward that "
           "it gives rise to. The last value on the tape is the loss; the tape needs "
           "replay=True.\n\n"
-          "module: a part of the model, 'decoder.layers.0'. primitives: lines as backward "
-          "records them (they join the tape), in place of each op's equation. format: 'text', "
-          "'markdown', 'latex', 'align' (its equations alone), 'html'.")
+          "module: a part of the model, 'decoder.layers.0'. level: 'rules', each op's "
+          "equation; 'primitives', lines as backward records them (they join the tape); 'paper', "
+          "the parts of a Transformer, head by head. format: 'text', 'markdown', 'latex', 'align' "
+          "(its equations alone), 'html'.")
       .def(
           "_along",
           [](PyTape& t, const Var& y, const Var& dy, const std::vector<Var>& xs,

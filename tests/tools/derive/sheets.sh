@@ -70,6 +70,25 @@ for level in rules primitives; do
   pdflatex -interaction=nonstopmode -halt-on-error sheet.tex >log 2>&1
   report "LaTeX, $level" "$(grep -E '^!|Overfull .hbox .[0-9]{3}' log)"
 done
+for kind in transformer gpt bert vit "transformer --positions rotary --norm pre" "gpt --kv-heads 2" "gpt --positions alibi"; do
+  # shellcheck disable=SC2086
+  "$glim" derive --kind $kind --level paper --format latex --out column.tex --overwrite >out 2>err || cat err
+  command -v pdflatex >/dev/null || continue
+  pdflatex -interaction=nonstopmode -halt-on-error column.tex >log 2>&1
+  report "a paper's column holds $kind" "$(grep -E '^!|Overfull' log)"
+done
+paper=("${layer[@]}" --level paper)
+says "a head in a paper's letters" "Q_h = X W_Q^h + b_Q^h " "${paper[@]}"
+says "its gradient" "dS_h = A_h ⊙ (dA_h - Σ_-1(dA_h ⊙ A_h))" "${paper[@]}"
+says "a paper's letters in HTML" "<msubsup><mi>W</mi><mi>Q</mi><mi>h</mi></msubsup>" "${paper[@]}" --format html
+says "a paper's letters in Markdown" '| ${{Q}_{h}^{}}\;=\;X' "${paper[@]}" --format markdown
+report "equations in the table of equations" "$(awk '/^[|]---/ { head = last } { last = $0 } /;=/ && head !~ /forward/' out | head -2)"
+says "equal parts are written once" "feed-forward network: encoder.layers.0 (and 3 alike)" "$glim" derive --level paper
+report "a head is written in 17 lines" "$("${paper[@]}" --format align >out; [ "$(grep -c '&=' out)" = 17 ] || grep -c '&=' out)"
+refuse "a paper of a module without such parts" 'no attention, feed-forward network or norm is in encoder.layers.0.dropout|no module' "$glim" derive --level paper --module generator
+refuse "an attention without heads of projections" 'probs has queries, keys or values that are no projections; --level rules' "$glim" derive --level paper --kind rnn
+refuse "a norm of queries" '--level: paper: .*probs has queries, keys or values that are no projections' "$glim" derive --level paper --kind gpt --qk-norm
+refuse "the second order of a paper" '--level: paper has the first order' "$glim" derive --level paper --order 2
 for level in rules primitives; do
   for kind in transformer classifier vit rnn; do
     lacks "each sum of a $kind has its axes, $level" 'Σ[^_]' \

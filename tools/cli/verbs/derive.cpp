@@ -12,8 +12,8 @@
 #include "tools/cli/verbs.hpp"
 #include "tools/common/escape.hpp"
 #include "tools/common/folder.hpp"
+#include "tools/derive/paper.hpp"
 #include "tools/derive/second_order.hpp"
-#include "tools/derive/sheet.hpp"
 #include "tools/inspect/lettered.hpp"
 
 namespace glim {
@@ -152,6 +152,17 @@ void write_program(const Command& command, const DeriveArguments& a, Example& ex
   say(data);
 }
 
+void write_sheet(const Command& command, const DeriveArguments& a, const Example& example,
+                 derive::Sheet sheet) {
+  if (example.changes().any())
+    sheet.notes.push_back("This pass was changed: " + command_of(command) + ".");
+  const std::string text = derive::written_as(sheet, a.format);
+  if (a.out.empty()) return print(text);
+  refuse_existing(a.out, a.overwrite);
+  write_file_atomically(a.out, text);
+  say(a.out);
+}
+
 void run_derive(const Command& command, DeriveArguments& a) {
   if (!command.given("model")) a.example.init = true;
   check_example_options(command, a.example);
@@ -161,6 +172,8 @@ void run_derive(const Command& command, DeriveArguments& a) {
     throw ValueError("--level",
                      "a program has the whole pass: --format text, markdown, latex, "
                      "align or html");
+  if (a.level == "paper" && a.order == 2)
+    throw ValueError("--level", "paper has the first order: --order 2 needs rules or primitives");
   const auto made = make_example(a.example);
   Example& example = *made;
   derive::ConstantNames names;
@@ -171,6 +184,11 @@ void run_derive(const Command& command, DeriveArguments& a) {
   };
   Pass pass([&] { return record(example, names); });
   if (program) return write_program(command, a, example, pass, names, record);
+  if (a.level == "paper") {
+    derive::Sheet sheet = derive::paper_of(pass, a.module);
+    sheet.title = example.heading();
+    return write_sheet(command, a, example, std::move(sheet));
+  }
   pass.end();
   const bool equations = a.level == "rules";
   const auto lettered = lettered_pass(a.example, example, pass, record);
@@ -186,13 +204,7 @@ void run_derive(const Command& command, DeriveArguments& a) {
         "dL is the derivative of the loss along a direction v of every leaf. At the right is its "
         "gradient: dw is the Hessian times v at a leaf w; ddx, the gradient of dx, is the change "
         "of x along v; dx_2 is that of an x that has a dx.");
-  if (example.changes().any())
-    sheet.notes.push_back("This pass was changed: " + command_of(command) + ".");
-  const std::string text = derive::written_as(sheet, a.format);
-  if (a.out.empty()) return print(text);
-  refuse_existing(a.out, a.overwrite);
-  write_file_atomically(a.out, text);
-  say(a.out);
+  write_sheet(command, a, example, std::move(sheet));
 }
 
 }  // namespace
@@ -204,9 +216,11 @@ Command derive_command() {
            "a part of the model, or the end of its name: layers.0.multihead_attn (without: all)");
   c.option("format", &a->format, "how it is written; align is LaTeX for a slide").choices = {
       "text", "markdown", "latex", "align", "html", "numpy", "cpp"};
-  c.option("level", &a->level,
-           "rules: each op's equations; primitives: what they compute, in infix")
-      .choices = {"rules", "primitives"};
+  c.option(
+       "level", &a->level,
+       "rules: each op's equations; primitives: what they compute, in infix; paper: the parts of a "
+       "Transformer, head by head")
+      .choices = {"rules", "primitives", "paper"};
   c.option("order", &a->order,
            "1: gradients; 2: dL, the loss's derivative along a direction v of every leaf, and its "
            "gradient, the Hessian times v",

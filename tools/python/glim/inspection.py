@@ -26,6 +26,9 @@ class Picture(str):
     def _repr_svg_(self):
         return str(self)
 
+    def __repr__(self):
+        return f"<picture: {len(self)} characters of SVG>"
+
     def save(self, path):
         """As .svg, or as .pdf by CairoSVG or rsvg-convert, whichever is installed."""
         path = os.fspath(path)

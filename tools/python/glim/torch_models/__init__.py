@@ -90,14 +90,16 @@ class TorchModule(glim.Module):
         with self._recorded(inputs, loss, None, changes) as (tape, y):
             return tape.step(y, commands)
 
-    def derive(self, inputs, loss=None, module="", order=1, format="text", out=None, overwrite=False, **changes):
-        """The pass written out, forward and backward, or that of one module; format: "text", "markdown", "latex", "align", "html".
+    def derive(self, inputs, loss=None, module="", order=1, level="rules", format="text", out=None, overwrite=False, **changes):
+        """The pass written out, forward and backward, or that of one module; level and format as in Tape.derive.
 
         order=2: of dL, the derivative of the loss along a direction v of every parameter. Its gradient is the Hessian times v.
         out: a folder for a program in NumPy of the whole pass, which needs no autograd, and its data.
         """
         if order not in (1, 2):
             raise glim.ValueError(f"derive: order is {order!r}, expected 1 or 2")
+        if order == 2 and level == "paper":
+            raise glim.ValueError("derive: level='paper' has the first order alone")
         files = [] if out is None else [os.path.join(out, "backward." + end) for end in ("py", "safetensors")]
         for file in files:
             if not overwrite and os.path.exists(file):
@@ -109,7 +111,7 @@ class TorchModule(glim.Module):
         with self._recorded(inputs, loss, None, changes) as (tape, y):
             if order == 2:
                 tape._along_leaves(y)
-            return tape.derive(module, format=format)
+            return tape.derive(module, level=level, format=format)
 
     @contextlib.contextmanager
     def _recorded(self, inputs, loss, scale, changes):
