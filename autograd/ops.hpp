@@ -189,14 +189,17 @@ Var rms_norm(const Operand& x, const Var& gamma, double eps);
 // (Su et al. 2021); x: (..., T, D), D even
 Var rotate_pairs(const Operand& x, const Tensor& cos, const Tensor& sin);
 
+// The weights A of the scores S: softmax(S), relu(S)/n for a query of n keys, or S (ops/attention.cpp).
+enum class AttentionForm { Softmax, Relu, Linear };
 struct AttentionMask {
   Tensor keep;       // bool, true = may attend; broadcasts to (..., T, S); undefined keeps all
   Var bias;          // added to the scores; broadcasts to them; undefined adds nothing
   double scale = 0;  // factor of Q Kᵀ in the scores; 0: 1/√Dk
+  AttentionForm form = AttentionForm::Softmax;
 };
 struct AttentionResult {
   Var context;  // (..., T, Dv)
-  Var probs;    // (..., T, S), before dropout; undefined unless asked for
+  Var probs;    // A (..., T, S), before dropout; undefined unless asked for
 };
 // context = dropout(softmax(Q Kᵀ/√Dk + mask)) V      (Vaswani et al. 2017, equation 1)
 // query (..., T, Dk)   key (..., S, Dk)   value (..., S, Dv)

@@ -1,4 +1,14 @@
 // Scaled dot-product attention: query (..., T, Dk)   key (..., S, Dk)   value (..., S, Dv)
+//
+// Its forms differ in the weights A of the scores S, which are 0 for keys that a query may not attend to:
+//
+//   Softmax   A = softmax(S)
+//   Relu      A = relu(S)/n    n: the number of keys that the query may attend to, 1 at least
+//   Linear    A = S
+//
+// relu(S)/n is that of Wortsman et al. 2023 (arXiv 2309.08586, section 3), whose n is the length of the sequence. Counting
+// the keys of each query keeps cached decoding equal to the whole context. The kernel has softmax alone: other forms are
+// computed by the ops below, and their gradients are those of these ops.
 #include "autograd/ops/attention.hpp"
 
 #include <cmath>
@@ -12,8 +22,15 @@ double scale_for(const Var& query, const AttentionMask& mask) {
   return mask.scale != 0 ? mask.scale : 1 / std::sqrt(static_cast<double>(query.size(-1)));
 }
 
-Var probs_of(const Var& scores, const Tensor& keep) {
-  return keep.defined() ? masked_softmax(scores, keep) : softmax(scores);
+Var probs_of(const Var& scores, const Tensor& keep, AttentionForm form = AttentionForm::Softmax) {
+  if (form == AttentionForm::Softmax)
+    return keep.defined() ? masked_softmax(scores, keep) : softmax(scores);
+  const DType dtype = scores.dtype();
+  Var weights = form == AttentionForm::Relu ? relu(scores) : scores;
+  if (keep.defined()) weights = where(keep, weights, Var(scalar(0, dtype)));
+  if (form == AttentionForm::Linear) return weights;
+  if (!keep.defined()) return weights / static_cast<double>(std::max<Index>(1, scores.size(-1)));
+  return weights / Var(maximum(sum(keep.to(dtype), {-1}, true), scalar(1, dtype)));
 }
 
 AttentionResult attention_of_heads(const Var& query, const Var& key, const Var& value,
@@ -23,7 +40,7 @@ AttentionResult attention_of_heads(const Var& query, const Var& key, const Var& 
   Var scores = named(matmul(query, transpose(key)) * scale, "scores");      // (..., T, S)
   if (mask.bias.defined()) scores = named(scores + mask.bias, "biased_scores");
   Var keep = named(mask.keep, "keep");
-  Var probs = named(probs_of(scores, keep.value()), "probs");
+  Var probs = named(probs_of(scores, keep.value(), mask.form), "probs");
   Var context = named(matmul(dropout(probs, drop.p, drop.key), value), "context");  // (..., T, Dv)
   return {context, probs};
 }
@@ -140,8 +157,8 @@ AttentionResult scaled_dot_product_attention(const Operand& query, const Var& ke
                                   value_batch_dims, "attention");
   ops::require_attention("attention", operands, mask,
                          with_matrix(batch_dims, query->size(-2), key.size(-2)), dropout_p);
-  // The kernel returns no probabilities, and divides by 1 - p.
-  if (need_probs || dropout_p >= 1) {
+  // The kernel has softmax alone, returns no probabilities, and divides by 1 - p.
+  if (need_probs || dropout_p >= 1 || mask.form != AttentionForm::Softmax) {
     AttentionResult a = ops::attention_of_heads(query, key, value, mask, drop);
     if (!need_probs) a.probs = {};
     return a;

@@ -127,7 +127,8 @@ AttentionResult packed_attention(const Operand& x, const Var& memory, Index head
     fail(std::to_string(heads) + " heads do not divide " + std::to_string(d) + " columns");
   CallSite site(x.where());
   ops::AttentionDropout drop{dropout_p, dropout_key};
-  if (need_probs || dropout_p >= 1)  // as in scaled_dot_product_attention
+  if (need_probs || dropout_p >= 1 ||
+      mask.form != AttentionForm::Softmax)  // as in scaled_dot_product_attention
     return ops::composed(x, memory, heads, mask, drop, need_probs);
   ops::require_attention("packed_attention", operands, mask,
                          {x->size(0), heads, x->size(1), self ? x->size(1) : memory.size(1)},

@@ -33,6 +33,7 @@ LayerSizes sizes_of(const GptConfig& c) {
   s.feed_forward = c.feed_forward;
   s.kv_heads = c.kv_heads;
   s.attention_scale = c.attention_scale;
+  s.form = c.attention_form;
   return s;
 }
 
@@ -67,7 +68,10 @@ Rows GptConfig::rows() {
           {"kv_heads", &kv_heads, "heads of keys and values; must divide H (0: as many)", kCount},
           {"qk_norm", &qk_norm, "layer norms of each head's queries and keys, after rotary angles"},
           size_rows::share_qk(share_qk),
-          size_rows::attention_scale(attention_scale)};
+          size_rows::attention_scale(attention_scale),
+          {.name = "attention_form",
+           .field = choice(attention_form),
+           .help = "weights of scores S: softmax(S), relu(S)/n for n keys, or S"}};
 }
 
 Gpt::Gpt(const GptConfig& config)

@@ -45,6 +45,7 @@ struct GptConfig {
   bool qk_norm = false;   // norms of each head's queries and keys: nn/attention/head_options.hpp
   bool share_qk = false;  // one projection for queries and keys
   double attention_scale = 0;  // factor of Q Kᵀ in the scores; 0: 1/√Dh
+  AttentionForm attention_form = AttentionForm::Softmax;
   NormKind norm_kind = NormKind::Layer;
   FeedForward feed_forward = FeedForward::Plain;  // Gated with the activation SiLU is SwiGLU
   Index kv_heads =

@@ -12,6 +12,7 @@ AttentionOptions LayerSizes::attention(Positions relative) const {
   o.scale = attention_scale;
   o.qk_norm = qk_norm;
   o.norm_eps = norm_eps;
+  o.form = form;
   return o;
 }
 

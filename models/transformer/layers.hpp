@@ -40,6 +40,7 @@ struct LayerSizes {
   Index kv_heads = 0;          // heads of keys and values; 0: as many as heads
   double attention_scale = 0;  // factor of Q Kᵀ in the scores; 0: 1/√Dh
   bool qk_norm = false;        // norms of queries and keys, with norm_eps
+  AttentionForm form = AttentionForm::Softmax;
 
   AttentionOptions attention(Positions relative = Positions::None) const;
   std::unique_ptr<Layer> new_norm() const {

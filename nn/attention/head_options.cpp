@@ -15,11 +15,14 @@ Index require_options(Index d_model, Index heads, const AttentionOptions& option
   if (!(options.scale >= 0 && std::isfinite(options.scale)))
     throw ValueError("attention",
                      "the scale must be 0 or above, and finite, not " + number_text(options.scale));
+  if (options.form == AttentionForm::Linear && options.positions == Positions::Alibi)
+    throw ValueError("attention",
+                     "the linear form has no ALiBi positions: a lower score is no smaller weight");
   return d_model;
 }
 
 HeadOptions::HeadOptions(Module& owner, Index width, const AttentionOptions& options)
-    : positions_(options.positions), scale_(options.scale) {
+    : positions_(options.positions), scale_(options.scale), form_(options.form) {
   if (positions_ == Positions::Rotary)
     rotary_ = {owner, "rotary", std::make_unique<RotaryPositions>(width, options.rotary_base)};
   if (!options.qk_norm) return;
@@ -64,6 +67,7 @@ AttentionMask HeadOptions::mask(const Heads& heads, const AttentionRequest& requ
     bias = alibi_bias(scores[1], scores[2], scores[3], offset, heads.dtype());
   AttentionMask mask = combined(request, scores, offset, bias);
   mask.scale = scale_;
+  mask.form = form_;
   return mask;
 }
 

@@ -14,9 +14,15 @@
 #include "nn/attention/heads.hpp"
 #include "nn/attention/mask.hpp"
 #include "nn/attention/relative_positions.hpp"
+#include "nn/choice.hpp"
 #include "nn/layer_norm.hpp"
 
 namespace glim {
+
+template <>
+inline const ChoiceNames<AttentionForm> kNames<AttentionForm>{{{"softmax", AttentionForm::Softmax},
+                                                               {"relu", AttentionForm::Relu},
+                                                               {"linear", AttentionForm::Linear}}};
 
 struct AttentionOptions {
   double dropout = 0;  // on the probabilities
@@ -28,6 +34,7 @@ struct AttentionOptions {
   double scale = 0;        // factor of Q Kᵀ in the scores; 0: 1/√Dh
   bool qk_norm = false;    // norms of queries and keys, q_norm and k_norm
   double norm_eps = 1e-5;  // of these norms
+  AttentionForm form = AttentionForm::Softmax;
 };
 // Returns d_model. ValueError for options that do not fit one another.
 Index require_options(Index d_model, Index heads, const AttentionOptions& options);
@@ -48,6 +55,7 @@ class HeadOptions {
  private:
   Positions positions_;
   double scale_;
+  AttentionForm form_;
   Child<std::unique_ptr<RotaryPositions>> rotary_;
   Child<std::unique_ptr<LayerNorm>> q_norm_, k_norm_;
 };

@@ -197,7 +197,7 @@ def test_children_have_the_classes_of_their_own_types():
 
 
 def test_arguments_of_models():
-    with pytest.raises(TypeError, match="unknown argument 'hats'; known are vocab, .*, never_predicted, .*, share_qk, attention_scale$"):
+    with pytest.raises(TypeError, match="unknown argument 'hats'; known are vocab, .*, never_predicted, .*, share_qk, attention_scale, attention_form$"):
         glim.Gpt(vocab=9, hats=3)
     with pytest.raises(TypeError, match="'vocab' has another type"):
         glim.Gpt(vocab="nine")

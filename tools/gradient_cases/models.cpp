@@ -72,6 +72,7 @@ void add_stacks(std::vector<Case>& cases) {
   for (Positions p : {Positions::Rotary, Positions::None})
     encoder("norms of queries and keys, " + kNames<Positions>.print(p),
             {.positions = p, .qk_norm = true});
+  encoder("linear attention", {.positions = Positions::Rotary, .form = AttentionForm::Linear});
 }
 
 }  // namespace

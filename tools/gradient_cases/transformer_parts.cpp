@@ -86,9 +86,10 @@ Tensor padded() {
 }
 
 void attention_specs(Family& family) {
-  auto attention = [](const Tensor& keep = {}, double p = 0, double scale = 0) {
+  auto attention = [](const Tensor& keep = {}, double p = 0, double scale = 0,
+                      AttentionForm form = AttentionForm::Softmax) {
     return [=](const Vars& x) {
-      AttentionMask m{keep, at(x, 3), scale};
+      AttentionMask m{keep, at(x, 3), scale, form};
       return scaled_dot_product_attention(x[0], x[1], x[2], m, p, {3, 4}).context;
     };
   };
@@ -108,6 +109,17 @@ void attention_specs(Family& family) {
     return concatenate({a.context, mul(a.probs, a.probs)}, 1);
   };
   family.add("attention with probabilities", "a composition", square, with_probs).with_explicit();
+  auto form = [&](AttentionForm f, const Tensor& keep, double p = 0) {
+    return attention(keep, p, 0, f);
+  };
+  const char* composed = "attention of another form";
+  // The bias keeps some scores above 0 where all queries are one.
+  const std::vector<Shape> biased{{3, 2}, {3, 2}, {3, 4}, {3, 3}};
+  family.add(composed, "relu", biased, form(AttentionForm::Relu, {}));
+  family.add(composed, "relu, a query with nothing to attend to, dropout", biased,
+             form(AttentionForm::Relu, padded(), 0.4));
+  family.add(composed, "linear", square, form(AttentionForm::Linear, {}));
+  family.add(composed, "linear, dropout", square, form(AttentionForm::Linear, causal(), 0.4));
   family.add_empty(op, "no queries", {{2, 0, 3}, {2, 4, 3}, {2, 4, 5}}, {2, 0, 5}, attention());
   family.add_empty(op, "no batch", {{0, 2, 3}, {0, 4, 3}, {0, 4, 5}}, {0, 2, 5}, attention());
 }
@@ -115,9 +127,9 @@ void attention_specs(Family& family) {
 void packed_attention_specs(Family& family) {
   // Inputs: projections, those of a memory if there is one, a bias if there is one.
   auto attention = [](bool memory, Index heads, const Tensor& keep = {}, double p = 0,
-                      double scale = 0) {
+                      double scale = 0, AttentionForm form = AttentionForm::Softmax) {
     return [=](const Vars& x) {
-      AttentionMask m{keep, at(x, memory ? 2 : 1), scale};
+      AttentionMask m{keep, at(x, memory ? 2 : 1), scale, form};
       return packed_attention(x[0], memory ? x[1] : Var(), heads, m, p, {3, 4}).context;
     };
   };
@@ -138,6 +150,8 @@ void packed_attention_specs(Family& family) {
     AttentionResult a = packed_attention(x, {}, 2, {causal(), {}}, 0, {}, true);
     return concatenate({reshape(a.context, {-1}), reshape(mul(a.probs, a.probs), {-1})}, 0);
   };
+  family.add("packed attention of another form", "relu", {{2, 3, 12}},
+             attention(false, 2, causal(), 0, 0, AttentionForm::Relu));
   family.add("packed attention with probabilities", "a composition", {{1, 3, 12}}, with_probs)
       .with_explicit();
   family.add_empty(op, "no positions", {{2, 0, 12}}, {2, 0, 4}, attention(false, 2));

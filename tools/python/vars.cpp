@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <sstream>
 
+#include "nn/attention/head_options.hpp"
 #include "tensor/matmul/plan.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tools/python/words.hpp"
@@ -158,13 +159,16 @@ void bind_vars(nb::module_& m) {
   nb::class_<AttentionMask>(
       m, "AttentionMask",
       "Which keys a query may attend to.\n\nkeep: bool, true = may attend, broadcasts to "
-      "(..., T, S). bias: added to the scores.")
+      "(..., T, S). bias: added to the scores. form: weights of scores S, 'softmax', 'relu' "
+      "(relu(S)/n "
+      "for n keys) or 'linear' (S).")
       .def(
           "__init__",
-          [](AttentionMask* self, const Arg& keep, const Arg& bias) {
-            new (self) AttentionMask{keep.constant("keep"), bias("bias")};
+          [](AttentionMask* self, const Arg& keep, const Arg& bias, const std::string& form) {
+            new (self) AttentionMask{keep.constant("keep"), bias("bias"), 0,
+                                     kWords<AttentionForm>.parse("form", form)};
           },
-          "keep"_a.none() = nb::none(), "bias"_a.none() = nb::none());
+          "keep"_a.none() = nb::none(), "bias"_a.none() = nb::none(), "form"_a = "softmax");
   nb::class_<Window>(m, "Window",
                      "Windows along one axis: kernel, stride, dilation, padding before and after.")
       .def(

@@ -29,7 +29,7 @@ namespace glim {
   F("order", order) F("base", base) F("query-is-key", query_is_key) F("bottleneck", bottleneck) F("hunger", hunger) \
   F("influence", influence_study) F("modern", modern) F("edge", edge) F("output-layer", output_layer) \
   F("least-squares", least_squares) F("logits", logits) F("information", information) \
-  F("why-adam", why_adam)
+  F("why-adam", why_adam) F("sinks", sinks) F("width", width)
 // clang-format on
 #define GLIM_MEASURE(word, study)                      \
   namespace study {                                    \
@@ -72,6 +72,35 @@ double sensitivity(const std::vector<double>& losses);  // mean above the least
 double highest(const std::vector<double>& rates, const std::vector<double>& losses);
 
 }  // namespace logits
+
+namespace sinks {
+
+inline constexpr Index kTriggers = 3, kOthers = 28, kLength = 32;  // tokens: <s>, triggers, others
+// Sequences (count, 1 + kLength) of the Bigram-Backcopy task.
+Tensor backcopy(Index count, RandomKey key, std::uint64_t grammar);
+// Of the layer with the largest sink, the shares of the first 8 keys; norms of the first token over those of others.
+struct Extremes {
+  std::vector<double> shares;
+  double drain, peak;
+  double sink() const { return shares.front(); }
+};
+Extremes extremes(Gpt& model, const Tensor& ids);
+struct Trained {
+  double loss;  // of what follows triggers, over a blind guess
+  Extremes found;
+};
+Trained train(std::uint64_t seed, AttentionForm form, bool adam, Index layers, Index updates);
+
+}  // namespace sinks
+
+namespace width {
+
+// ln η of the least loss, from a parabola through it and its neighbours; NaN where it is at either end.
+double optimum(const std::vector<double>& rates, const std::vector<double>& losses);
+// The root mean square by which 4 updates change embeddings, the layers' outputs and the logits, at width D.
+std::vector<double> changes(std::uint64_t seed, Index d, bool mup);
+
+}  // namespace width
 
 namespace information {
 

@@ -139,6 +139,9 @@ TEST_CASE("GPT: cached decoding equals computing the whole context", "[gpt][cach
     check_cached(c);
     c.qk_norm = true;
     check_cached(c);
+    c.attention_form = AttentionForm::Relu;
+    check_cached(c);
+    c.attention_form = AttentionForm::Softmax;
   }
 }
 

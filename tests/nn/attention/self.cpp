@@ -1,6 +1,8 @@
 // Scaled dot-product attention and single-head self-attention against torch, and exact facts.
 #include "nn/attention/self.hpp"
 
+#include "nn/attention/mask.hpp"
+#include "nn/attention/multihead.hpp"
 #include "nn/init.hpp"
 #include "tensor/matmul/matmul.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -18,6 +20,41 @@ namespace {
 constexpr DType kDouble = DType::Float64;
 
 }  // namespace
+
+TEST_CASE(
+    "the forms of attention weigh kept keys by softmax, by relu over their number, or by scores",
+    "[attention]") {
+  const Tensor q = normal({3, 4}, 0, 1, {7, 1}, DType::Float64),
+               k = normal({5, 4}, 0, 1, {7, 2}, DType::Float64),
+               v = normal({5, 2}, 0, 1, {7, 3}, DType::Float64);
+  const Tensor s = div(matmul(q, transpose(k)), 2);
+  // Query t may attend to keys 0 ... t - 1, the first one to none.
+  const Tensor keep = reshape(causal_keep(3, 5, -1), {3, 5});
+  const std::vector<Index> kept{0, 1, 2};
+  auto attend = [&](AttentionForm form, const Tensor& mask) {
+    return scaled_dot_product_attention(q, Var(k), Var(v), {mask, {}, 0, form}, 0, {}, true);
+  };
+  for (const bool masked : {false, true}) {
+    const Tensor mask = masked ? keep : Tensor();
+    const AttentionResult relu = attend(AttentionForm::Relu, mask),
+                          linear = attend(AttentionForm::Linear, mask);
+    for (Index t = 0; t < 3; ++t)
+      for (Index i = 0; i < 5; ++i) {
+        auto cell = [&](const Tensor& x) { return select(select(x, 0, t), 0, i).item(); };
+        const Index n = masked ? kept[static_cast<std::size_t>(t)] : 5;
+        const double score = i < n ? cell(s) : 0;
+        CHECK(cell(linear.probs.value()) == Approx(score));
+        CHECK(cell(relu.probs.value()) ==
+              Approx(std::max(0.0, score) / static_cast<double>(std::max<Index>(1, n))));
+      }
+    CHECK(close(relu.context.value(), matmul(relu.probs.value(), v)));
+    CHECK(close(attend(AttentionForm::Softmax, mask).context.value(),
+                scaled_dot_product_attention(q, Var(k), Var(v), {mask, {}}).context.value()));
+  }
+  CHECK(error_of<ValueError>([] {
+          MultiheadAttention(4, 2, {.positions = Positions::Alibi, .form = AttentionForm::Linear});
+        }).find("no ALiBi") != std::string::npos);
+}
 
 TEST_CASE("scaled dot-product attention equals torch's", "[attention][reference]") {
   const Reference& ref = stored("layers");

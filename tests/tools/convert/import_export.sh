@@ -121,7 +121,7 @@ for option in --share-qk '--norm-kind none' '--attention-scale 1'; do
   quietly "$glim" train --task copy --examples 50 --max-steps 1 --layers 1 $option --progress none --overwrite --out positions
   refuse "$option for torch" "\($option\), which torch.nn.Transformer cannot" "$glim" export --to torch positions --out no.safetensors
 done
-for option in --share-qk --qk-norm '--positions none' '--norm-kind rms' '--attention-scale 1.0' '--kv-heads 1' '--feed-forward gated --activation gelu'; do
+for option in --share-qk --qk-norm '--positions none' '--norm-kind rms' '--attention-scale 1.0' '--attention-form relu' '--kv-heads 1' '--feed-forward gated --activation gelu'; do
   quietly "$glim" train --kind gpt --text cats --block 16 --d-model 16 --heads 2 --max-steps 1 --layers 1 $option --progress none --overwrite --out order
   refuse "$option for nanoGPT" "has ${option%% --activation*}.*which nanoGPT cannot have" "$glim" export --to nanogpt order --out no.safetensors
 done

@@ -278,6 +278,52 @@ TEST_CASE("why-adam: words are as frequent as said, and a cause that changes not
     CHECK_FALSE(criterion("why-adam", key).holds(1));
 }
 
+TEST_CASE("sinks: triggers copy, and uniform attention is no sink", "[study]") {
+  const Tensor ids = sinks::backcopy(64, {1, 5}, 2);
+  const auto tokens = ids.to_vector<Index>();
+  const auto length = static_cast<std::size_t>(ids.size(1));
+  auto is_trigger = [](Index token) { return token >= 1 && token <= sinks::kTriggers; };
+  double triggers = 0;
+  for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
+    CHECK((tokens[i] == 0) == (i % length == 0));
+    triggers += is_trigger(tokens[i]);
+    if (is_trigger(tokens[i]) && i % length > 0 && (i + 1) % length > 0)
+      CHECK(tokens[i + 1] == tokens[i - 1]);
+  }
+  CHECK(triggers / static_cast<double>(tokens.size()) == Approx(0.25).margin(0.1));
+
+  GptConfig c;
+  c.vocab = 1 + sinks::kTriggers + sinks::kOthers, c.context = sinks::kLength + 1, c.d_model = 8;
+  c.heads = 1, c.layers = 2;
+  Gpt model(c);
+  for (EncoderLayer& layer : model.transformer.layers)
+    narrow(layer.self_attn.in_proj.weight.value(), 0, 0, 8).fill_(0);  // all scores are 0
+  const sinks::Extremes even = sinks::extremes(model, ids);
+  CHECK(even.sink() > 1.0 / 32);
+  CHECK(even.sink() < 1.0 / 9);
+  CHECK(even.shares.back() == Approx(even.sink()));
+  CHECK_FALSE(criterion("sinks", "adam_sink").holds(even.sink()));
+  CHECK_FALSE(criterion("sinks", "adam_peak").holds(even.peak));
+  // <s> with an embedding a hundred times as large is a peak.
+  Tensor first = narrow(model.wte.weight.value(), 0, 0, 1);
+  first.copy_(mul(first, 100));
+  CHECK(criterion("sinks", "adam_peak").holds(sinks::extremes(model, ids).peak));
+}
+
+TEST_CASE("width: the least loss lies between rates, and a change that grows is found", "[study]") {
+  // Losses that are a parabola over ln η with its vertex at ln η = -3.3.
+  std::vector<double> rates{0.01, 0.02, 0.04, 0.08}, losses;
+  for (const double rate : rates) losses.push_back(std::pow(std::log(rate) + 3.3, 2));
+  CHECK(width::optimum(rates, losses) == Approx(-3.3));
+  CHECK(std::isnan(width::optimum(rates, {1, 2, 3, 4})));
+  // Of the smallest width both are one model.
+  const auto standard = width::changes(1, 16, false), mup = width::changes(1, 16, true);
+  CHECK(standard == mup);
+  CHECK(width::changes(1, 64, false).back() > 2 * width::changes(1, 64, true).back());
+  CHECK_FALSE(criterion("width", "mup_slope").holds(1));
+  CHECK_FALSE(criterion("width", "mup_shift").holds(2));
+}
+
 TEST_CASE("output-layer: a random subspace loses 1 - √(D/V), the best one less", "[study]") {
   const Tensor g = normal({200, 64}, 0, 1, {9, 1}, kDouble),
                w = normal({64, 16}, 0, 1, {9, 2}, kDouble);
