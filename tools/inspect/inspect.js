@@ -81,11 +81,57 @@ function shares_table(junctions) {
 const kinds_of_map = {
   A: ["probabilities A", false], dA: ["∂L/∂A", true], S: ["scores S", true], dS: ["∂L/∂S", true],
 };
+const signed = x => (x < 0 ? "−" : "+") + number(Math.abs(x));
 // The loss without a head, and what first and second order of its gradient say of it.
 function without(effect) {
-  const signed = x => (x < 0 ? "−" : "+") + number(Math.abs(x));
   return effect ? ` · loss without it ${signed(effect.change)} (first order ${signed(effect.linear)}, second ` +
     `${signed(effect.linear + effect.second)}${effect.misleads ? ": the first misleads" : ""})` : "";
+}
+// What score (r, c) of head h is made of: the parts that the page has, those of a live page's Glim, or the command.
+function parts_of_score(v, h, r, c) {
+  if (Glim.live?.drawn()) return Glim.live.why(v, h, r, c);
+  const stored = v.why, at = stored?.heads.indexOf(h) ?? -1;
+  if (at < 0) return null;
+  const [, T, S, shown] = stored.query.shape, i = (at * T + r) * S + c;
+  const [values, query, key] = [stored.values, stored.query, stored.key].map(unpack);
+  return {parts: d3.range(shown).filter(k => k < stored.count).map(k => [values[i * (shown + 1) + k],
+    stored.sources[query[i * shown + k]], stored.sources[key[i * shown + k]]]),
+  rest: values[i * (shown + 1) + shown], count: stored.count, gap: stored.gap};
+}
+// A source leads one level down: an earlier head to what it read there, a feed-forward network to its node.
+function why(v, h, r, c, keep) {
+  if (!keep[r * v.keys.length + c]) return [make("p", {class: "soft"}, "masked: the softmax does not see this score")];
+  const found = parts_of_score(v, h, r, c), command = Glim.live?.command_words() ?? Glim.data.command;
+  const words = command && [...command, "--why", `${v.module}:${h}:${r},${c}`].map(Glim.quoted).join(" ");
+  if (!found)
+    return [make("p", {class: "soft"}, "What this score is made of: ", make("code", {}, words ?? "glim.why"))];
+  const below = make("p", {class: "below", role: "status"});
+  const source = (name, position) => {
+    const [, module, head] = /^(.*):(\d+)$/.exec(name) ?? [], w = data.attention.find(w => w.module === module);
+    const node = data.nodes.find(n => n.name === name);
+    const read = () => {
+      const n = w.keys.length, A = Maps.part(w.A, Number(head)).values.slice(position * n, position * n + n);
+      const most = d3.range(n).sort((a, b) => A[b] - A[a]).slice(0, 4).filter(k => A[k] > 0.01);
+      below.replaceChildren(`${name} at position ${position}, ‘${w.queries[position]}’, reads `, ...most.flatMap(k => [
+        make("a", {href: Glim.address("attention", [side_name(w), w.layer, head, "all", `${position},${k}`])},
+          `‘${w.keys[k]}’ ${(100 * A[k]).toFixed(0)} %`), " "]));
+    };
+    return w ? make("button", {class: "mono", onclick: read}, Glim.breakable(name)) :
+      node ? make("button", {class: "mono", onclick: () => go_to_node(node.number)}, Glim.breakable(name)) :
+        make("span", {class: "mono"}, Glim.breakable(name));
+  };
+  const asked = unpack(v.dS)[(h * v.queries.length + r) * v.keys.length + c];
+  return [make("p", {}, `Score less its row's mean, S − mean = ${signed(d3.sum(found.parts, p => p[0]) + found.rest)}, is the sum of ` +
+      `${found.count} parts, of where query ${r} and key ${c} come from. ∂L/∂S = ${signed(asked)}` +
+      (asked ? `: the loss asks each of them to be ${asked > 0 ? "lower" : "higher"}.` : ".")),
+    make("div", {class: "scroll"}, make("table", {}, make("thead", {}, make("tr", {}, make("th", {class: "number"}, "part"),
+      make("th", {}, `query ‘${v.queries[r]}’ from`), make("th", {}, `key ‘${v.keys[c]}’ from`))), make("tbody", {},
+      found.parts.map(([part, query, key]) => make("tr", {"data-part": part}, make("td", {class: "number"}, signed(part)),
+        make("td", {}, source(query, r)), make("td", {}, source(key, c)))),
+      found.count > found.parts.length ? make("tr", {"data-part": found.rest}, make("td", {class: "number"}, signed(found.rest)),
+        make("td", {colspan: 2, class: "soft"}, `the other ${found.count - found.parts.length}`)) : ""))),
+    below, make("p", {class: "soft"}, `The parts add up to the score but for ${number(found.gap)}. All of them: `,
+      make("code", {}, words ?? "glim.why"))];
 }
 // Where the page opens: the head with the largest ‖∂L/∂A‖, of which the loss asks most.
 function most_asked(views) {
@@ -93,6 +139,34 @@ function most_asked(views) {
   for (const view of views)
     view.heads.forEach((h, head) => { if (h.probs_gradient > most.norm) most = {view, head, norm: h.probs_gradient}; });
   return most;
+}
+// The loss without each head, measured and predicted: tools/inspect/pictures.cpp draws it, a click on a cell leads to its head.
+function without_heads() {
+  if (!data.without_heads) return "";
+  const views = data.attention.filter(v => v.without.length), columns = d3.max(views, v => v.without.length);
+  const drawn = make("div", {class: "drawn"});
+  drawn.innerHTML = data.without_heads;
+  for (const masked of drawn.querySelectorAll("defs")) masked.remove();  // the page has the pattern
+  [...drawn.querySelectorAll("svg svg")].forEach((svg, estimate) => {
+    const cells = [...svg.querySelector("g").children], name = ["measured", "by first order", "by second order"][estimate];
+    svg.setAttribute("tabindex", 0);
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", `loss without each head, ${name}: arrow keys read the values`);
+    Maps.move(svg, cells, columns, i => {
+      const v = views[Math.floor(i / columns)], e = v.without[i % columns];
+      return e ? `${v.side}, layer ${v.layer}, head ${i % columns}\n${name} ` +
+        signed([e.change, e.linear, e.linear + e.second][estimate]) : "no such head";
+    }, i => {
+      const v = views[Math.floor(i / columns)];
+      location.hash = Glim.address("attention", [side_name(v), v.layer, i % columns, "all"]);
+    });
+  });
+  Glim.offer(drawn.querySelector("svg"), "loss without each head");
+  const most = views.flatMap(v => v.without.map((e, h) => [e.change, v, h])).sort((a, b) => b[0] - a[0])[0];
+  return make("details", {id: "without-heads"}, make("summary", {}, `Loss without each head: most without ${most[1].side}, layer ` +
+    `${most[1].layer}, head ${most[2]}, ${signed(most[0])}`), drawn,
+  make("p", {class: "soft"}, "Orange: the loss is higher without the head, which this prediction needs. Measured by a pass without it; " +
+    "beside it what the gradient predicts, and what gradient and curvature predict. A click leads to the head."));
 }
 const side_name = v => v.side.replace(" ", "-");
 // place: [side, layer, head, map, cell], as #attention/cross/0/0/all or #attention/cross/0/0/all/3,1.
@@ -120,7 +194,7 @@ function draw_attention(panel, [side, layer, in_front, map, cell]) {
     about.textContent = `${v.module}: queries down, keys across; hatched: masked.` +
       (v.side === "cross" ? " A row is named by the token that is predicted." : "") +
       " Layers and heads count from 0, as in the names of modules." +
-      " A click on a cell, or Enter, writes its numbers below" +
+      " A click on a cell, or Enter, writes its numbers, and what its score is made of" +
       (Glim.live ? ", and masks it or lets it be attended to." : ".");
     const link = () => Glim.link("attention", [side_name(v), v.layer, front, shown.value, ...(cell ? [cell] : [])]);
     const numbers_of = h => {
@@ -130,13 +204,20 @@ function draw_attention(panel, [side, layer, in_front, map, cell]) {
       return `${v.queries[r]} → ${v.keys[c]}: ` + Object.entries(kinds_of_map).map(([key, [words]]) =>
         `${words} ${number(unpack(v[key])[at])}`).join(" · ");
     };
-    const pick = (r, c) => {
+    const pick = (h, r, c) => {
       for (const old of heads.querySelectorAll("rect.chosen")) old.classList.remove("chosen");
       cell = `${r},${c}`;
+      front = h;
       for (const now of heads.querySelectorAll(`rect[data-row="${r}"][data-column="${c}"]`)) now.classList.add("chosen");
       for (const line of heads.querySelectorAll(".cell-numbers")) line.textContent = numbers_of(line.dataset.of);
       link();
+      show_why();
+      heads.querySelector(".why:not(:empty)").scrollIntoView({block: "nearest"});
       Glim.live?.toggle_mask(v.module, r, c, keep[r * v.keys.length + c]);
+    };
+    const show_why = () => {
+      for (const box of heads.querySelectorAll(".why"))
+        box.replaceChildren(...(cell && Number(box.dataset.of) === front ? why(v, front, ...cell.split(",").map(Number), keep) : []));
     };
     if (numbers_of(0) === "") cell = undefined;  // of another module
     link();
@@ -162,17 +243,18 @@ function draw_attention(panel, [side, layer, in_front, map, cell]) {
       make("div", {class: "facts cell-numbers", "data-of": h, role: "status"}, numbers_of(h)),
       make("div", {class: "maps"}, wanted.map(key => {
         const [words, diverging] = kinds_of_map[key];
-        const options = {title: key, key, keep, diverging, pick, chosen: cell, size, name: `${v.module} head${h} ${key}`};
+        const options = {title: key, key, keep, diverging, pick: (r, c) => pick(h, r, c), chosen: cell, size, name: `${v.module} head${h} ${key}`};
         if (shared.checked) [options.low, options.high] = diverging ? Maps.range(unpack(v[key]), keep) : [0, 1];
         else options.scale = "this head's own scale";
         return make("div", {}, wanted.length > 1 ? make("div", {class: "facts"}, words) : "",
           Maps.draw(Maps.part(v[key], h), v.queries, v.keys, options));
-      })))));
+      })), make("div", {class: "why", "data-of": h}))));
+    show_why();
   };
   module.addEventListener("change", () => { front = most_asked([data.attention[module.value]]).head ?? 0; });
   for (const control of [module, shown, shared]) control.addEventListener("change", redraw);
   panel.append(make("div", {class: "controls"}, module, shown,
-      make("label", {}, shared, " one colour scale for all heads")), about, heads,
+      make("label", {}, shared, " one colour scale for all heads")), without_heads(), about, heads,
     make("p", {}, "A head's saturation is 0 when its softmax is uniform and 1 when its Jacobian is zero. Its distance is the mean of " +
     "|t − s| over what it attends to, in places. " +
     "‖∂L/∂S‖/‖∂L/∂A‖ is what the softmax passes on of the gradient, at most 1/2. The value path is " +

@@ -37,6 +37,30 @@ const Maps = {
   width: (rows, columns, size) => Maps.beside(rows, columns) + size * columns.length,
   fit: (rows, columns, width) => Math.floor((width - Maps.beside(rows, columns)) / columns.length),
 
+  // A drawn map that is read: pointer and arrow keys show text(i) of a cell, a click or Enter does pick(i).
+  move(node, cells, columns, text, pick) {
+    const picked = i => { if (pick && i >= 0) pick(i); };
+    node.addEventListener("mousemove", event => {
+      const i = cells.indexOf(event.target);
+      if (i >= 0) Glim.show_hover(text(i), event.clientX, event.clientY); else Glim.hide_hover();
+    });
+    node.addEventListener("mouseleave", Glim.hide_hover);
+    node.addEventListener("blur", Glim.hide_hover);
+    node.addEventListener("click", event => picked(cells.indexOf(event.target)));
+    let at = 0;
+    node.read_from = i => { at = Math.min(i, cells.length - 1); };
+    node.reads = () => at;
+    node.addEventListener("keydown", event => {
+      if (event.key === "Enter") { picked(at); event.preventDefault(); }
+      const move = {ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns}[event.key];
+      if (!move || at + move < 0 || at + move >= cells.length) return;
+      event.preventDefault();
+      at += move;
+      const box = cells[at].getBoundingClientRect();
+      Glim.show_hover(text(at), box.left, box.top);
+    });
+  },
+
   // map: {rows, columns, values}; row_names and column_names may be missing.
   // options: {title, diverging, low, high, keep, key, size: of a cell, scale: words beside the colour bar,
   // name: of the file that it is saved as,
@@ -75,26 +99,7 @@ const Maps = {
         `${options.title} = ${Glim.number(map.values[i])}${masked(i) ? " (masked)" : ""}`;
     };
     const node = svg.node();
-    node.addEventListener("mousemove", event => {
-      const i = cells.indexOf(event.target);
-      if (i >= 0) Glim.show_hover(text(i), event.clientX, event.clientY); else Glim.hide_hover();
-    });
-    node.addEventListener("mouseleave", Glim.hide_hover);
-    node.addEventListener("blur", Glim.hide_hover);
-    const pick = i => { if (options.pick && i >= 0) options.pick(...place(i)); };
-    node.addEventListener("click", event => pick(cells.indexOf(event.target)));
-    let at = 0;
-    node.read_from = i => { at = Math.min(i, cells.length - 1); };
-    node.reads = () => at;
-    node.addEventListener("keydown", event => {
-      if (event.key === "Enter") { pick(at); event.preventDefault(); }
-      const move = {ArrowRight: 1, ArrowLeft: -1, ArrowDown: map.columns, ArrowUp: -map.columns}[event.key];
-      if (!move || at + move < 0 || at + move >= cells.length) return;
-      event.preventDefault();
-      at += move;
-      const box = cells[at].getBoundingClientRect();
-      Glim.show_hover(text(at), box.left, box.top);
-    });
+    Maps.move(node, cells, map.columns, text, options.pick && (i => options.pick(...place(i))));
     const legend = Glim.legend(low, high, options.diverging, options.scale, 90);
     Glim.offer(node, options.name ?? options.title);
     return make("div", {}, make("div", {class: "map", "data-map": options.key}, node), legend);

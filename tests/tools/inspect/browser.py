@@ -190,6 +190,28 @@ PLACE = """(() => ({hash: decodeURIComponent(location.hash), tab: document.query
   cell: document.querySelector(".head[aria-current] .cell-numbers")?.textContent, frames: document.querySelectorAll("rect.chosen").length,
   token: document.getElementById("token-target")?.value, matrix: document.getElementById("lens-matrix")?.selectedOptions[0].text}))()"""
 GO = "new Promise(done => { window.addEventListener('hashchange', () => setTimeout(done), {once: true}); location.hash = %s; })"
+# What a score is made of, and where a source leads.
+WHY = """(() => { const box = document.querySelector(".why:not(:empty)"); return {text: box.textContent,
+  rows: [...box.querySelectorAll("[data-part]")].map(r => [Number(r.dataset.part), ...[...r.children].slice(1).map(c => c.textContent)]),
+  command: [...box.querySelectorAll("code")].pop()?.textContent}; })()"""
+BELOW = """(() => { const head = [...document.querySelectorAll(".why button")].find(b => /:\\d+$/.test(b.textContent));
+  head.click();
+  const links = [...document.querySelectorAll(".why .below a")];
+  return [head.textContent, document.querySelector(".why .below").textContent, links.map(a => decodeURIComponent(a.hash))]; })()"""
+# A cell of which the page has a part that comes from an earlier head.
+LEADS = """(() => { for (const v of Glim.data.attention.filter(v => v.why && v.layer === 1)) {
+    const [, T, S, shown] = v.why.query.shape, at = Maps.unpack(v.why.query).findIndex((k, i) => /:\\d+$/.test(v.why.sources[k]) &&
+      Maps.unpack(v.keep)[Math.floor(i / shown) % (T * S)]), cell = Math.floor(at / shown);
+    if (at >= 0) return `#attention/${v.side.replace(" ", "-")}/1/${v.why.heads[Math.floor(cell / (T * S))]}/all/` +
+      `${Math.floor(cell / S) % T},${cell % S}`;
+  } })()"""
+WITHOUT = """(() => { const box = document.getElementById("without-heads"), cells = [...box.querySelectorAll("svg svg")].map(svg =>
+    [...svg.querySelector("g").children]);
+  box.open = true;
+  const read = cells.map(list => list.map(cell => { const at = cell.getBoundingClientRect();
+    cell.dispatchEvent(new MouseEvent("mousemove", {bubbles: true, clientX: at.left + 1, clientY: at.top + 1}));
+    return document.querySelector(".hover").textContent; }));
+  return [box.querySelector("summary").textContent, read]; })()"""
 # The texts that the buttons beside the tabs copy.
 COPIED = """(() => { const texts = {};
   for (const b of document.querySelectorAll(".copier")) {
@@ -224,6 +246,13 @@ def cell_numbers(view, head, row, column):
     words = {"A": "probabilities A", "dA": "∂L/∂A", "S": "scores S", "dS": "∂L/∂S"}
     return f"{view['queries'][row]} → {view['keys'][column]}: " + " · ".join(
         f"{name} {three_digits(view[key][head][row][column])}" for key, name in words.items())
+
+
+def score_parts(command):
+    """Of glim inspect --why, by size: [part, source of the query, of the key]."""
+    found = json.loads(subprocess.run([glim, *shlex.split(command)[1:], "--json"], check=True, stdout=subprocess.PIPE).stdout)
+    rows = [[x, q, k] for q, row in zip(found["query_sources"], found["parts"]) for k, x in zip(found["key_sources"], row)]
+    return found, sorted(rows, key=lambda row: -abs(row[0]))
 
 
 def channels(color):
@@ -333,6 +362,48 @@ with tempfile.TemporaryDirectory() as folder:
         columns = len(data["attention"][0]["keys"])
         place = f"{5 // columns},{5 % columns}"
         check(seen["hash"].endswith(f"/3/all/{place}") and "probabilities A" in seen["cell"], f"a click on a cell: {seen}")
+        # What the score is made of: as the command beside it says.
+        stored = page.evaluate("Glim.data.attention.filter(v => v.why).map(v => [v.layer, `#attention/${v.side.replace(' ', '-')}"
+                               "/${v.layer}/${v.why.heads[0]}/all/2,1`])")
+        for link in {stored[0][1], next(link for layer, link in stored if layer == 1)}:
+            page.evaluate(GO % json.dumps(link))
+            why = page.evaluate(WHY)
+            found, rows = score_parts(why["command"])
+            check(len(why["rows"]) == 7 and f"sum of {len(rows)} parts" in why["text"], f"{link}: {why}")
+            for (part, *names), (wanted, *sources) in zip(why["rows"][:6], rows):
+                check(names == sources and abs(part - wanted) <= 0.01 * abs(wanted) + 1e-9, f"{link}: {part} {names}, the command {wanted} {sources}")
+            check(abs(sum(r[0] for r in why["rows"]) - (found["score"] - found["mean"])) < 0.01, f"{link}: {why['rows']}")
+            check(f"to be {'lower' if found['gradient'] > 0 else 'higher'}" in why["text"], f"{link}: {why['text']}")
+        # One level down: what an earlier head read there.
+        page.evaluate(GO % json.dumps(page.evaluate(LEADS)))
+        source, below, links = page.evaluate(BELOW)
+        check(source in below and links and links[0].startswith("#attention/"), f"{source}: {below} {links}")
+        page.evaluate("document.querySelector('.why .below a').click()")
+        page.evaluate("new Promise(done => setTimeout(done, 100))")
+        check(page.evaluate(PLACE)["hash"] == links[0] and "--why" in page.evaluate(WHY)["command"], f"{links[0]} leads to {page.evaluate(PLACE)}")
+        page.evaluate(GO % '"#attention/decoder-self/0/0/all/0,1"')
+        check(page.evaluate(WHY)["text"].startswith("masked"), f"a masked cell: {page.evaluate(WHY)}")
+        # Heads that the page has no parts of name the command.
+        left_out = page.evaluate("(() => { const v = Glim.data.attention.findIndex(v => !v.why), w = Glim.data.attention[v];"
+                                 "return w && `#attention/${w.side.replace(' ', '-')}/${w.layer}/0/all/1,0`; })()")
+        check(left_out, "all parts are in a page of 17 words")
+        page.evaluate(GO % json.dumps(left_out))
+        check(score_parts(page.evaluate(WHY)["command"])[0]["gap"] < 1e-12, f"{left_out}: {page.evaluate(WHY)}")
+        # The loss without each head: three maps of the same numbers as the data.
+        summary, read = page.evaluate(WITHOUT)
+        effects = [e for v in data["attention"] for e in v["without"]]
+        check([len(r) for r in read] == 3 * [len(effects)], f"{[len(r) for r in read]} cells for {len(effects)} heads")
+        for texts, value in zip(read, (lambda e: e["change"], lambda e: e["linear"], lambda e: e["linear"] + e["second"])):
+            for text, effect in zip(texts, effects):
+                shown = float(text.split(" ")[-1].replace("−", "-"))
+                check(abs(shown - value(effect)) <= 0.006 * abs(value(effect)) + 1e-12, f"{text}, the data {value(effect)}")
+        check(three_digits(max(e["change"] for e in effects)) in summary, f"{summary}")
+        page.evaluate("document.querySelectorAll('#without-heads svg svg')[0].querySelectorAll('g')[0].children[5].dispatchEvent("
+                      "new MouseEvent('click', {bubbles: true})); new Promise(done => setTimeout(done, 100))")
+        check(page.evaluate(PLACE)["hash"] == "#attention/encoder-self/1/1/all", f"a click on a head without: {page.evaluate(PLACE)}")
+        page.evaluate("document.querySelectorAll('.head[data-head=\"3\"] svg')[2].querySelectorAll('rect.cell')[5].dispatchEvent("
+                      "new MouseEvent('click', {bubbles: true}))")
+        seen = page.evaluate(PLACE)
         copied = page.evaluate(COPIED)
         check(list(copied) == ["copy link", "copy command"] and copied["copy link"].endswith(seen["hash"].replace(",", "%2C")), f"copied {copied}")
         subprocess.run([glim, *shlex.split(copied["copy command"])[1:], "--data", "--out", f"{folder}/again"], check=True,
