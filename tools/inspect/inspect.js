@@ -7,8 +7,8 @@ const make = Glim.make, number = Glim.number, legend = Glim.legend, unpack = Map
 
 // ---- 1. the model ----
 function draw_model(panel) {
-  panel.append(make("p", {}, "Each block is coloured by the norm of the gradient of its output, " +
-    "‖∂L/∂output‖. At each residual connection the bar shows how much of the gradient of x takes the " +
+  panel.append(make("p", {}, "Each block's colour and the line below it are the norm of the gradient of its " +
+    "output, ‖∂L/∂output‖: read down, as backward goes. At each residual connection the bar shows how much of the gradient of x takes the " +
     "skip (green) and how much the sub-layer (pink). A share is the part's component along the whole gradient: shares " +
     "add up to 100 %, and one above 100 % says that the other part points against it. A click shows the node."));
   const norms = data.blocks.map(b => b.gradient_norm).filter(x => x > 0);
@@ -39,7 +39,8 @@ function draw_model(panel) {
           `${number(b.value_norm)}\n‖∂L/∂parameters‖ = ${number(b.parameter_gradient_norm)}`,
         onclick: () => go_to_node(b.node)},
         make("span", {}, b.part), make("span", {class: "mono"}, number(b.gradient_norm),
-          before(was?.blocks.get(b.module)?.gradient_norm, b.gradient_norm)));
+          before(was?.blocks.get(b.module)?.gradient_norm, b.gradient_norm)), b.gradient_norm > 0 ? make("span",
+          {class: "norm", style: `width:${4 + 96 * (Math.log10(b.gradient_norm) - low) / (high - low || 1)}%`}) : "");
       const junction = data.junctions.find(j => b.layer >= 0 && j.sublayer === b.part &&
         j.module === b.module.slice(0, b.module.lastIndexOf(".")));
       parent.append(block);
@@ -82,6 +83,17 @@ const kinds_of_map = {
   A: ["probabilities A", false], dA: ["∂L/∂A", true], S: ["scores S", true], dS: ["∂L/∂S", true],
 };
 const signed = x => (x < 0 ? "−" : "+") + number(Math.abs(x));
+// What a map shows, in the words of this pass: its largest cell.
+function sentence(key, values, v, keep) {
+  const size = x => key === "A" || key === "S" ? x : Math.abs(x);
+  const cells = d3.range(values.length).filter(i => keep[i] && Number.isFinite(values[i]));
+  const most = d3.max(cells, i => size(values[i])), i = cells.find(i => size(values[i]) === most), x = values[i];
+  if (x === undefined || !x) return "all 0";
+  const q = `‘${v.queries[Math.floor(i / v.keys.length)]}’`, k = `‘${v.keys[i % v.keys.length]}’`;
+  return {A: `${q} looks at ${k}: ${(100 * x).toFixed(0)} %`, S: `${q} scores highest with ${k}: ${number(x)}`,
+    dA: `the loss falls if ${q} takes ${x > 0 ? "less" : "more"} of ${k}`,
+    dS: `${q} is asked to look ${x > 0 ? "less" : "more"} at ${k}`}[key];
+}
 // The loss without a head, and what first and second order of its gradient say of it.
 function without(effect) {
   return effect ? ` · loss without it ${signed(effect.change)} (first order ${signed(effect.linear)}, second ` +
@@ -191,10 +203,9 @@ function draw_attention(panel, [side, layer, in_front, map, cell]) {
   const redraw = () => {
     const v = data.attention[module.value], keep = unpack(v.keep), old = was?.attention.get(v.module);
     const wanted = shown.value === "all" ? Object.keys(kinds_of_map) : [shown.value];
-    about.textContent = `${v.module}: queries down, keys across; hatched: masked.` +
+    about.textContent = `${v.module}; hatched: masked.` +
       (v.side === "cross" ? " A row is named by the token that is predicted." : "") +
-      " Layers and heads count from 0, as in the names of modules." +
-      " A click on a cell, or Enter, writes its numbers, and what its score is made of" +
+      " A click or Enter on a cell says what its score is made of" +
       (Glim.live ? ", and masks it or lets it be attended to." : ".");
     const link = () => Glim.link("attention", [side_name(v), v.layer, front, shown.value, ...(cell ? [cell] : [])]);
     const numbers_of = h => {
@@ -223,11 +234,11 @@ function draw_attention(panel, [side, layer, in_front, map, cell]) {
     link();
     // Cells as large as leaves all maps of a head in the window, four beside each other or two by two.
     const room = (heads.clientWidth || 1200) - 20, above = heads.getBoundingClientRect().top + window.scrollY + 40;
-    const by_width = n => Math.min(24, Maps.fit(v.queries, v.keys, room / n - 16));
-    const by_height = n => ((window.innerHeight - above) / (4 / n) - Maps.longest(v.keys) - 80) / v.queries.length;
+    const by_width = n => Math.min(wanted.length > 1 ? 64 : 24, Maps.fit(v.queries, v.keys, room / n - 16));
+    const by_height = n => ((window.innerHeight - above) / (4 / n) - Maps.longest(v.keys) - 98) / v.queries.length;
     const in_sight = n => Math.floor(Math.min(by_width(n), by_height(n)));
     const best = in_sight(4) >= in_sight(2) ? 4 : 2;
-    const size = wanted.length > 1 && room > 500 && in_sight(best) >= 10 ? in_sight(best) : Math.max(12, by_width(1));
+    const size = wanted.length > 1 && room > 500 && in_sight(best) >= 8 ? in_sight(best) : Math.max(12, by_width(1));
     const width = Math.min(room, Maps.width(v.queries, v.keys, size));
     heads.style.setProperty("--map", `${width}px`);
     heads.style.setProperty("--head", wanted.length === 1 ? `${width + 18}px` : "100%");
@@ -243,11 +254,12 @@ function draw_attention(panel, [side, layer, in_front, map, cell]) {
       make("div", {class: "facts cell-numbers", "data-of": h, role: "status"}, numbers_of(h)),
       make("div", {class: "maps"}, wanted.map(key => {
         const [words, diverging] = kinds_of_map[key];
-        const options = {title: key, key, keep, diverging, pick: (r, c) => pick(h, r, c), chosen: cell, size, name: `${v.module} head${h} ${key}`};
+        const options = {title: key, key, axes: true, keep, diverging, pick: (r, c) => pick(h, r, c), chosen: cell, size, name: `${v.module} head${h} ${key}`};
         if (shared.checked) [options.low, options.high] = diverging ? Maps.range(unpack(v[key]), keep) : [0, 1];
         else options.scale = "this head's own scale";
-        return make("div", {}, wanted.length > 1 ? make("div", {class: "facts"}, words) : "",
-          Maps.draw(Maps.part(v[key], h), v.queries, v.keys, options));
+        const map = Maps.part(v[key], h);
+        return make("div", {}, make("div", {class: "facts says"}, make("b", {}, words), ` ${sentence(key, map.values, v, keep)}`),
+          Maps.draw(map, v.queries, v.keys, options));
       })), make("div", {class: "why", "data-of": h}))));
     show_why();
   };
@@ -255,7 +267,7 @@ function draw_attention(panel, [side, layer, in_front, map, cell]) {
   for (const control of [module, shown, shared]) control.addEventListener("change", redraw);
   panel.append(make("div", {class: "controls"}, module, shown,
       make("label", {}, shared, " one colour scale for all heads")), without_heads(), about, heads,
-    make("p", {}, "A head's saturation is 0 when its softmax is uniform and 1 when its Jacobian is zero. Its distance is the mean of " +
+    make("p", {}, "Layers and heads count from 0, as in the names of modules. A head's saturation is 0 when its softmax is uniform and 1 when its Jacobian is zero. Its distance is the mean of " +
     "|t − s| over what it attends to, in places. " +
     "‖∂L/∂S‖/‖∂L/∂A‖ is what the softmax passes on of the gradient, at most 1/2. The value path is " +
     "‖∂L/∂v‖² as a share of ‖∂L/∂v‖² + ‖∂L/∂q‖² + ‖∂L/∂k‖². The page opens on the head with the largest ‖∂L/∂A‖, of " +
@@ -277,7 +289,7 @@ function draw_walk(panel, [place, graph]) {
   const search = make("input", {type: "search", placeholder: "path or op", "aria-label": "search nodes"});
   const views = make("input", {type: "checkbox", id: "walk-views"});
   const list = make("div", {class: "list", role: "listbox", "aria-label": "nodes in backward order"});
-  const detail = make("div", {id: "node"});
+  const detail = make("div", {id: "node"}), minimap = make("div", {id: "minimap"});
   const order = data.walk;
   // The first node to look at has a name, and is no number: log_probs, before which is the arithmetic of the loss.
   const first = order.find(i => data.nodes[i].op !== "leaf" && data.nodes[i].shape.length &&
@@ -313,7 +325,17 @@ function draw_walk(panel, [place, graph]) {
     if (!buttons.size) list.append(make("p", {}, "no node's path or op contains this"));
     mark();
   };
+  // All nodes in backward order, line by line, by the norm of their gradients.
+  const draw_minimap = () => {
+    const columns = Math.min(order.length, Math.floor(((panel.clientWidth || 1200) - 8) / 8)), rows = Math.ceil(order.length / columns);
+    const values = d3.range(rows * columns).map(i => Math.log10(data.nodes[order[i]]?.gradient?.norm || NaN));
+    minimap.replaceChildren(Maps.draw({rows, columns, values}, null, null, {title: "minimap", size: 8,
+      scale: "log₁₀ ‖∂L/∂y‖ of every node, as backward comes to them", name: "the walk", text: i => order[i] === undefined ? "" :
+        `${data.nodes[order[i]].turn + 1}. ${data.nodes[order[i]].path}\n‖∂L/∂y‖ = ${number(data.nodes[order[i]].gradient?.norm)}`,
+      pick: (r, c) => { if (order[r * columns + c] !== undefined) show_node(order[r * columns + c]); }}));
+  };
   const mark = () => {
+    minimap.querySelectorAll("rect").forEach((cell, i) => cell.classList.toggle("chosen", order[i] === current));
     for (const [k, b] of buttons) b.setAttribute("aria-current", k === current);
     const button = buttons.get(current);
     if (!button) return;
@@ -361,7 +383,8 @@ function draw_walk(panel, [place, graph]) {
     make("div", {class: "controls"}, make("button", {id: "previous", onclick: () => turn(-1)}, "← previous"),
       make("button", {id: "next", onclick: () => turn(1)}, "next →"), search,
       make("label", {}, views, " views, too"), chosen),
-    make("div", {class: "walk"}, list, detail));
+    minimap, make("div", {class: "walk"}, list, detail));
+  draw_minimap();
   fill();
   const node = data.nodes.find(n => n.name === place && n.turn >= 0);
   if (node) show_node(node.number); else show(current);

@@ -50,6 +50,8 @@ try {
   fits("model");
   found.blocks = document.querySelectorAll("#view-model .block").length;
   found.bars = document.querySelectorAll("#view-model .junction").length;
+  found.norms = [...document.querySelectorAll("#view-model .block")].map(b => [b.querySelector(".mono").textContent,
+    b.querySelector(".norm")?.getBoundingClientRect().width / b.clientWidth]);
   for (const block of document.querySelectorAll("#view-model .block")) {
     click(block);
     if (document.getElementById("view-walk").hidden) fail("a block does not lead to the walk");
@@ -88,6 +90,11 @@ try {
       }
     });
   }
+  // A sentence over each map, and the axes.
+  found.says = [...document.querySelectorAll("#view-attention .head")].map(h => [Number(h.dataset.head),
+    ...[...h.querySelectorAll(".says")].map(s => s.textContent)]);
+  found.axes = [...document.querySelectorAll("#view-attention .map")].filter(m => ["key", "query"].every(name =>
+    [...m.querySelectorAll(".axis-name")].some(t => t.textContent.includes(name)))).length;
   // The keyboard reads values, too.
   const svg = document.querySelector("#view-attention .map svg");
   svg.focus();
@@ -98,6 +105,11 @@ try {
   found.savers = document.querySelectorAll(".savers").length;
   document.querySelector(".savers").dispatchEvent(new Event("pointerenter"));
   found.to_save = document.querySelector(".savers select").options.length;
+  const tiny = [...document.querySelectorAll("#minimap rect.cell")];
+  found.tiny = [tiny.length, hover(tiny[9]), document.querySelectorAll("#minimap rect.chosen").length];
+  tiny[9].dispatchEvent(new MouseEvent("click", {bubbles: true}));
+  found.tiny.push(document.querySelector("#node h2").textContent, tiny[9].classList.contains("chosen"));
+  document.querySelector("#view-walk input").value = "";
   found.folded = document.querySelectorAll("#view-walk .list button").length;
   document.getElementById("walk-views").click();
   const list = [...document.querySelectorAll("#view-walk .list button")];
@@ -187,7 +199,7 @@ PLACE = """(() => ({hash: decodeURIComponent(location.hash), tab: document.query
   head: Number(document.querySelector(".head[aria-current]")?.dataset.head), panels: document.querySelector(".head[aria-current]")
   ?.querySelectorAll(".map").length, first: document.querySelector(".head")?.getAttribute("aria-current"),
   node: document.querySelector("#node h2")?.textContent, graph: document.querySelectorAll("#node svg .box").length > 0,
-  cell: document.querySelector(".head[aria-current] .cell-numbers")?.textContent, frames: document.querySelectorAll("rect.chosen").length,
+  cell: document.querySelector(".head[aria-current] .cell-numbers")?.textContent, frames: document.querySelectorAll(".heads rect.chosen").length,
   token: document.getElementById("token-target")?.value, matrix: document.getElementById("lens-matrix")?.selectedOptions[0].text}))()"""
 GO = "new Promise(done => { window.addEventListener('hashchange', () => setTimeout(done), {once: true}); location.hash = %s; })"
 # What a score is made of, and where a source leads.
@@ -297,8 +309,23 @@ with tempfile.TemporaryDirectory() as folder:
         check(found["width"] == width, f"the window has {found['width']} px, not {width}")
         check(found["blocks"] >= 20, f"{found['blocks']} blocks")
         check(found["bars"] == 2 * 2 + 2 * 3, f"{found['bars']} junctions")
+        # Lines below the blocks are as long as the logarithms of their norms.
+        norms = sorted((float(norm), length) for norm, length in found["norms"])
+        check(all(a[1] <= b[1] + 0.01 for a, b in zip(norms, norms[1:])) and norms[-1][1] > 0.95 > 0.1 > norms[0][1], f"lines {norms}")
+        last = data["attention"][-1]
+        for head, *said in found["says"]:
+            values = last["dS"][head]
+            _, row, column = max((abs(x), r, c) for r, line in enumerate(values) for c, x in enumerate(line) if last["keep"][r][c])
+            word = "less" if values[row][column] > 0 else "more"
+            check(len(said) == 4 and said[3] == f"∂L/∂S ‘{last['queries'][row]}’ is asked to look {word} at ‘{last['keys'][column]}’",
+                  f"head {head} says {said}, ∂L/∂S is {values[row][column]} at {row}, {column}")
+        check(found["axes"] == 4 * len(last["heads"]), f"{found['axes']} maps have names of axes")
+        cells, hovered, chosen, node, marked = found["tiny"]
+        tenth = data["nodes"][data["walk"][9]]
+        check(cells >= len(data["walk"]) and chosen == 1 and marked and node == tenth["path"] and
+              hovered == f"10. {tenth['path']}\n‖∂L/∂y‖ = {three_digits(tenth['gradient']['norm'])}", f"minimap: {found['tiny']}")
         check(found["nodes"] == len(data["walk"]), "not every node is in the walk")
-        check(found["savers"] == 1 and found["to_save"] == 2, "the pictures of a node are not saved in one place")
+        check(found["savers"] == 1 and found["to_save"] == 3, "the pictures of a node and the minimap are not saved in one place")
         views = {"broadcast_to", "permute", "reshape", "slice"}
         plain = [n for n in data["nodes"] if n["turn"] >= 0 and not (n["op"] in views and n["path"].split(".")[-1] == n["op"])]
         check(found["folded"] == len(plain), f"{found['folded']} nodes beside the views, not {len(plain)}")
@@ -377,7 +404,8 @@ with tempfile.TemporaryDirectory() as folder:
         # One level down: what an earlier head read there.
         page.evaluate(GO % json.dumps(page.evaluate(LEADS)))
         source, below, links = page.evaluate(BELOW)
-        check(source in below and links and links[0].startswith("#attention/"), f"{source}: {below} {links}")
+        position = re.search(r"at position (\d+),", below)
+        check(source in below and links and all(f"/all/{position.group(1)}," in link for link in links), f"{source}: {below} {links}")
         page.evaluate("document.querySelector('.why .below a').click()")
         page.evaluate("new Promise(done => setTimeout(done, 100))")
         check(page.evaluate(PLACE)["hash"] == links[0] and "--why" in page.evaluate(WHY)["command"], f"{links[0]} leads to {page.evaluate(PLACE)}")
@@ -435,4 +463,12 @@ with tempfile.TemporaryDirectory() as folder:
     check(stacks == ["decoder"], f"gpt: stacks {stacks}")
     for tab, length, fits in shown:
         check(length > 40 and fits, f"gpt: {tab} has {length} characters{'' if fits else ' and is too wide'}")
+    # The cells of few tokens grow to the room.
+    subprocess.run([glim, "inspect", "--fresh", "--kind", "gpt", "--layers", "1", "--d-model", "32", "--sentence", "a cat",
+                    "--attribution-steps", "0", "--out", f"{folder}/few"], check=True, stdout=subprocess.DEVNULL)
+    with chromium.Page(f"{folder}/few/inspect.html", 1280, folder, height=720) as page:
+        share, bottom = page.evaluate("""(() => { const boxes = [...document.querySelector(".head").querySelectorAll(".map svg")].map(e =>
+          e.getBoundingClientRect());
+          return [d3.sum(boxes, b => b.width) / document.querySelector(".heads").clientWidth, d3.max(boxes, b => b.bottom)]; })()""")
+        check(share > 0.8 and bottom < 720, f"the maps of five tokens fill {share} of the width, to {bottom}")
 check.leave()
