@@ -83,13 +83,14 @@ const kinds_of_map = {
   A: ["probabilities A", false], dA: ["∂L/∂A", true], S: ["scores S", true], dS: ["∂L/∂S", true],
 };
 const signed = x => (x < 0 ? "−" : "+") + number(Math.abs(x));
-// What a map shows, in the words of this pass: its largest cell.
+// What a map shows, in the words of this pass: its largest cell of a query that has a choice.
 function sentence(key, values, v, keep) {
   const size = x => key === "A" || key === "S" ? x : Math.abs(x);
-  const cells = d3.range(values.length).filter(i => keep[i] && Number.isFinite(values[i]));
+  const n = v.keys.length, choice = d3.range(v.queries.length).map(r => d3.sum(keep.slice(r * n, r * n + n)) > 1);
+  const cells = d3.range(values.length).filter(i => keep[i] && choice[Math.floor(i / n)] && Number.isFinite(values[i]));
   const most = d3.max(cells, i => size(values[i])), i = cells.find(i => size(values[i]) === most), x = values[i];
   if (x === undefined || !x) return "all 0";
-  const q = `‘${v.queries[Math.floor(i / v.keys.length)]}’`, k = `‘${v.keys[i % v.keys.length]}’`;
+  const q = `‘${v.queries[Math.floor(i / n)]}’`, k = `‘${v.keys[i % n]}’`;
   return {A: `${q} looks at ${k}: ${(100 * x).toFixed(0)} %`, S: `${q} scores highest with ${k}: ${number(x)}`,
     dA: `the loss falls if ${q} takes ${x > 0 ? "less" : "more"} of ${k}`,
     dS: `${q} is asked to look ${x > 0 ? "less" : "more"} at ${k}`}[key];

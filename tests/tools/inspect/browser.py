@@ -471,4 +471,6 @@ with tempfile.TemporaryDirectory() as folder:
           e.getBoundingClientRect());
           return [d3.sum(boxes, b => b.width) / document.querySelector(".heads").clientWidth, d3.max(boxes, b => b.bottom)]; })()""")
         check(share > 0.8 and bottom < 720, f"the maps of five tokens fill {share} of the width, to {bottom}")
+        said = page.evaluate("[...document.querySelectorAll('.says')].map(s => s.textContent)")
+        check(len(said) > 4 and not any("100 %" in s for s in said), f"a query with one key is nothing to tell: {said}")
 check.leave()
