@@ -112,9 +112,13 @@ function parts_of_score(v, h, r, c) {
   rest: values[i * (shown + 1) + shown], count: stored.count, gap: stored.gap};
 }
 // A source leads one level down: an earlier head to what it read there, a feed-forward network to its node.
+let latest = {};  // a click in a live page masks the cell, whose score was then shown last
 function why(v, h, r, c, keep) {
-  if (!keep[r * v.keys.length + c]) return [make("p", {class: "soft"}, "masked: the softmax does not see this score")];
-  const found = parts_of_score(v, h, r, c), command = Glim.live?.command_words() ?? Glim.data.command;
+  const cell = [v.module, h, r, c].join(), masked = !keep[r * v.keys.length + c];
+  if (masked && latest.cell !== cell) return [make("p", {class: "soft"}, "masked: the softmax does not see this score")];
+  if (!masked)
+    latest = {cell, found: parts_of_score(v, h, r, c), asked: unpack(v.dS)[(h * v.queries.length + r) * v.keys.length + c]};
+  const {found, asked} = latest, command = Glim.live?.command_words() ?? Glim.data.command;
   const words = command && [...command, "--why", `${v.module}:${h}:${r},${c}`].map(Glim.quoted).join(" ");
   if (!found)
     return [make("p", {class: "soft"}, "What this score is made of: ", make("code", {}, words ?? "glim.why"))];
@@ -133,8 +137,7 @@ function why(v, h, r, c, keep) {
       node ? make("button", {class: "mono", onclick: () => go_to_node(node.number)}, Glim.breakable(name)) :
         make("span", {class: "mono"}, Glim.breakable(name));
   };
-  const asked = unpack(v.dS)[(h * v.queries.length + r) * v.keys.length + c];
-  return [make("p", {}, `Score less its row's mean, S − mean = ${signed(d3.sum(found.parts, p => p[0]) + found.rest)}, is the sum of ` +
+  return [masked ? make("p", {class: "soft"}, "Masked now: the softmax does not see this score. Before:") : "", make("p", {}, `Score less its row's mean, S − mean = ${signed(d3.sum(found.parts, p => p[0]) + found.rest)}, is the sum of ` +
       `${found.count} parts, of where query ${r} and key ${c} come from. ∂L/∂S = ${signed(asked)}` +
       (asked ? `: the loss asks each of them to be ${asked > 0 ? "lower" : "higher"}.` : ".")),
     make("div", {class: "scroll"}, make("table", {}, make("thead", {}, make("tr", {}, make("th", {class: "number"}, "part"),

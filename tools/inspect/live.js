@@ -47,7 +47,7 @@ function add_details(n) {
 
 // What score (r, c) of head h is made of, likewise.
 function why(v, h, r, c) {
-  return call({why: `#${v.probs_nodes[0]}:${h}`, query: r, key: c});
+  try { return call({why: `#${v.probs_nodes[0]}:${h}`, query: r, key: c}); } catch (refused) { return null; }  // no scaled product
 }
 // The matrices' gradients as tokens, likewise.
 function add_lens(data) {

@@ -93,7 +93,7 @@ Json why_parts(const Inspection& inspection) {
     if (heads[i].empty()) continue;
     try {
       list.back() = parts_of(ScoreSources(inspection.pass, views[i].probs[0]), heads[i]);
-    } catch (const ValueError&) {  // its scores are no scaled product
+    } catch (const Error&) {  // its scores are no scaled product
     }
   }
   return list;

@@ -214,6 +214,8 @@ with tempfile.TemporaryDirectory() as folder:
             # A link has the changes, and a cell.
             page.evaluate(f"Glim.live.change({{scale: 0.5, 'remove-head': ['{CROSS}:1']}}); cell('{CROSS}', 3)")
             linked, link = page.evaluate(SEEN), page.evaluate("location.hash")
+            masked = page.evaluate("[document.querySelectorAll('.why [data-part]').length, document.querySelector('.why:not(:empty)').textContent]")
+            check(masked[0] == 7 and masked[1].startswith("Masked now"), f"a click that masks: {masked}")
             for hash, wanted in ((link, ""), (link.replace("scale=", "scall="), "does not know"), (link + "%", "cut or wrong"),
                                  (link.replace("scale=", "mask="), "wrong value")):
                 with chromium.Page(f"{folder}/inspect.html{hash}", width, folder + "/other", answers=answers) as other:
