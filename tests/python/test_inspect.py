@@ -52,7 +52,8 @@ def require_same(page, data, at=""):
         assert np.allclose(unpacked(page), np.reshape(np.array(data, float), page["shape"]), rtol=6e-3, atol=0), at
     elif isinstance(page, dict):
         # A node's tensors are in "tensors"; a page has a picture of them.
-        pictures = {"picture", "gradient_picture", "rows", "columns"} if "picture" in page else set()
+        # It has the loss without heads as a picture, and of attention what scores are made of.
+        pictures = {"picture", "gradient_picture", "rows", "columns"} if "picture" in page else {"without_heads", "why"}
         assert set(page) - pictures == set(data) - {"tensors"}, at
         for key in set(data) - {"tensors"}:
             require_same(page[key], data[key], f"{at}.{key}")

@@ -9,8 +9,8 @@ struct Handout {
   std::string model, sentence, translation, folder;  // translation: empty for the model's own
 };
 
-// Writes into the folder: handout.tex and handout.pdf, or handout.html where pdflatex is missing; page/inspect.html; and
-// deck.html, one map a screen with its caption. Calls derive and inspect of this program. ValueError if the folder has one of them.
+// Writes handout.tex and handout.pdf (handout.html without pdflatex), page/inspect.html and deck.html: the sentence, heads, tokens,
+// rollout. Calls derive and inspect of this program. ValueError if the folder has one of these files.
 void write_handout(const Handout& h);
 
 }  // namespace glim::course

@@ -9,6 +9,8 @@
 #include "tensor/io/safetensors.hpp"
 #include "tools/common/escape.hpp"
 #include "tools/inspect/pack.hpp"
+#include "tools/inspect/pictures.hpp"
+#include "tools/inspect/why_parts.hpp"
 #include "tools/measure/statistics.hpp"
 
 namespace glim {
@@ -268,6 +270,9 @@ Json page_data(const Inspection& inspection, const DocumentOptions& o) {
   if (!o.tensors) return data;
   for (const PassNode& n : inspection.pass.nodes())
     data["nodes"][static_cast<std::size_t>(n.number)].update(node_pictures(inspection, n));
+  const Json why = why_parts(inspection);
+  for (std::size_t i = 0; i < why.size(); ++i) data["attention"][i]["why"] = why[i];
+  data["without_heads"] = without_heads_svg(inspection);
   return data;
 }
 

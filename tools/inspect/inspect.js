@@ -7,8 +7,8 @@ const make = Glim.make, number = Glim.number, legend = Glim.legend, unpack = Map
 
 // ---- 1. the model ----
 function draw_model(panel) {
-  panel.append(make("p", {}, "Each block is coloured by the norm of the gradient of its output, " +
-    "‖∂L/∂output‖. At each residual connection the bar shows how much of the gradient of x takes the " +
+  panel.append(make("p", {}, "Each block's colour and the line below it are the norm of the gradient of its " +
+    "output, ‖∂L/∂output‖: read down, as backward goes. At each residual connection the bar shows how much of the gradient of x takes the " +
     "skip (green) and how much the sub-layer (pink). A share is the part's component along the whole gradient: shares " +
     "add up to 100 %, and one above 100 % says that the other part points against it. A click shows the node."));
   const norms = data.blocks.map(b => b.gradient_norm).filter(x => x > 0);
@@ -39,7 +39,8 @@ function draw_model(panel) {
           `${number(b.value_norm)}\n‖∂L/∂parameters‖ = ${number(b.parameter_gradient_norm)}`,
         onclick: () => go_to_node(b.node)},
         make("span", {}, b.part), make("span", {class: "mono"}, number(b.gradient_norm),
-          before(was?.blocks.get(b.module)?.gradient_norm, b.gradient_norm)));
+          before(was?.blocks.get(b.module)?.gradient_norm, b.gradient_norm)), b.gradient_norm > 0 ? make("span",
+          {class: "norm", style: `width:${4 + 96 * (Math.log10(b.gradient_norm) - low) / (high - low || 1)}%`}) : "");
       const junction = data.junctions.find(j => b.layer >= 0 && j.sublayer === b.part &&
         j.module === b.module.slice(0, b.module.lastIndexOf(".")));
       parent.append(block);
@@ -81,11 +82,72 @@ function shares_table(junctions) {
 const kinds_of_map = {
   A: ["probabilities A", false], dA: ["∂L/∂A", true], S: ["scores S", true], dS: ["∂L/∂S", true],
 };
+const signed = x => (x < 0 ? "−" : "+") + number(Math.abs(x));
+// What a map shows, in the words of this pass: its largest cell of a query that has a choice.
+function sentence(key, values, v, keep) {
+  const size = x => key === "A" || key === "S" ? x : Math.abs(x);
+  const n = v.keys.length, choice = d3.range(v.queries.length).map(r => d3.sum(keep.slice(r * n, r * n + n)) > 1);
+  const cells = d3.range(values.length).filter(i => keep[i] && choice[Math.floor(i / n)] && Number.isFinite(values[i]));
+  const most = d3.max(cells, i => size(values[i])), i = cells.find(i => size(values[i]) === most), x = values[i];
+  if (x === undefined || !x) return "all 0";
+  const q = `‘${v.queries[Math.floor(i / n)]}’`, k = `‘${v.keys[i % n]}’`;
+  return {A: `${q} looks at ${k}: ${(100 * x).toFixed(0)} %`, S: `${q} scores highest with ${k}: ${number(x)}`,
+    dA: `the loss falls if ${q} takes ${x > 0 ? "less" : "more"} of ${k}`,
+    dS: `${q} is asked to look ${x > 0 ? "less" : "more"} at ${k}`}[key];
+}
 // The loss without a head, and what first and second order of its gradient say of it.
 function without(effect) {
-  const signed = x => (x < 0 ? "−" : "+") + number(Math.abs(x));
   return effect ? ` · loss without it ${signed(effect.change)} (first order ${signed(effect.linear)}, second ` +
     `${signed(effect.linear + effect.second)}${effect.misleads ? ": the first misleads" : ""})` : "";
+}
+// What score (r, c) of head h is made of: the parts that the page has, those of a live page's Glim, or the command.
+function parts_of_score(v, h, r, c) {
+  if (Glim.live?.drawn()) return Glim.live.why(v, h, r, c);
+  const stored = v.why, at = stored?.heads.indexOf(h) ?? -1;
+  if (at < 0) return null;
+  const [, T, S, shown] = stored.query.shape, i = (at * T + r) * S + c;
+  const [values, query, key] = [stored.values, stored.query, stored.key].map(unpack);
+  return {parts: d3.range(shown).filter(k => k < stored.count).map(k => [values[i * (shown + 1) + k],
+    stored.sources[query[i * shown + k]], stored.sources[key[i * shown + k]]]),
+  rest: values[i * (shown + 1) + shown], count: stored.count, gap: stored.gap};
+}
+// A source leads one level down: an earlier head to what it read there, a feed-forward network to its node.
+let latest = {};  // a click in a live page masks the cell, whose score was then shown last
+function why(v, h, r, c, keep) {
+  const cell = [v.module, h, r, c].join(), masked = !keep[r * v.keys.length + c];
+  if (masked && latest.cell !== cell) return [make("p", {class: "soft"}, "masked: the softmax does not see this score")];
+  if (!masked)
+    latest = {cell, found: parts_of_score(v, h, r, c), asked: unpack(v.dS)[(h * v.queries.length + r) * v.keys.length + c]};
+  const {found, asked} = latest, command = Glim.live?.command_words() ?? Glim.data.command;
+  const words = command && [...command, "--why", `${v.module}:${h}:${r},${c}`].map(Glim.quoted).join(" ");
+  if (!found)
+    return [make("p", {class: "soft"}, "What this score is made of: ", make("code", {}, words ?? "glim.why"))];
+  const below = make("p", {class: "below", role: "status"});
+  const source = (name, position) => {
+    const [, module, head] = /^(.*):(\d+)$/.exec(name) ?? [], w = data.attention.find(w => w.module === module);
+    const node = data.nodes.find(n => n.name === name);
+    const read = () => {
+      const n = w.keys.length, A = Maps.part(w.A, Number(head)).values.slice(position * n, position * n + n);
+      const most = d3.range(n).sort((a, b) => A[b] - A[a]).slice(0, 4).filter(k => A[k] > 0.01);
+      below.replaceChildren(`${name} at position ${position}, ‘${w.queries[position]}’, reads `, ...most.flatMap(k => [
+        make("a", {href: Glim.address("attention", [side_name(w), w.layer, head, "all", `${position},${k}`])},
+          `‘${w.keys[k]}’ ${(100 * A[k]).toFixed(0)} %`), " "]));
+    };
+    return w ? make("button", {class: "mono", onclick: read}, Glim.breakable(name)) :
+      node ? make("button", {class: "mono", onclick: () => go_to_node(node.number)}, Glim.breakable(name)) :
+        make("span", {class: "mono"}, Glim.breakable(name));
+  };
+  return [masked ? make("p", {class: "soft"}, "Masked now: the softmax does not see this score. Before:") : "", make("p", {}, `Score less its row's mean, S − mean = ${signed(d3.sum(found.parts, p => p[0]) + found.rest)}, is the sum of ` +
+      `${found.count} parts, of where query ${r} and key ${c} come from. ∂L/∂S = ${signed(asked)}` +
+      (asked ? `: the loss asks each of them to be ${asked > 0 ? "lower" : "higher"}.` : ".")),
+    make("div", {class: "scroll"}, make("table", {}, make("thead", {}, make("tr", {}, make("th", {class: "number"}, "part"),
+      make("th", {}, `query ‘${v.queries[r]}’ from`), make("th", {}, `key ‘${v.keys[c]}’ from`))), make("tbody", {},
+      found.parts.map(([part, query, key]) => make("tr", {"data-part": part}, make("td", {class: "number"}, signed(part)),
+        make("td", {}, source(query, r)), make("td", {}, source(key, c)))),
+      found.count > found.parts.length ? make("tr", {"data-part": found.rest}, make("td", {class: "number"}, signed(found.rest)),
+        make("td", {colspan: 2, class: "soft"}, `the other ${found.count - found.parts.length}`)) : ""))),
+    below, make("p", {class: "soft"}, `The parts add up to the score but for ${number(found.gap)}. All of them: `,
+      make("code", {}, words ?? "glim.why"))];
 }
 // Where the page opens: the head with the largest ‖∂L/∂A‖, of which the loss asks most.
 function most_asked(views) {
@@ -93,6 +155,34 @@ function most_asked(views) {
   for (const view of views)
     view.heads.forEach((h, head) => { if (h.probs_gradient > most.norm) most = {view, head, norm: h.probs_gradient}; });
   return most;
+}
+// The loss without each head, measured and predicted: tools/inspect/pictures.cpp draws it, a click on a cell leads to its head.
+function without_heads() {
+  if (!data.without_heads) return "";
+  const views = data.attention.filter(v => v.without.length), columns = d3.max(views, v => v.without.length);
+  const drawn = make("div", {class: "drawn"});
+  drawn.innerHTML = data.without_heads;
+  for (const masked of drawn.querySelectorAll("defs")) masked.remove();  // the page has the pattern
+  [...drawn.querySelectorAll("svg svg")].forEach((svg, estimate) => {
+    const cells = [...svg.querySelector("g").children], name = ["measured", "by first order", "by second order"][estimate];
+    svg.setAttribute("tabindex", 0);
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", `loss without each head, ${name}: arrow keys read the values`);
+    Maps.move(svg, cells, columns, i => {
+      const v = views[Math.floor(i / columns)], e = v.without[i % columns];
+      return e ? `${v.side}, layer ${v.layer}, head ${i % columns}\n${name} ` +
+        signed([e.change, e.linear, e.linear + e.second][estimate]) : "no such head";
+    }, i => {
+      const v = views[Math.floor(i / columns)];
+      location.hash = Glim.address("attention", [side_name(v), v.layer, i % columns, "all"]);
+    });
+  });
+  Glim.offer(drawn.querySelector("svg"), "loss without each head");
+  const most = views.flatMap(v => v.without.map((e, h) => [e.change, v, h])).sort((a, b) => b[0] - a[0])[0];
+  return make("details", {id: "without-heads"}, make("summary", {}, `Loss without each head: most without ${most[1].side}, layer ` +
+    `${most[1].layer}, head ${most[2]}, ${signed(most[0])}`), drawn,
+  make("p", {class: "soft"}, "Orange: the loss is higher without the head, which this prediction needs. Measured by a pass without it; " +
+    "beside it what the gradient predicts, and what gradient and curvature predict. A click leads to the head."));
 }
 const side_name = v => v.side.replace(" ", "-");
 // place: [side, layer, head, map, cell], as #attention/cross/0/0/all or #attention/cross/0/0/all/3,1.
@@ -117,10 +207,9 @@ function draw_attention(panel, [side, layer, in_front, map, cell]) {
   const redraw = () => {
     const v = data.attention[module.value], keep = unpack(v.keep), old = was?.attention.get(v.module);
     const wanted = shown.value === "all" ? Object.keys(kinds_of_map) : [shown.value];
-    about.textContent = `${v.module}: queries down, keys across; hatched: masked.` +
+    about.textContent = `${v.module}; hatched: masked.` +
       (v.side === "cross" ? " A row is named by the token that is predicted." : "") +
-      " Layers and heads count from 0, as in the names of modules." +
-      " A click on a cell, or Enter, writes its numbers below" +
+      " A click or Enter on a cell says what its score is made of" +
       (Glim.live ? ", and masks it or lets it be attended to." : ".");
     const link = () => Glim.link("attention", [side_name(v), v.layer, front, shown.value, ...(cell ? [cell] : [])]);
     const numbers_of = h => {
@@ -130,23 +219,30 @@ function draw_attention(panel, [side, layer, in_front, map, cell]) {
       return `${v.queries[r]} → ${v.keys[c]}: ` + Object.entries(kinds_of_map).map(([key, [words]]) =>
         `${words} ${number(unpack(v[key])[at])}`).join(" · ");
     };
-    const pick = (r, c) => {
+    const pick = (h, r, c) => {
       for (const old of heads.querySelectorAll("rect.chosen")) old.classList.remove("chosen");
       cell = `${r},${c}`;
+      front = h;
       for (const now of heads.querySelectorAll(`rect[data-row="${r}"][data-column="${c}"]`)) now.classList.add("chosen");
       for (const line of heads.querySelectorAll(".cell-numbers")) line.textContent = numbers_of(line.dataset.of);
       link();
+      show_why();
+      heads.querySelector(".why:not(:empty)").scrollIntoView({block: "nearest"});
       Glim.live?.toggle_mask(v.module, r, c, keep[r * v.keys.length + c]);
+    };
+    const show_why = () => {
+      for (const box of heads.querySelectorAll(".why"))
+        box.replaceChildren(...(cell && Number(box.dataset.of) === front ? why(v, front, ...cell.split(",").map(Number), keep) : []));
     };
     if (numbers_of(0) === "") cell = undefined;  // of another module
     link();
     // Cells as large as leaves all maps of a head in the window, four beside each other or two by two.
     const room = (heads.clientWidth || 1200) - 20, above = heads.getBoundingClientRect().top + window.scrollY + 40;
-    const by_width = n => Math.min(24, Maps.fit(v.queries, v.keys, room / n - 16));
-    const by_height = n => ((window.innerHeight - above) / (4 / n) - Maps.longest(v.keys) - 80) / v.queries.length;
+    const by_width = n => Math.min(wanted.length > 1 ? 64 : 24, Maps.fit(v.queries, v.keys, room / n - 16));
+    const by_height = n => ((window.innerHeight - above) / (4 / n) - Maps.longest(v.keys) - 98) / v.queries.length;
     const in_sight = n => Math.floor(Math.min(by_width(n), by_height(n)));
     const best = in_sight(4) >= in_sight(2) ? 4 : 2;
-    const size = wanted.length > 1 && room > 500 && in_sight(best) >= 10 ? in_sight(best) : Math.max(12, by_width(1));
+    const size = wanted.length > 1 && room > 500 && in_sight(best) >= 8 ? in_sight(best) : Math.max(12, by_width(1));
     const width = Math.min(room, Maps.width(v.queries, v.keys, size));
     heads.style.setProperty("--map", `${width}px`);
     heads.style.setProperty("--head", wanted.length === 1 ? `${width + 18}px` : "100%");
@@ -162,18 +258,20 @@ function draw_attention(panel, [side, layer, in_front, map, cell]) {
       make("div", {class: "facts cell-numbers", "data-of": h, role: "status"}, numbers_of(h)),
       make("div", {class: "maps"}, wanted.map(key => {
         const [words, diverging] = kinds_of_map[key];
-        const options = {title: key, key, keep, diverging, pick, chosen: cell, size, name: `${v.module} head${h} ${key}`};
+        const options = {title: key, key, axes: true, keep, diverging, pick: (r, c) => pick(h, r, c), chosen: cell, size, name: `${v.module} head${h} ${key}`};
         if (shared.checked) [options.low, options.high] = diverging ? Maps.range(unpack(v[key]), keep) : [0, 1];
         else options.scale = "this head's own scale";
-        return make("div", {}, wanted.length > 1 ? make("div", {class: "facts"}, words) : "",
-          Maps.draw(Maps.part(v[key], h), v.queries, v.keys, options));
-      })))));
+        const map = Maps.part(v[key], h);
+        return make("div", {}, make("div", {class: "facts says"}, make("b", {}, words), ` ${sentence(key, map.values, v, keep)}`),
+          Maps.draw(map, v.queries, v.keys, options));
+      })), make("div", {class: "why", "data-of": h}))));
+    show_why();
   };
   module.addEventListener("change", () => { front = most_asked([data.attention[module.value]]).head ?? 0; });
   for (const control of [module, shown, shared]) control.addEventListener("change", redraw);
   panel.append(make("div", {class: "controls"}, module, shown,
-      make("label", {}, shared, " one colour scale for all heads")), about, heads,
-    make("p", {}, "A head's saturation is 0 when its softmax is uniform and 1 when its Jacobian is zero. Its distance is the mean of " +
+      make("label", {}, shared, " one colour scale for all heads")), without_heads(), about, heads,
+    make("p", {}, "Layers and heads count from 0, as in the names of modules. A head's saturation is 0 when its softmax is uniform and 1 when its Jacobian is zero. Its distance is the mean of " +
     "|t − s| over what it attends to, in places. " +
     "‖∂L/∂S‖/‖∂L/∂A‖ is what the softmax passes on of the gradient, at most 1/2. The value path is " +
     "‖∂L/∂v‖² as a share of ‖∂L/∂v‖² + ‖∂L/∂q‖² + ‖∂L/∂k‖². The page opens on the head with the largest ‖∂L/∂A‖, of " +
@@ -195,7 +293,7 @@ function draw_walk(panel, [place, graph]) {
   const search = make("input", {type: "search", placeholder: "path or op", "aria-label": "search nodes"});
   const views = make("input", {type: "checkbox", id: "walk-views"});
   const list = make("div", {class: "list", role: "listbox", "aria-label": "nodes in backward order"});
-  const detail = make("div", {id: "node"});
+  const detail = make("div", {id: "node"}), minimap = make("div", {id: "minimap"});
   const order = data.walk;
   // The first node to look at has a name, and is no number: log_probs, before which is the arithmetic of the loss.
   const first = order.find(i => data.nodes[i].op !== "leaf" && data.nodes[i].shape.length &&
@@ -231,7 +329,17 @@ function draw_walk(panel, [place, graph]) {
     if (!buttons.size) list.append(make("p", {}, "no node's path or op contains this"));
     mark();
   };
+  // All nodes in backward order, line by line, by the norm of their gradients.
+  const draw_minimap = () => {
+    const columns = Math.min(order.length, Math.floor(((panel.clientWidth || 1200) - 8) / 8)), rows = Math.ceil(order.length / columns);
+    const values = d3.range(rows * columns).map(i => Math.log10(data.nodes[order[i]]?.gradient?.norm || NaN));
+    minimap.replaceChildren(Maps.draw({rows, columns, values}, null, null, {title: "minimap", size: 8,
+      scale: "log₁₀ ‖∂L/∂y‖ of every node, as backward comes to them", name: "the walk", text: i => order[i] === undefined ? "" :
+        `${data.nodes[order[i]].turn + 1}. ${data.nodes[order[i]].path}\n‖∂L/∂y‖ = ${number(data.nodes[order[i]].gradient?.norm)}`,
+      pick: (r, c) => { if (order[r * columns + c] !== undefined) show_node(order[r * columns + c]); }}));
+  };
   const mark = () => {
+    minimap.querySelectorAll("rect").forEach((cell, i) => cell.classList.toggle("chosen", order[i] === current));
     for (const [k, b] of buttons) b.setAttribute("aria-current", k === current);
     const button = buttons.get(current);
     if (!button) return;
@@ -279,7 +387,8 @@ function draw_walk(panel, [place, graph]) {
     make("div", {class: "controls"}, make("button", {id: "previous", onclick: () => turn(-1)}, "← previous"),
       make("button", {id: "next", onclick: () => turn(1)}, "next →"), search,
       make("label", {}, views, " views, too"), chosen),
-    make("div", {class: "walk"}, list, detail));
+    minimap, make("div", {class: "walk"}, list, detail));
+  draw_minimap();
   fill();
   const node = data.nodes.find(n => n.name === place && n.turn >= 0);
   if (node) show_node(node.number); else show(current);

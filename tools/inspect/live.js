@@ -45,6 +45,10 @@ function add_details(n) {
   if (!n.picture && drawn) Object.assign(n, call({node: n.number}));
 }
 
+// What score (r, c) of head h is made of, likewise.
+function why(v, h, r, c) {
+  try { return call({why: `#${v.probs_nodes[0]}:${h}`, query: r, key: c}); } catch (refused) { return null; }  // no scaled product
+}
 // The matrices' gradients as tokens, likewise.
 function add_lens(data) {
   if (!data.lens.length && drawn) data.lens = call({lens: true});
@@ -402,6 +406,6 @@ function panel(draw_inspection) {
   setTimeout(update);
   return controls;
 }
-return {panel, add_details, add_lens, gradient_controls, toggle_mask, paint, change, run, state, command_line, command_words,
+return {panel, add_details, add_lens, why, gradient_controls, toggle_mask, paint, change, run, state, command_line, command_words,
   drawn: () => drawn, ready: false};
 })();

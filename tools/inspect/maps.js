@@ -33,13 +33,37 @@ const Maps = {
 
   // The width of a map with names, and the size of a cell with which it has this width.
   longest: names => Math.min(130, 14 + 7 * d3.max(names, n => [...n].length)),
-  beside: (rows, columns) => Maps.longest(rows) + Maps.longest(columns) / 2,
+  beside: (rows, columns) => 16 + Maps.longest(rows) + Maps.longest(columns) / 2,
   width: (rows, columns, size) => Maps.beside(rows, columns) + size * columns.length,
   fit: (rows, columns, width) => Math.floor((width - Maps.beside(rows, columns)) / columns.length),
 
+  // A drawn map that is read: pointer and arrow keys show text(i) of a cell, a click or Enter does pick(i).
+  move(node, cells, columns, text, pick) {
+    const picked = i => { if (pick && i >= 0) pick(i); };
+    node.addEventListener("mousemove", event => {
+      const i = cells.indexOf(event.target);
+      if (i >= 0) Glim.show_hover(text(i), event.clientX, event.clientY); else Glim.hide_hover();
+    });
+    node.addEventListener("mouseleave", Glim.hide_hover);
+    node.addEventListener("blur", Glim.hide_hover);
+    node.addEventListener("click", event => picked(cells.indexOf(event.target)));
+    let at = 0;
+    node.read_from = i => { at = Math.min(i, cells.length - 1); };
+    node.reads = () => at;
+    node.addEventListener("keydown", event => {
+      if (event.key === "Enter") { picked(at); event.preventDefault(); }
+      const move = {ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns}[event.key];
+      if (!move || at + move < 0 || at + move >= cells.length) return;
+      event.preventDefault();
+      at += move;
+      const box = cells[at].getBoundingClientRect();
+      Glim.show_hover(text(at), box.left, box.top);
+    });
+  },
+
   // map: {rows, columns, values}; row_names and column_names may be missing.
   // options: {title, diverging, low, high, keep, key, size: of a cell, scale: words beside the colour bar,
-  // name: of the file that it is saved as,
+  // name: of the file that it is saved as, axes: "query" and "key" are written, text(i): what a cell says,
   // pick(row, column): what a click or Enter on a cell does, chosen: "row,column" of a cell with a frame}
   draw(map, row_names, column_names, options) {
     const make = Glim.make;
@@ -48,7 +72,8 @@ const Maps = {
     const color = Glim.scale(low, high, options.diverging);
     const size = options.size ?? (column_names ? 20 : row_names ? 14 :
       Math.max(6, Math.min(18, Math.floor(560 / Math.max(map.columns, 1)))));
-    const left = row_names ? Maps.longest(row_names) : 4, top = column_names ? Maps.longest(column_names) : 4;
+    const axes = options.axes ? 16 : 0;
+    const left = axes + (row_names ? Maps.longest(row_names) : 4), top = column_names ? Maps.longest(column_names) : 4;
     const width = left + size * map.columns + (column_names ? top / 2 : 4), height = top + size * map.rows + 4;
     const svg = d3.create("svg").attr("width", width).attr("height", height).attr("viewBox", `0 0 ${width} ${height}`)
       .attr("role", "img")
@@ -68,33 +93,18 @@ const Maps = {
     if (column_names)
       column_names.forEach((name, c) => svg.append("text").attr("font-size", 12)
         .attr("transform", `translate(${left + c * size + 0.7 * size},${top - 4}) rotate(-60)`).text(Maps.short(name)));
-    const text = i => {
+    if (axes)
+      for (const [name, anchor, place] of [["key →", "end", `translate(${left - 4},${top - 4})`],
+        ["← query", "middle", `translate(12,${top + size * map.rows / 2}) rotate(-90)`]])
+        svg.append("text").attr("class", "axis-name").attr("font-size", 11).attr("text-anchor", anchor).attr("transform", place).text(name);
+    const text = options.text ?? (i => {
       const [r, c] = place(i);
       const row = row_names ? row_names[r] : `row ${r}`, column = column_names ? column_names[c] : `column ${c}`;
       return `${row}${row_names && column_names ? " → " : ", "}${column}\n` +
         `${options.title} = ${Glim.number(map.values[i])}${masked(i) ? " (masked)" : ""}`;
-    };
+    });
     const node = svg.node();
-    node.addEventListener("mousemove", event => {
-      const i = cells.indexOf(event.target);
-      if (i >= 0) Glim.show_hover(text(i), event.clientX, event.clientY); else Glim.hide_hover();
-    });
-    node.addEventListener("mouseleave", Glim.hide_hover);
-    node.addEventListener("blur", Glim.hide_hover);
-    const pick = i => { if (options.pick && i >= 0) options.pick(...place(i)); };
-    node.addEventListener("click", event => pick(cells.indexOf(event.target)));
-    let at = 0;
-    node.read_from = i => { at = Math.min(i, cells.length - 1); };
-    node.reads = () => at;
-    node.addEventListener("keydown", event => {
-      if (event.key === "Enter") { pick(at); event.preventDefault(); }
-      const move = {ArrowRight: 1, ArrowLeft: -1, ArrowDown: map.columns, ArrowUp: -map.columns}[event.key];
-      if (!move || at + move < 0 || at + move >= cells.length) return;
-      event.preventDefault();
-      at += move;
-      const box = cells[at].getBoundingClientRect();
-      Glim.show_hover(text(at), box.left, box.top);
-    });
+    Maps.move(node, cells, map.columns, text, options.pick && (i => options.pick(...place(i))));
     const legend = Glim.legend(low, high, options.diverging, options.scale, 90);
     Glim.offer(node, options.name ?? options.title);
     return make("div", {}, make("div", {class: "map", "data-map": options.key}, node), legend);

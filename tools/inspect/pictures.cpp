@@ -53,25 +53,30 @@ std::string attention_svg(const AttentionView& v, std::size_t head, const MapKin
   return to_svg(map);
 }
 
-// Its four maps side by side.
-std::string head_svg(const AttentionView& v, std::size_t head, double zoom) {
+// Maps side by side below a title.
+std::string beside(const std::string& title, const std::vector<std::string>& pictures) {
   constexpr double kHeading = 30;
   auto side = [](const std::string& svg, const std::string& name) {
     return std::atof(svg.c_str() + svg.find(name + "=\"") + name.size() + 2);
   };
   std::string maps;
   double width = 0, height = 0;
-  for (const MapKind& kind : kMaps) {
-    const std::string map = attention_svg(v, head, kind, kind.title, zoom);
+  for (const std::string& map : pictures) {
     maps += fmt::format("<svg x=\"{}\" y=\"{}\"", coordinate(width), coordinate(kHeading)) +
             map.substr(std::string("<svg").size());
     width += side(map, "width");
     height = std::max(height, side(map, "height"));
   }
-  Svg svg(width, kHeading + height, head_title(v, head));
-  svg.text(12, 24, head_title(v, head), 16, Anchor::Start, 0, "font-weight=\"bold\"");
+  Svg svg(width, kHeading + height, title);
+  svg.text(12, 24, title, 16, Anchor::Start, 0, "font-weight=\"bold\"");
   svg.raw(maps);
   return svg.finish();
+}
+
+std::string head_svg(const AttentionView& v, std::size_t head, double zoom) {
+  std::vector<std::string> maps;
+  for (const MapKind& kind : kMaps) maps.push_back(attention_svg(v, head, kind, kind.title, zoom));
+  return beside(head_title(v, head), maps);
 }
 
 std::vector<std::string> numbered(Index n) {
@@ -159,6 +164,41 @@ std::string rollout_svg(const Inspection& inspection, double zoom) {
 
 }  // namespace
 
+std::string without_heads_svg(const Inspection& inspection, double zoom) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  std::size_t most = 0;
+  for (const AttentionView& v : inspection.attention) most = std::max(most, v.without.size());
+  HeatMap map;
+  map.zoom = zoom;
+  map.column_label = "head";
+  map.columns = numbered(static_cast<Index>(most));
+  map.diverging = true;
+  std::array<std::vector<double>, 3> values;
+  for (const AttentionView& v : inspection.attention) {
+    if (v.without.empty()) continue;
+    map.rows.push_back(fmt::format("{} {}", name_of(v.side), v.layer));
+    for (std::size_t h = 0; h < most; ++h) {
+      const PatchEffect e = h < v.without.size() ? v.without[h] : PatchEffect{kNone, kNone, kNone};
+      values[0].push_back(e.change);
+      values[1].push_back(e.linear);
+      values[2].push_back(e.linear + e.second);
+    }
+  }
+  if (map.rows.empty()) return {};
+  map.high = 0;
+  for (const auto& list : values)
+    for (double x : list)
+      if (std::isfinite(x)) map.high = std::max(map.high, std::abs(x));
+  map.low = -map.high;
+  std::vector<std::string> maps;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    map.title = std::array{"measured", "first order", "second order"}[i];
+    map.values = values[i];
+    maps.push_back(to_svg(map));
+  }
+  return beside("loss without each head, less the loss", maps);
+}
+
 std::vector<Picture> pictures(const Inspection& inspection, double zoom) {
   std::vector<Picture> all;
   for (const AttentionView& v : inspection.attention)
@@ -171,6 +211,10 @@ std::vector<Picture> pictures(const Inspection& inspection, double zoom) {
                              v, h, kind, fmt::format("{}: {}", kind.title, head_title(v, h)), zoom);
                        }});
     }
+  if (std::ranges::any_of(inspection.attention,
+                          [](const AttentionView& v) { return !v.without.empty(); }))
+    all.push_back(
+        {"without-heads", [&inspection, zoom] { return without_heads_svg(inspection, zoom); }});
   for (const PositionsView& p : inspection.positions) add_positions(p, all);
   if (inspection.attribution.steps > 0)
     all.push_back({"tokens", [&, zoom] { return tokens_svg(inspection, zoom); }});

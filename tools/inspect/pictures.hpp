@@ -8,6 +8,7 @@
 //   NAME, NAME.grad    a value of the tape, or its gradient, as rows of its last axis; an attention's
 //                      rows have the names of heads and tokens
 //   tokens             integrated gradients of every token
+//   without-heads      the loss without each head, less the loss: measured, and by first and second order of its gradient
 //   rollout            how much of each source token is in each decoder position
 //
 // A pattern may have * and ?; "*/head0/A" is the first head of every attention.
@@ -18,6 +19,9 @@
 
 namespace glim {
 
+// Layers down, heads across, on one scale; empty where it was not measured. The cells are the rects of each map's first
+// group, by row.
+std::string without_heads_svg(const Inspection& inspection, double zoom = 1);
 // Every picture of this inspection, which must outlive them. `zoom` is that of maps of attention and tokens.
 std::vector<Picture> pictures(const Inspection& inspection, double zoom = 1);
 

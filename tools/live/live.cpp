@@ -4,6 +4,7 @@
 //   {..., "statistics": true}              ->   the same, with the statistics of every node
 //   {"train": ..., "updates": 20}          ->   training.hpp
 //   {"node": 17}                           ->   {"data": that node in the last pass: statistics and pictures}
+//   {"why": "#12:2", "query": 3, "key": 1} ->   {"data": the parts of that score in the last pass} (why_parts.hpp)
 //   {"lens": true}                         ->   {"data": the matrices' gradients as tokens, in the last pass}
 //
 // The model is read once, and again where the request names another one, other text or another loss.
@@ -12,6 +13,7 @@
 
 #include "tools/inspect/document.hpp"
 #include "tools/inspect/request.hpp"
+#include "tools/inspect/why_parts.hpp"
 #include "tools/live/training.hpp"
 
 namespace glim {
@@ -26,6 +28,9 @@ nlohmann::json answer(nlohmann::json request) {
     return {{"data", train_in_page(request)}};
   }
   if (request.contains("lens")) return {{"data", lens_data(backward_lens(last.pass, *example))}};
+  if (request.contains("why"))
+    return {{"data", why_cell(last.pass, request.at("why").get<std::string>(),
+                              request.at("query").get<Index>(), request.at("key").get<Index>())}};
   if (request.contains("node"))
     return {{"data", node_details(last, request.at("node").get<int>())}};
   DocumentOptions document;

@@ -75,12 +75,16 @@ ScoreSources::ScoreSources(const Pass& pass, int probs) : module_(pass[probs].sc
   bias_ = scores_of(0);
   factor_ = sub(scores_of(1), bias_);
   for (auto [side, k] : {std::pair{&query_, std::size_t{0}}, std::pair{&key_, std::size_t{1}}}) {
+    std::vector<Tensor> parts;
     for (const auto& [source, part] : values.of(pass[product].inputs[k])) {
       side->names.push_back(source.name);
       Shape all = pass[product].value.shape();  // a product broadcasts its leading axes
       all[all.rank() - 2] = part.size(-2), all[all.rank() - 1] = part.size(-1);
-      side->parts.push_back(reshape(broadcast_to(part, all), {-1, part.size(-2), part.size(-1)}));
+      parts.push_back(
+          reshape(broadcast_to(part, all), k == 0 ? Shape{-1, 1, part.size(-2), part.size(-1)}
+                                                  : Shape{-1, part.size(-2), 1, part.size(-1)}));
     }
+    side->parts = concatenate(parts, k == 0 ? 1 : 2);
   }
 }
 
@@ -97,47 +101,60 @@ ScoreParts ScoreSources::cell(Index head, Index query, Index key) const {
   if (!may_attend(head, query, key))
     throw ValueError("why",
                      fmt::format("in {} query {} may not attend to key {}", module_, query, key));
-  ScoreParts cell;
-  cell.module = module_;
-  cell.head = head, cell.query = query, cell.key = key;
-  cell.query_sources = query_.names;
-  cell.key_sources = key_.names;
-  auto row = [&](const Tensor& x) {
+  return row(head, query)[static_cast<std::size_t>(key)];
+}
+
+std::vector<ScoreParts> ScoreSources::row(Index head, Index query) const {
+  auto row_of = [&](const Tensor& x) {
     return select(select(x, 0, head), 0, query).to_vector<double>();
   };
-  const std::vector<double> scores = row(scores_), factor = row(factor_), bias = row(bias_);
-  const auto j = static_cast<std::size_t>(key);
+  const std::vector<double> scores = row_of(scores_), factor = row_of(factor_),
+                            bias = row_of(bias_);
+  const std::size_t count = scores.size(), sources = key_.names.size();
   std::vector<std::size_t> allowed;
-  for (std::size_t k = 0; k < scores.size(); ++k)
+  for (std::size_t k = 0; k < count; ++k)
     if (may_attend(head, query, static_cast<Index>(k))) allowed.push_back(k);
-  auto mean_of = [&](auto value) {
+  auto mean_of = [&](const double* values) {
     double sum = 0;
-    for (std::size_t k : allowed) sum += value(k);
+    for (std::size_t k : allowed) sum += values[k];
     return sum / static_cast<double>(allowed.size());
   };
-  cell.keys = static_cast<Index>(allowed.size());
-  cell.score = scores[j];
-  cell.mean = mean_of([&](std::size_t k) { return scores[k]; });
-  cell.probability = probs_.at<double>({head, query, key});
-  cell.gradient = gradient_.at<double>({head, query, key});
-  cell.bias = bias[j] - mean_of([&](std::size_t k) { return bias[k]; });
-  std::vector<double> sums = bias;
-  double sum = cell.bias;
-  for (const Tensor& q : query_.parts) {
-    cell.parts.emplace_back();
-    for (const Tensor& k : key_.parts) {
-      std::vector<double> products =
-          reshape(matmul(select(narrow(q, 1, query, 1), 0, head), select(k, 0, head)), {-1})
-              .to_vector<double>();
-      for (std::size_t s : allowed) sums[s] += products[s] *= factor[s];
-      cell.parts.back().push_back(products[j] -
-                                  mean_of([&](std::size_t s) { return products[s]; }));
+  // (A, Dh) x (Dh, B S)
+  const Tensor k = select(key_.parts, 0, head);
+  std::vector<double> products =
+      matmul(select(select(query_.parts, 0, head), 1, query), reshape(k, {k.size(0), -1}))
+          .to_vector<double>();
+  std::vector<double> sums = bias, means;
+  for (double* pair = products.data(); means.size() < query_.names.size() * sources;
+       pair += count) {
+    for (std::size_t s : allowed) sums[s] += pair[s] *= factor[s];
+    means.push_back(mean_of(pair));
+  }
+  double gap = 0;
+  for (std::size_t s : allowed) gap = std::max(gap, std::abs(sums[s] - scores[s]));
+  std::vector<ScoreParts> cells(count);
+  for (std::size_t j : allowed) {
+    ScoreParts& cell = cells[j];
+    const auto key = static_cast<Index>(j);
+    cell.module = module_;
+    cell.head = head, cell.query = query, cell.key = key;
+    cell.query_sources = query_.names;
+    cell.key_sources = key_.names;
+    cell.keys = std::ssize(allowed);
+    cell.score = scores[j];
+    cell.mean = mean_of(scores.data());
+    cell.probability = probs_.at<double>({head, query, key});
+    cell.gradient = gradient_.at<double>({head, query, key});
+    cell.bias = bias[j] - mean_of(bias.data());
+    double sum = cell.bias;
+    for (std::size_t i = 0; i < means.size(); ++i) {
+      if (i % sources == 0) cell.parts.emplace_back();
+      cell.parts.back().push_back(products[i * count + j] - means[i]);
       sum += cell.parts.back().back();
     }
+    cell.gap = std::max(gap, std::abs(sum - (cell.score - cell.mean)));
   }
-  cell.gap = std::abs(sum - (cell.score - cell.mean));
-  for (std::size_t s : allowed) cell.gap = std::max(cell.gap, std::abs(sums[s] - scores[s]));
-  return cell;
+  return cells;
 }
 
 ScoreParts score_parts(const Pass& pass, const std::string& head, Index query, Index key) {
@@ -171,6 +188,17 @@ ScoreParts score_parts(const Pass& pass, const std::string& head, Index query, I
   return ScoreSources(pass, found[0]).cell(*number, query, key);
 }
 
+std::vector<ScorePart> largest_parts(const ScoreParts& p) {
+  std::vector<ScorePart> rows;
+  for (std::size_t a = 0; a < p.parts.size(); ++a)
+    for (std::size_t b = 0; b < p.parts[a].size(); ++b)
+      rows.push_back({p.parts[a][b], p.query_sources[a], p.key_sources[b]});
+  if (p.bias != 0) rows.push_back({p.bias, "positions", "no product"});
+  std::ranges::stable_sort(rows, std::greater(),
+                           [](const ScorePart& r) { return std::abs(r.part); });
+  return rows;
+}
+
 nlohmann::json in_json(const ScoreParts& p) {
   return {{"module", p.module},     {"head", p.head},
           {"query", p.query},       {"key", p.key},
@@ -194,16 +222,7 @@ std::string score_text(const ScoreParts& p, const std::string& query_word,
       : p.gradient > 0 ? ": the loss asks for a lower score"
                        : ": the loss asks for a higher score",
       p.score - p.mean);
-  struct Line {
-    double part;
-    std::string query, key;
-  };
-  std::vector<Line> rows;
-  for (std::size_t a = 0; a < p.parts.size(); ++a)
-    for (std::size_t b = 0; b < p.parts[a].size(); ++b)
-      rows.push_back({p.parts[a][b], p.query_sources[a], p.key_sources[b]});
-  if (p.bias != 0) rows.push_back({p.bias, "positions", "no product"});
-  std::ranges::stable_sort(rows, std::greater(), [](const Line& r) { return std::abs(r.part); });
+  const std::vector<ScorePart> rows = largest_parts(p);
   constexpr std::size_t kShown = 10;
   double rest = 0;
   std::size_t width = 5;

@@ -17,6 +17,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/pass/pass.hpp"
@@ -42,6 +43,8 @@ class ScoreSources {
   // `probs`: the node of the softmax.
   ScoreSources(const Pass& pass, int probs);
   ScoreParts cell(Index head, Index query, Index key) const;
+  // The cells of a query, by key; one that it may not attend to has no parts.
+  std::vector<ScoreParts> row(Index head, Index query) const;
   Index heads() const { return scores_.size(0); }
   Index queries() const { return scores_.size(1); }
   Index keys() const { return scores_.size(2); }
@@ -50,7 +53,7 @@ class ScoreSources {
  private:
   struct Side {
     std::vector<std::string> names;
-    std::vector<Tensor> parts;  // (H, T, Dh) of queries, (H, Dh, S) of keys
+    Tensor parts;  // of A sources of queries (H, A, T, Dh), of B sources of keys (H, Dh, B, S)
   };
   std::string module_;
   Side query_, key_;
@@ -62,6 +65,12 @@ std::vector<int> attention_nodes(const Pass& pass);
 // `head`: "MODULE:2", the end of one, or the number of the softmax's node, "#12:2".
 ScoreParts score_parts(const Pass& pass, const std::string& head, Index query, Index key);
 
+struct ScorePart {
+  double part;
+  std::string_view query, key;  // its sources, as names in the ScoreParts
+};
+// All parts, the bias among them, from the largest size on.
+std::vector<ScorePart> largest_parts(const ScoreParts& parts);
 nlohmann::json in_json(const ScoreParts& parts);
 // The largest parts, as a table. The words are those of the query and the key.
 std::string score_text(const ScoreParts& parts, const std::string& query_word = "",

@@ -253,8 +253,8 @@ fi
 if "$glim" inspect --help >/dev/null 2>&1; then
   "$glim" train --task copy --layers 1 --d-model 16 --heads 2 --d-ff 16 --max-steps 2 --progress none --out copy >log 2>&1
   "$glim" course handout --model copy --sentence "1 2 3" --out lecture >out 2>err || report "a hand-out" "$(cat out err)"
-  report "one map a screen: A, S and their gradients, of two heads of three attentions, tokens and rollout" \
-    "$([ "$(grep -c '<section>' lecture/deck.html)" = 26 ] || grep '<small>' lecture/deck.html)"
+  report "a slide for the sentence, for each of two heads of three attentions, for tokens and rollout" \
+    "$([ "$(grep -c '<section' lecture/deck.html)" = 9 ] || grep '<h2>' lecture/deck.html)"
   report "each has a caption and its equation" "$([ "$(grep -c '<p class="equation">' lecture/deck.html)" = 26 ] || echo not 26)"
   report "no id is there twice" "$(grep -o ' id="[^"]*"' lecture/deck.html | sort | uniq -d)"
   report "labels have 20 px" "$(python3 - lecture/deck.html <<'PY'

@@ -50,6 +50,8 @@ try {
   fits("model");
   found.blocks = document.querySelectorAll("#view-model .block").length;
   found.bars = document.querySelectorAll("#view-model .junction").length;
+  found.norms = [...document.querySelectorAll("#view-model .block")].map(b => [b.querySelector(".mono").textContent,
+    b.querySelector(".norm")?.getBoundingClientRect().width / b.clientWidth]);
   for (const block of document.querySelectorAll("#view-model .block")) {
     click(block);
     if (document.getElementById("view-walk").hidden) fail("a block does not lead to the walk");
@@ -88,6 +90,11 @@ try {
       }
     });
   }
+  // A sentence over each map, and the axes.
+  found.says = [...document.querySelectorAll("#view-attention .head")].map(h => [Number(h.dataset.head),
+    ...[...h.querySelectorAll(".says")].map(s => s.textContent)]);
+  found.axes = [...document.querySelectorAll("#view-attention .map")].filter(m => ["key", "query"].every(name =>
+    [...m.querySelectorAll(".axis-name")].some(t => t.textContent.includes(name)))).length;
   // The keyboard reads values, too.
   const svg = document.querySelector("#view-attention .map svg");
   svg.focus();
@@ -98,6 +105,11 @@ try {
   found.savers = document.querySelectorAll(".savers").length;
   document.querySelector(".savers").dispatchEvent(new Event("pointerenter"));
   found.to_save = document.querySelector(".savers select").options.length;
+  const tiny = [...document.querySelectorAll("#minimap rect.cell")];
+  found.tiny = [tiny.length, hover(tiny[9]), document.querySelectorAll("#minimap rect.chosen").length];
+  tiny[9].dispatchEvent(new MouseEvent("click", {bubbles: true}));
+  found.tiny.push(document.querySelector("#node h2").textContent, tiny[9].classList.contains("chosen"));
+  document.querySelector("#view-walk input").value = "";
   found.folded = document.querySelectorAll("#view-walk .list button").length;
   document.getElementById("walk-views").click();
   const list = [...document.querySelectorAll("#view-walk .list button")];
@@ -187,9 +199,31 @@ PLACE = """(() => ({hash: decodeURIComponent(location.hash), tab: document.query
   head: Number(document.querySelector(".head[aria-current]")?.dataset.head), panels: document.querySelector(".head[aria-current]")
   ?.querySelectorAll(".map").length, first: document.querySelector(".head")?.getAttribute("aria-current"),
   node: document.querySelector("#node h2")?.textContent, graph: document.querySelectorAll("#node svg .box").length > 0,
-  cell: document.querySelector(".head[aria-current] .cell-numbers")?.textContent, frames: document.querySelectorAll("rect.chosen").length,
+  cell: document.querySelector(".head[aria-current] .cell-numbers")?.textContent, frames: document.querySelectorAll(".heads rect.chosen").length,
   token: document.getElementById("token-target")?.value, matrix: document.getElementById("lens-matrix")?.selectedOptions[0].text}))()"""
 GO = "new Promise(done => { window.addEventListener('hashchange', () => setTimeout(done), {once: true}); location.hash = %s; })"
+# What a score is made of, and where a source leads.
+WHY = """(() => { const box = document.querySelector(".why:not(:empty)"); return {text: box.textContent,
+  rows: [...box.querySelectorAll("[data-part]")].map(r => [Number(r.dataset.part), ...[...r.children].slice(1).map(c => c.textContent)]),
+  command: [...box.querySelectorAll("code")].pop()?.textContent}; })()"""
+BELOW = """(() => { const head = [...document.querySelectorAll(".why button")].find(b => /:\\d+$/.test(b.textContent));
+  head.click();
+  const links = [...document.querySelectorAll(".why .below a")];
+  return [head.textContent, document.querySelector(".why .below").textContent, links.map(a => decodeURIComponent(a.hash))]; })()"""
+# A cell of which the page has a part that comes from an earlier head.
+LEADS = """(() => { for (const v of Glim.data.attention.filter(v => v.why && v.layer === 1)) {
+    const [, T, S, shown] = v.why.query.shape, at = Maps.unpack(v.why.query).findIndex((k, i) => /:\\d+$/.test(v.why.sources[k]) &&
+      Maps.unpack(v.keep)[Math.floor(i / shown) % (T * S)]), cell = Math.floor(at / shown);
+    if (at >= 0) return `#attention/${v.side.replace(" ", "-")}/1/${v.why.heads[Math.floor(cell / (T * S))]}/all/` +
+      `${Math.floor(cell / S) % T},${cell % S}`;
+  } })()"""
+WITHOUT = """(() => { const box = document.getElementById("without-heads"), cells = [...box.querySelectorAll("svg svg")].map(svg =>
+    [...svg.querySelector("g").children]);
+  box.open = true;
+  const read = cells.map(list => list.map(cell => { const at = cell.getBoundingClientRect();
+    cell.dispatchEvent(new MouseEvent("mousemove", {bubbles: true, clientX: at.left + 1, clientY: at.top + 1}));
+    return document.querySelector(".hover").textContent; }));
+  return [box.querySelector("summary").textContent, read]; })()"""
 # The texts that the buttons beside the tabs copy.
 COPIED = """(() => { const texts = {};
   for (const b of document.querySelectorAll(".copier")) {
@@ -224,6 +258,13 @@ def cell_numbers(view, head, row, column):
     words = {"A": "probabilities A", "dA": "∂L/∂A", "S": "scores S", "dS": "∂L/∂S"}
     return f"{view['queries'][row]} → {view['keys'][column]}: " + " · ".join(
         f"{name} {three_digits(view[key][head][row][column])}" for key, name in words.items())
+
+
+def score_parts(command):
+    """Of glim inspect --why, by size: [part, source of the query, of the key]."""
+    found = json.loads(subprocess.run([glim, *shlex.split(command)[1:], "--json"], check=True, stdout=subprocess.PIPE).stdout)
+    rows = [[x, q, k] for q, row in zip(found["query_sources"], found["parts"]) for k, x in zip(found["key_sources"], row)]
+    return found, sorted(rows, key=lambda row: -abs(row[0]))
 
 
 def channels(color):
@@ -268,8 +309,23 @@ with tempfile.TemporaryDirectory() as folder:
         check(found["width"] == width, f"the window has {found['width']} px, not {width}")
         check(found["blocks"] >= 20, f"{found['blocks']} blocks")
         check(found["bars"] == 2 * 2 + 2 * 3, f"{found['bars']} junctions")
+        # Lines below the blocks are as long as the logarithms of their norms.
+        norms = sorted((float(norm), length) for norm, length in found["norms"])
+        check(all(a[1] <= b[1] + 0.01 for a, b in zip(norms, norms[1:])) and norms[-1][1] > 0.95 > 0.1 > norms[0][1], f"lines {norms}")
+        last = data["attention"][-1]
+        for head, *said in found["says"]:
+            values = last["dS"][head]
+            _, row, column = max((abs(x), r, c) for r, line in enumerate(values) for c, x in enumerate(line) if last["keep"][r][c])
+            word = "less" if values[row][column] > 0 else "more"
+            check(len(said) == 4 and said[3] == f"∂L/∂S ‘{last['queries'][row]}’ is asked to look {word} at ‘{last['keys'][column]}’",
+                  f"head {head} says {said}, ∂L/∂S is {values[row][column]} at {row}, {column}")
+        check(found["axes"] == 4 * len(last["heads"]), f"{found['axes']} maps have names of axes")
+        cells, hovered, chosen, node, marked = found["tiny"]
+        tenth = data["nodes"][data["walk"][9]]
+        check(cells >= len(data["walk"]) and chosen == 1 and marked and node == tenth["path"] and
+              hovered == f"10. {tenth['path']}\n‖∂L/∂y‖ = {three_digits(tenth['gradient']['norm'])}", f"minimap: {found['tiny']}")
         check(found["nodes"] == len(data["walk"]), "not every node is in the walk")
-        check(found["savers"] == 1 and found["to_save"] == 2, "the pictures of a node are not saved in one place")
+        check(found["savers"] == 1 and found["to_save"] == 3, "the pictures of a node and the minimap are not saved in one place")
         views = {"broadcast_to", "permute", "reshape", "slice"}
         plain = [n for n in data["nodes"] if n["turn"] >= 0 and not (n["op"] in views and n["path"].split(".")[-1] == n["op"])]
         check(found["folded"] == len(plain), f"{found['folded']} nodes beside the views, not {len(plain)}")
@@ -333,6 +389,49 @@ with tempfile.TemporaryDirectory() as folder:
         columns = len(data["attention"][0]["keys"])
         place = f"{5 // columns},{5 % columns}"
         check(seen["hash"].endswith(f"/3/all/{place}") and "probabilities A" in seen["cell"], f"a click on a cell: {seen}")
+        # What the score is made of: as the command beside it says.
+        stored = page.evaluate("Glim.data.attention.filter(v => v.why).map(v => [v.layer, `#attention/${v.side.replace(' ', '-')}"
+                               "/${v.layer}/${v.why.heads[0]}/all/2,1`])")
+        for link in {stored[0][1], next(link for layer, link in stored if layer == 1)}:
+            page.evaluate(GO % json.dumps(link))
+            why = page.evaluate(WHY)
+            found, rows = score_parts(why["command"])
+            check(len(why["rows"]) == 7 and f"sum of {len(rows)} parts" in why["text"], f"{link}: {why}")
+            for (part, *names), (wanted, *sources) in zip(why["rows"][:6], rows):
+                check(names == sources and abs(part - wanted) <= 0.01 * abs(wanted) + 1e-9, f"{link}: {part} {names}, the command {wanted} {sources}")
+            check(abs(sum(r[0] for r in why["rows"]) - (found["score"] - found["mean"])) < 0.01, f"{link}: {why['rows']}")
+            check(f"to be {'lower' if found['gradient'] > 0 else 'higher'}" in why["text"], f"{link}: {why['text']}")
+        # One level down: what an earlier head read there.
+        page.evaluate(GO % json.dumps(page.evaluate(LEADS)))
+        source, below, links = page.evaluate(BELOW)
+        position = re.search(r"at position (\d+),", below)
+        check(source in below and links and all(f"/all/{position.group(1)}," in link for link in links), f"{source}: {below} {links}")
+        page.evaluate("document.querySelector('.why .below a').click()")
+        page.evaluate("new Promise(done => setTimeout(done, 100))")
+        check(page.evaluate(PLACE)["hash"] == links[0] and "--why" in page.evaluate(WHY)["command"], f"{links[0]} leads to {page.evaluate(PLACE)}")
+        page.evaluate(GO % '"#attention/decoder-self/0/0/all/0,1"')
+        check(page.evaluate(WHY)["text"].startswith("masked"), f"a masked cell: {page.evaluate(WHY)}")
+        # Heads that the page has no parts of name the command.
+        left_out = page.evaluate("(() => { const v = Glim.data.attention.findIndex(v => !v.why), w = Glim.data.attention[v];"
+                                 "return w && `#attention/${w.side.replace(' ', '-')}/${w.layer}/0/all/1,0`; })()")
+        check(left_out, "all parts are in a page of 17 words")
+        page.evaluate(GO % json.dumps(left_out))
+        check(score_parts(page.evaluate(WHY)["command"])[0]["gap"] < 1e-12, f"{left_out}: {page.evaluate(WHY)}")
+        # The loss without each head: three maps of the same numbers as the data.
+        summary, read = page.evaluate(WITHOUT)
+        effects = [e for v in data["attention"] for e in v["without"]]
+        check([len(r) for r in read] == 3 * [len(effects)], f"{[len(r) for r in read]} cells for {len(effects)} heads")
+        for texts, value in zip(read, (lambda e: e["change"], lambda e: e["linear"], lambda e: e["linear"] + e["second"])):
+            for text, effect in zip(texts, effects):
+                shown = float(text.split(" ")[-1].replace("−", "-"))
+                check(abs(shown - value(effect)) <= 0.006 * abs(value(effect)) + 1e-12, f"{text}, the data {value(effect)}")
+        check(three_digits(max(e["change"] for e in effects)) in summary, f"{summary}")
+        page.evaluate("document.querySelectorAll('#without-heads svg svg')[0].querySelectorAll('g')[0].children[5].dispatchEvent("
+                      "new MouseEvent('click', {bubbles: true})); new Promise(done => setTimeout(done, 100))")
+        check(page.evaluate(PLACE)["hash"] == "#attention/encoder-self/1/1/all", f"a click on a head without: {page.evaluate(PLACE)}")
+        page.evaluate("document.querySelectorAll('.head[data-head=\"3\"] svg')[2].querySelectorAll('rect.cell')[5].dispatchEvent("
+                      "new MouseEvent('click', {bubbles: true}))")
+        seen = page.evaluate(PLACE)
         copied = page.evaluate(COPIED)
         check(list(copied) == ["copy link", "copy command"] and copied["copy link"].endswith(seen["hash"].replace(",", "%2C")), f"copied {copied}")
         subprocess.run([glim, *shlex.split(copied["copy command"])[1:], "--data", "--out", f"{folder}/again"], check=True,
@@ -364,4 +463,14 @@ with tempfile.TemporaryDirectory() as folder:
     check(stacks == ["decoder"], f"gpt: stacks {stacks}")
     for tab, length, fits in shown:
         check(length > 40 and fits, f"gpt: {tab} has {length} characters{'' if fits else ' and is too wide'}")
+    # The cells of few tokens grow to the room.
+    subprocess.run([glim, "inspect", "--fresh", "--kind", "gpt", "--layers", "1", "--d-model", "32", "--sentence", "a cat",
+                    "--attribution-steps", "0", "--out", f"{folder}/few"], check=True, stdout=subprocess.DEVNULL)
+    with chromium.Page(f"{folder}/few/inspect.html", 1280, folder, height=720) as page:
+        share, bottom = page.evaluate("""(() => { const boxes = [...document.querySelector(".head").querySelectorAll(".map svg")].map(e =>
+          e.getBoundingClientRect());
+          return [d3.sum(boxes, b => b.width) / document.querySelector(".heads").clientWidth, d3.max(boxes, b => b.bottom)]; })()""")
+        check(share > 0.8 and bottom < 720, f"the maps of five tokens fill {share} of the width, to {bottom}")
+        said = page.evaluate("[...document.querySelectorAll('.says')].map(s => s.textContent)")
+        check(len(said) > 4 and not any("100 %" in s for s in said), f"a query with one key is nothing to tell: {said}")
 check.leave()

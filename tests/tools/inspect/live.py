@@ -214,6 +214,8 @@ with tempfile.TemporaryDirectory() as folder:
             # A link has the changes, and a cell.
             page.evaluate(f"Glim.live.change({{scale: 0.5, 'remove-head': ['{CROSS}:1']}}); cell('{CROSS}', 3)")
             linked, link = page.evaluate(SEEN), page.evaluate("location.hash")
+            masked = page.evaluate("[document.querySelectorAll('.why [data-part]').length, document.querySelector('.why:not(:empty)').textContent]")
+            check(masked[0] == 7 and masked[1].startswith("Masked now"), f"a click that masks: {masked}")
             for hash, wanted in ((link, ""), (link.replace("scale=", "scall="), "does not know"), (link + "%", "cut or wrong"),
                                  (link.replace("scale=", "mask="), "wrong value")):
                 with chromium.Page(f"{folder}/inspect.html{hash}", width, folder + "/other", answers=answers) as other:
@@ -222,6 +224,15 @@ with tempfile.TemporaryDirectory() as folder:
                     check(opened["bad"] == bool(wanted) and wanted in opened["status"], f"{hash}: {opened['status']}")
                     check(wanted or (opened["command"], opened["loss"]) == (linked["command"], linked["loss"]), f"{link}: {opened['command']}")
                     check(wanted or other.evaluate("location.hash") == link, f"{link} opens {other.evaluate('location.hash')}")
+            # What a score is made of, in the changed pass: the command says the same.
+            page.evaluate(f"cell('{CROSS}', 3)")  # attended to again
+            rows, command = page.evaluate("[[...document.querySelectorAll('.why [data-part]')].map(r => Number(r.dataset.part)), "
+                                          "[...document.querySelectorAll('.why code')].pop()?.textContent]")
+            printed = subprocess.run([glim, *shlex.split(command)[1:], "--json"], check=True, stdout=subprocess.PIPE).stdout
+            parts = sorted((x for row in json.loads(printed)["parts"] for x in row), key=lambda x: -abs(x))
+            check(len(rows) == 7 and "--scale 0.5" in command, f"parts {rows}: {command}")
+            for part, wanted in zip(rows[:6], parts):
+                check(abs(part - wanted) < 1e-4 * abs(wanted), f"part {part}, natively {wanted}")
             page.evaluate("document.getElementById('live-reset').click()")
             check("?" not in page.evaluate("location.hash"), "as it was has changes in its address")
             page.evaluate("set('live-sentence', 'I have a quokka')")

@@ -35,7 +35,9 @@ const Charts = {
   },
 
   draw_lines(lines, options, width) {
-    const height = 290, left = 58, right = 20, top = 8, bottom = 38;
+    // Where there is room, each line has its name at its end.
+    const names = width < 520 || lines.length < 2 ? [] : lines.map(l => l.name.length > 24 ? l.name.slice(0, 23) + "…" : l.name);
+    const height = 290, left = 58, right = 20 + 6.5 * (d3.max(names, n => n.length) ?? 0), top = 8, bottom = 38;
     const good = y => Number.isFinite(y) && (!options.log || y > 0);
     const steps = [...new Set(lines.flatMap(l => l.x))].sort((a, b) => a - b);
     const values = lines.flatMap(l => l.y).filter(good);
@@ -54,15 +56,28 @@ const Charts = {
     svg.append("text").attr("x", (left + width - right) / 2).attr("y", height - 4).attr("text-anchor", "middle")
       .attr("font-size", 11).text("step");
     const path = l => d3.line().defined(i => good(l.y[i])).x(i => x(l.x[i])).y(i => y(l.y[i]))(d3.range(l.x.length));
+    // A line that lies on an earlier one for the most part has gaps, in which that one is seen.
+    const on_earlier = l => lines.slice(0, lines.indexOf(l)).some(other => {
+      const there = new Map(other.x.map((step, i) => [step, other.y[i]]));
+      const near = l.x.filter((step, i) => good(l.y[i]) && good(there.get(step)) && Math.abs(y(l.y[i]) - y(there.get(step))) < 1.5);
+      return near.length > l.x.length / 2;
+    });
     for (const l of lines) {
       svg.append("path").attr("d", path(l)).attr("fill", "none").attr("stroke", l.color)
-        .attr("stroke-width", 1.8).attr("stroke-dasharray", l.dash ? "6 4" : null);
+        .attr("stroke-width", 1.8).attr("stroke-dasharray", on_earlier(l) ? "9 9" : l.dash ? "6 4" : null);
       // Few values, and one between two that are missing, get dots.
       l.y.forEach((value, i) => {
         if (good(value) && (l.marks || l.x.length <= 40 || (!good(l.y[i - 1]) && !good(l.y[i + 1]))))
           svg.append("circle").attr("cx", x(l.x[i])).attr("cy", y(value)).attr("r", 3).attr("fill", l.color);
       });
     }
+    const ends = names.map((name, i) => ({name, color: lines[i].color, y: y(lines[i].y.findLast(good) ?? y.domain()[0])}))
+      .sort((a, b) => a.y - b.y);
+    ends.forEach((end, i) => { if (i) end.y = Math.max(end.y, ends[i - 1].y + 13); });
+    const below = Math.max(0, (ends.at(-1)?.y ?? 0) - (height - bottom));
+    for (const end of ends)
+      svg.append("text").attr("class", "end").attr("x", width - right + 6).attr("y", end.y - below + 4).attr("font-size", 11)
+        .text(end.name).append("title").text(end.name);
     for (const flag of options.flags || [])
       svg.append("path").attr("class", "flag").attr("d", "M0,0l6,10h-12z").attr("fill", flag.color)
         .attr("transform", `translate(${x(Math.min(flag.step, x.domain()[1]))},${height - bottom - 10})`)

@@ -10,6 +10,7 @@ namespace {
 constexpr std::size_t kWindow = 20, kLeast = 5;  // values that a running median is of
 constexpr std::size_t kPause = 3;                // records that do not end an event
 constexpr double kSpike = 5, kLossSpike = 1.3, kLossNats = 0.1;
+constexpr double kNoise = 1e-4;  // a smaller gradient norm spikes and grows by chance
 constexpr double kExplosion = 100, kVanishing = 1e-3, kFading = 1e-3;
 constexpr double kSmallUpdate = 1e-5, kLargeUpdate = 0.1, kRateShare = 0.1;
 constexpr double kSaturatedRun = 0.9, kUniform = 0.02, kCollapse = 0.95, kGrowth = 10;
@@ -261,17 +262,19 @@ void find_edge(const TrainingRun& run, const RunRule& rule, std::vector<RunEvent
 using Record = std::size_t;
 
 const RunRule kRules[] = {
-    {"gradient-spike", "a module's gradient norm above 5 times the median of the 20 records before",
+    {"gradient-spike",
+     "a module's gradient norm above 5 times the median of the 20 records before, and above 1e-4",
      "gradient_norm", true, "the gradient spikes above 5 times its running median", "norm",
      [](const Values& v, Record i, const RunContext&) {
-       return v[i] > kSpike * median_before(v, i);
+       return v[i] > kNoise && v[i] > kSpike * median_before(v, i);
      },
      0},
-    {"exploding", "a module's gradient norm above 100 times the median of its first 5 records",
+    {"exploding",
+     "a module's gradient norm above 100 times the median of its first 5 records, and above 1e-4",
      "gradient_norm", true, "the gradient grows above 100 times that of the first 5 records",
      "norm",
      [](const Values& v, Record i, const RunContext&) {
-       return i >= kLeast && v[i] > kExplosion * median_of(v, 0, kLeast, kLeast);
+       return i >= kLeast && v[i] > kNoise && v[i] > kExplosion * median_of(v, 0, kLeast, kLeast);
      }},
     {"vanishing",
      "a module's gradient norm below 0.001 times the median of all modules in the same record",

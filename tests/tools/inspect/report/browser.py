@@ -48,6 +48,8 @@ for (const log of [true, false]) {
   await change("losses-log", log);
   if (!document.querySelector("#chart-loss svg")) fail("no chart of losses");
 }
+found.ends = [...document.querySelectorAll("#chart-loss text.end")].map(t => t.querySelector("title").textContent);
+found.gaps = document.querySelectorAll('#chart-loss path[stroke-dasharray="9 9"]').length;
 found.points = document.querySelectorAll("#chart-loss circle").length;
 for (const chart of document.querySelectorAll("#view-losses .panel")) {
   const svg = chart.querySelector("svg");
@@ -195,6 +197,9 @@ with tempfile.TemporaryDirectory() as folder:
                 check(on_hover(value) == six_digits(losses[at]), f"hover says {text!r}, the metrics {losses[at]}")
         check(found["points"] == 2 * len(losses), f"the lines of two runs have {found['points']} points, each run "
               f"{len(losses)} losses")
+        # The second run has the losses of the first: its lines have gaps.
+        ends = [f"{run}, {which}" for run in ("first", "second") for which in ("training", "validation")]
+        check(sorted(found["ends"]) == (ends if width > 500 else []) and found["gaps"] == 2, f"{found['gaps']} lines with gaps, {found['ends']}")
         check(read == set(losses), f"the chart of losses has {len(read)} values, the metrics {len(losses)}")
         module, step = head["modules"][2], records[spike]["step"]
         spikes = [e for e in found["events"] if e[1] == "gradient-spike"]

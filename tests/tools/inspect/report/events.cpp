@@ -60,6 +60,16 @@ TEST_CASE("below the threshold there is no spike, and early records have no medi
   CHECK(find_events(run).empty());
 }
 
+TEST_CASE("noise of a small norm is no event") {
+  for (double size : {1e-6, 1e-3}) {
+    TrainingRun run = quiet_run();
+    for (auto& record : values(run, "gradient_norm"))
+      for (double& norm : record) norm *= size;
+    values(run, "gradient_norm")[30][2] *= 8;
+    CHECK(find_events(run).size() == (size < 1e-4 ? 0 : 1));
+  }
+}
+
 TEST_CASE("spikes of one record are one event, the largest first; of two records two") {
   TrainingRun run = quiet_run();
   values(run, "gradient_norm")[30][2] *= 8;

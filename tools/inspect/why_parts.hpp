@@ -1,0 +1,23 @@
+// The largest parts of each score (tools/measure/score_sources.hpp), for a page: what its Attention tab shows at a click
+// on a cell.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "tools/inspect/inspection.hpp"
+
+namespace glim {
+
+// The parts of one score: {"parts": [[0.41, "wte", "wpe"], ...] from the largest size on, "rest": of the others,
+// "count": of all, "gap": ScoreParts::gap}. Errors as of score_parts().
+nlohmann::json why_cell(const Pass& pass, const std::string& head, Index query, Index key);
+
+// For each attention of the inspection its parts, or null. Heads come in the order of ‖∂L/∂A‖ until they have
+// kMostWhyCells cells: a page of 7 words has all 72 heads of MiniLM.
+//
+//   {"sources": names, "heads": numbers, "values": packed (heads, T, S, shown + 1), the rest last,
+//    "query", "key": packed (heads, T, S, shown), into sources, "count": of all parts, "gap": the largest}
+nlohmann::json why_parts(const Inspection& inspection);
+constexpr Index kMostWhyCells = 5'000;
+
+}  // namespace glim
