@@ -53,6 +53,7 @@ inline Var head_by_head(MultiheadAttention& a, const AttentionOptions& options, 
     const Var v = projected(value, Value, i);
     AttentionMask mask;
     mask.scale = options.scale;
+    mask.form = options.form;
     mask.keep = head_of(masks.keep, i);
     mask.bias = head_of(masks.bias, i);
     contexts.push_back(scaled_dot_product_attention(q, k, v, mask).context);  // softmax(q kᵀ/√Dh) v

@@ -207,6 +207,9 @@ def test_second_order_is_written(tmp_path):
     torch.manual_seed(0)
     g = glim.from_torch(Model("sdpa").double().eval(), (IDS,))
     loss = lambda out: (out * out).sum()
+    with pytest.raises(glim.ValueError, match="pdf"):
+        g.derive((IDS,), loss, format="pdf", out=tmp_path)
+    assert not list(tmp_path.iterdir())
     lines = g.derive((IDS,), loss, order=2, out=tmp_path)
     assert lines.startswith("backward of dL") and r"\begin{document}" in g.derive((IDS,), loss, order=2, format="latex")
     data = _read_safetensors(tmp_path / "backward.safetensors")

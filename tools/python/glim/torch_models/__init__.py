@@ -105,13 +105,14 @@ class TorchModule(glim.Module):
             if not overwrite and os.path.exists(file):
                 raise glim.FileError(f"{file}: exists already: overwrite=True replaces it")
         with self._recorded(inputs, loss, None, changes) as (tape, y):
-            if files:
-                os.makedirs(out, exist_ok=True)
-                tape._write_program(y, order, type(self.torch_module).__name__, f"g.derive(inputs, loss, order={order})", *files)
-        with self._recorded(inputs, loss, None, changes) as (tape, y):
             if order == 2:
                 tape._along_leaves(y)
-            return tape.derive(module, level=level, format=format)
+            text = tape.derive(module, level=level, format=format)
+        if files:
+            with self._recorded(inputs, loss, None, changes) as (tape, y):
+                os.makedirs(out, exist_ok=True)
+                tape._write_program(y, order, type(self.torch_module).__name__, f"g.derive(inputs, loss, order={order})", *files)
+        return text
 
     @contextlib.contextmanager
     def _recorded(self, inputs, loss, scale, changes):
