@@ -103,7 +103,7 @@ function without(effect) {
 // What score (r, c) of head h is made of: the parts that the page has, those of a live page's Glim, or the command.
 function parts_of_score(v, h, r, c) {
   if (Glim.live?.drawn()) return Glim.live.why(v, h, r, c);
-  const stored = v.why, at = stored?.heads.indexOf(h) ?? -1;
+  const stored = v.why, at = stored ? stored.heads.indexOf(h) : -1;
   if (at < 0) return null;
   const [, T, S, shown] = stored.query.shape, i = (at * T + r) * S + c;
   const [values, query, key] = [stored.values, stored.query, stored.key].map(unpack);
@@ -120,6 +120,7 @@ function why(v, h, r, c, keep) {
     latest = {cell, found: parts_of_score(v, h, r, c), asked: unpack(v.dS)[(h * v.queries.length + r) * v.keys.length + c]};
   const {found, asked} = latest, command = Glim.live?.command_words() ?? Glim.data.command;
   const words = command && [...command, "--why", `${v.module}:${h}:${r},${c}`].map(Glim.quoted).join(" ");
+  if (!found && v.why === false) return [make("p", {class: "soft"}, "These scores are no scaled products of queries and keys.")];
   if (!found)
     return [make("p", {class: "soft"}, "What this score is made of: ", make("code", {}, words ?? "glim.why"))];
   const below = make("p", {class: "below", role: "status"});
@@ -502,9 +503,9 @@ function draw_lines(panel, [place]) {
           n.gradient ? statistics_row("of its gradient", n.gradient) : "")),
         ...picture(n.picture, "value", n), ...picture(n.gradient_picture, "gradient", n));
       };
-      const at = line.nodes.find(i => data.nodes[i].name === place);
-      row.append(make("td", {}, make("button", {class: "mono", onclick: () => detail.hidden ? show(line.nodes[0]) : detail.hidden = true},
-        line.forward), make("div", {class: "soft"}, `${line.shape} ${line.where}`)),
+      const at = line.nodes.find(i => i >= 0 && data.nodes[i].name === place), shown = line.nodes[0] >= 0;  // a constant has no node
+      row.append(make("td", {}, make(shown ? "button" : "span", {class: "mono", onclick: () => shown && (detail.hidden ?
+        show(line.nodes[0]) : detail.hidden = true)}, line.forward), make("div", {class: "soft"}, `${line.shape} ${line.where}`)),
       make("td", {class: "mono"}, line.backward.map(b => make("div", {}, b))));
       if (at !== undefined) {
         show(at);

@@ -89,11 +89,12 @@ Json why_parts(const Inspection& inspection) {
   }
   Json list = Json::array();
   for (std::size_t i = 0; i < views.size(); ++i) {
-    list.emplace_back();
+    list.emplace_back(views[i].probs.size() == 1 ? Json() : Json(false));
     if (heads[i].empty()) continue;
     try {
       list.back() = parts_of(ScoreSources(inspection.pass, views[i].probs[0]), heads[i]);
-    } catch (const Error&) {  // its scores are no scaled product
+    } catch (const Error&) {
+      list.back() = false;
     }
   }
   return list;

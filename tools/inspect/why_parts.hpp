@@ -12,8 +12,8 @@ namespace glim {
 // "count": of all, "gap": ScoreParts::gap}. Errors as of score_parts().
 nlohmann::json why_cell(const Pass& pass, const std::string& head, Index query, Index key);
 
-// For each attention of the inspection its parts, or null. Heads come in the order of ‖∂L/∂A‖ until they have
-// kMostWhyCells cells: a page of 7 words has all 72 heads of MiniLM.
+// For each attention of the inspection its parts, null, or false where scores are no scaled product. Heads come in the
+// order of ‖∂L/∂A‖ until they have kMostWhyCells cells: a page of 7 words has all 72 heads of MiniLM.
 //
 //   {"sources": names, "heads": numbers, "values": packed (heads, T, S, shown + 1), the rest last,
 //    "query", "key": packed (heads, T, S, shown), into sources, "count": of all parts, "gap": the largest}

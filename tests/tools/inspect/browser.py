@@ -463,6 +463,16 @@ with tempfile.TemporaryDirectory() as folder:
     check(stacks == ["decoder"], f"gpt: stacks {stacks}")
     for tab, length, fits in shown:
         check(length > 40 and fits, f"gpt: {tab} has {length} characters{'' if fits else ' and is too wide'}")
+    # Every tab is drawn of kinds whose lines are of constants, too, and whose scores are no scaled products.
+    for kind, wanted in (("non-autoregressive", "is the sum of"), ("rnn", "no scaled products")):
+        subprocess.run([glim, "inspect", "--fresh", "--kind", kind, "--attribution-steps", "0", "--out", f"{folder}/{kind}"], check=True,
+                       stdout=subprocess.DEVNULL)
+        with chromium.Page(f"{folder}/{kind}/inspect.html", 1280, folder) as page:
+            said = page.evaluate("""(() => { for (const tab of document.querySelectorAll("[role=tab]")) tab.click();
+              document.getElementById("tab-attention").click();
+              document.querySelector(".head rect.cell").dispatchEvent(new MouseEvent("click", {bubbles: true}));
+              return document.querySelector(".why:not(:empty)").textContent; })()""")
+            check(wanted in said and not page.errors, f"{kind}: {said} {page.errors}")
     # The cells of few tokens grow to the room.
     subprocess.run([glim, "inspect", "--fresh", "--kind", "gpt", "--layers", "1", "--d-model", "32", "--sentence", "a cat",
                     "--attribution-steps", "0", "--out", f"{folder}/few"], check=True, stdout=subprocess.DEVNULL)
