@@ -241,7 +241,8 @@ class Paper {
                v = projection_behind(pass_[context].inputs[1], turned[2]);
     const auto o = reader(context);
     if (!q || !k || !v || turned[2])
-      refuse(probs, "has queries, keys or values that are no projections");
+      refuse(probs,
+             "has queries, keys or values that are no projections of a value with a gradient");
     if (k->x != v->x) refuse(probs, "has values of another input than its keys");
     heads_of("Q", *q, 0);
     const Index heads = q->columns.size(1);
