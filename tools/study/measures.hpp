@@ -29,7 +29,7 @@ namespace glim {
   F("order", order) F("base", base) F("query-is-key", query_is_key) F("bottleneck", bottleneck) F("hunger", hunger) \
   F("influence", influence_study) F("modern", modern) F("edge", edge) F("output-layer", output_layer) \
   F("least-squares", least_squares) F("logits", logits) F("information", information) \
-  F("why-adam", why_adam) F("sinks", sinks)
+  F("why-adam", why_adam) F("sinks", sinks) F("width", width)
 // clang-format on
 #define GLIM_MEASURE(word, study)                      \
   namespace study {                                    \
@@ -92,6 +92,15 @@ struct Trained {
 Trained train(std::uint64_t seed, AttentionForm form, bool adam, Index layers, Index updates);
 
 }  // namespace sinks
+
+namespace width {
+
+// ln η of the least loss, from a parabola through it and its neighbours; an end of the grid where that has the least.
+double optimum(const std::vector<double>& rates, const std::vector<double>& losses);
+// The root mean square by which 4 updates change embeddings, the layers' outputs and the logits, at width D.
+std::vector<double> changes(std::uint64_t seed, Index d, bool mup);
+
+}  // namespace width
 
 namespace information {
 

@@ -310,6 +310,20 @@ TEST_CASE("sinks: triggers copy, and uniform attention is no sink", "[study]") {
   CHECK(criterion("sinks", "adam_peak").holds(sinks::extremes(model, ids).peak));
 }
 
+TEST_CASE("width: the least loss lies between rates, and a change that grows is found", "[study]") {
+  // Losses that are a parabola over ln η with its vertex at ln η = -3.3.
+  std::vector<double> rates{0.01, 0.02, 0.04, 0.08}, losses;
+  for (const double rate : rates) losses.push_back(std::pow(std::log(rate) + 3.3, 2));
+  CHECK(width::optimum(rates, losses) == Approx(-3.3));
+  CHECK(width::optimum(rates, {1, 2, 3, 4}) == std::log(0.01));
+  // Of the smallest width both are one model.
+  const auto standard = width::changes(1, 16, false), mup = width::changes(1, 16, true);
+  CHECK(standard == mup);
+  CHECK(width::changes(1, 64, false).back() > 2 * width::changes(1, 64, true).back());
+  CHECK_FALSE(criterion("width", "mup_slope").holds(1));
+  CHECK_FALSE(criterion("width", "mup_shift").holds(2));
+}
+
 TEST_CASE("output-layer: a random subspace loses 1 - √(D/V), the best one less", "[study]") {
   const Tensor g = normal({200, 64}, 0, 1, {9, 1}, kDouble),
                w = normal({64, 16}, 0, 1, {9, 2}, kDouble);
