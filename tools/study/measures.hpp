@@ -95,7 +95,7 @@ Trained train(std::uint64_t seed, AttentionForm form, bool adam, Index layers, I
 
 namespace width {
 
-// ln η of the least loss, from a parabola through it and its neighbours; NaN where it is at either end.
+// ln η of the least loss, from a parabola through it and its neighbours; an end of the grid where that has the least.
 double optimum(const std::vector<double>& rates, const std::vector<double>& losses);
 // The root mean square by which 4 updates change embeddings, the layers' outputs and the logits, at width D.
 std::vector<double> changes(std::uint64_t seed, Index d, bool mup);

@@ -19,7 +19,6 @@
 #include "optim/adam.hpp"
 #include "optim/schedule.hpp"
 #include "tensor/ops/elementwise.hpp"
-#include "tools/measure/attention_statistics.hpp"
 #include "tools/study/measures.hpp"
 #include "tools/study/sequences.hpp"
 #include "tools/study/statistics.hpp"
@@ -103,7 +102,7 @@ std::vector<Tensor> outputs(Wide& wide, const Tensor& ids) {
 double optimum(const std::vector<double>& rates, const std::vector<double>& losses) {
   const auto best =
       static_cast<std::size_t>(std::min_element(losses.begin(), losses.end()) - losses.begin());
-  if (best == 0 || best + 1 == rates.size()) return kNan;
+  if (best == 0 || best + 1 == rates.size()) return std::log(rates[best]);
   // The vertex of the parabola through the least loss and its neighbours, over ln η.
   const double before = losses[best - 1] - losses[best], after = losses[best + 1] - losses[best],
                step = std::log(rates[best + 1] / rates[best]);
@@ -139,7 +138,8 @@ Measurement measure(std::uint64_t seed, bool small) {
         m.curve(word, fmt::format("D {}", d), rate, losses.back());
       }
       best.push_back(optimum(rates, losses));
-      if (std::isnan(best.back())) m.values["inside"] = 0;
+      if (best.back() <= std::log(rates.front()) || best.back() >= std::log(rates.back()))
+        m.values["inside"] = 0;
       m.values[word + "_wide"] = *std::min_element(losses.begin(), losses.end());
     }
     m.values[word + "_shift"] = (best.front() - best.back()) / std::log(2);
