@@ -80,9 +80,9 @@ constexpr std::array<Caption, 6> kCaptions{{
     {"dA",
      "What the loss asks of each probability: more of an orange one raises the loss, of a "
      "blue one lowers it.",
-     "∂L/∂A = ∂L/∂O Vᵀ"},
+     "∂L/∂A = ∂L/∂O\u00a0Vᵀ"},
     {"dS", "What the softmax passes on to the scores. Rows add up to 0.",
-     "∂L/∂S = A ⊙ (∂L/∂A − Σ A ⊙ ∂L/∂A)"},
+     "∂L/∂S = A ⊙ (∂L/∂A\u00a0− Σ\u00a0A\u00a0⊙\u00a0∂L/∂A)"},
     {"tokens", "How much each token adds to ln p of the target: integrated gradients.",
      "x ⊙ ∫₀¹ ∂ln p/∂x(αx) dα"},
     {"rollout",

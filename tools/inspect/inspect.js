@@ -118,6 +118,7 @@ function why(v, h, r, c, keep) {
   if (masked && latest.cell !== cell) return [make("p", {class: "soft"}, "masked: the softmax does not see this score")];
   if (!masked)
     latest = {cell, found: parts_of_score(v, h, r, c), asked: unpack(v.dS)[(h * v.queries.length + r) * v.keys.length + c]};
+  const largest = d3.max(Maps.part(v.dS, h).values, Math.abs);
   const {found, asked} = latest, command = Glim.live?.command_words() ?? Glim.data.command;
   const words = command && [...command, "--why", `${v.module}:${h}:${r},${c}`].map(Glim.quoted).join(" ");
   if (!found && v.why === false) return [make("p", {class: "soft"}, "These scores are no scaled products of queries and keys.")];
@@ -140,7 +141,8 @@ function why(v, h, r, c, keep) {
   };
   return [masked ? make("p", {class: "soft"}, "Masked now: the softmax does not see this score. Before:") : "", make("p", {}, `Score less its row's mean, S − mean = ${signed(d3.sum(found.parts, p => p[0]) + found.rest)}, is the sum of ` +
       `${found.count} parts, of where query ${r} and key ${c} come from. ∂L/∂S = ${signed(asked)}` +
-      (asked ? `: the loss asks each of them to be ${asked > 0 ? "lower" : "higher"}.` : ".")),
+      (Math.abs(asked) < 1e-3 * largest ? `: next to nothing, as the largest of this head is ${number(largest)}.` :
+        asked ? `: the loss asks each of them to be ${asked > 0 ? "lower" : "higher"}.` : ".")),
     make("div", {class: "scroll"}, make("table", {}, make("thead", {}, make("tr", {}, make("th", {class: "number"}, "part"),
       make("th", {}, `query ‘${v.queries[r]}’ from`), make("th", {}, `key ‘${v.keys[c]}’ from`))), make("tbody", {},
       found.parts.map(([part, query, key]) => make("tr", {"data-part": part}, make("td", {class: "number"}, signed(part)),
@@ -179,9 +181,10 @@ function without_heads() {
     });
   });
   Glim.offer(drawn.querySelector("svg"), "loss without each head");
-  const most = views.flatMap(v => v.without.map((e, h) => [e.change, v, h])).sort((a, b) => b[0] - a[0])[0];
-  return make("details", {id: "without-heads"}, make("summary", {}, `Loss without each head: most without ${most[1].side}, layer ` +
-    `${most[1].layer}, head ${most[2]}, ${signed(most[0])}`), drawn,
+  const changes = d3.sort(views.flatMap(v => v.without.map((e, h) => [e.change, v, h])), c => c[0]);
+  const said = ([change, v, h]) => `${v.side}, layer ${v.layer}, head ${h}, ${signed(change)}`;
+  return make("details", {id: "without-heads"}, make("summary", {}, `Loss without each head: highest without ${said(changes.at(-1))}; ` +
+    `lowest without ${said(changes[0])}`), drawn,
   make("p", {class: "soft"}, "Orange: the loss is higher without the head, which this prediction needs. Measured by a pass without it; " +
     "beside it what the gradient predicts, and what gradient and curvature predict. A click leads to the head."));
 }
@@ -208,7 +211,7 @@ function draw_attention(panel, [side, layer, in_front, map, cell]) {
   const redraw = () => {
     const v = data.attention[module.value], keep = unpack(v.keep), old = was?.attention.get(v.module);
     const wanted = shown.value === "all" ? Object.keys(kinds_of_map) : [shown.value];
-    about.textContent = `${v.module}; hatched: masked.` +
+    about.textContent = `${v.module}${keep?.some(k => !k) ? "; hatched: masked" : ""}.` +
       (v.side === "cross" ? " A row is named by the token that is predicted." : "") +
       " A click or Enter on a cell says what its score is made of" +
       (Glim.live ? ", and masks it or lets it be attended to." : ".");

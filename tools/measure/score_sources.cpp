@@ -130,6 +130,7 @@ std::vector<ScoreParts> ScoreSources::row(Index head, Index query) const {
     for (std::size_t s : allowed) sums[s] += pair[s] *= factor[s];
     means.push_back(mean_of(pair));
   }
+  const double largest = max(abs(select(gradient_, 0, head))).item();
   double gap = 0;
   for (std::size_t s : allowed) gap = std::max(gap, std::abs(sums[s] - scores[s]));
   std::vector<ScoreParts> cells(count);
@@ -145,6 +146,7 @@ std::vector<ScoreParts> ScoreSources::row(Index head, Index query) const {
     cell.mean = mean_of(scores.data());
     cell.probability = probs_.at<double>({head, query, key});
     cell.gradient = gradient_.at<double>({head, query, key});
+    cell.largest_gradient = largest;
     cell.bias = bias[j] - mean_of(bias.data());
     double sum = cell.bias;
     for (std::size_t i = 0; i < means.size(); ++i) {
@@ -218,7 +220,10 @@ std::string score_text(const ScoreParts& p, const std::string& query_word,
       "  S_ij - mean {:+.4g} is the sum of\n",
       p.module, p.head, p.query, quoted(query_word), p.key, quoted(key_word), p.score,
       counted(p.keys, "key"), p.mean, p.probability, p.gradient,
-      p.gradient == 0  ? ""
+      p.gradient == 0 ? ""
+      : std::abs(p.gradient) < 1e-3 * p.largest_gradient
+          ? fmt::format(": next to nothing, as the largest of this head is {:.3g}",
+                        p.largest_gradient)
       : p.gradient > 0 ? ": the loss asks for a lower score"
                        : ": the loss asks for a higher score",
       p.score - p.mean);

@@ -30,6 +30,7 @@ struct ScoreParts {
   Index keys = 0;                               // that the query may attend to
   double score = 0, mean = 0, probability = 0;  // S_ij, mean_j S_ij, A_ij
   double gradient = 0;                          // ∂L/∂S_ij; 0 where none arrived
+  double largest_gradient = 0;                  // of the head, by size
   std::vector<std::string> query_sources, key_sources;
   std::vector<std::vector<double>> parts;  // by query source and key source
   double bias = 0;                         // β_ij - mean_j β_ij

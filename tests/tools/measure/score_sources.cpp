@@ -97,6 +97,11 @@ TEST_CASE("sources are embeddings, earlier heads and feed-forward networks, and 
       if (a == 3 || b == 3) CHECK(without.parts[a][b] == 0);
   CHECK(without.parts[0][2] != 0);
   CHECK(score_text(second, "a", "b").find("query 3 'a', key 2 'b'") != std::string::npos);
+  CHECK(second.largest_gradient >= std::abs(second.gradient));
+  ScoreParts noise = second;
+  noise.gradient = 1e-5 * noise.largest_gradient;
+  CHECK(noise.gradient > 0);
+  CHECK(score_text(noise, "a", "b").find("next to nothing") != std::string::npos);
 }
 
 TEST_CASE("a head, a cell or an attention that the pass does not have is refused") {
