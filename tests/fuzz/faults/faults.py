@@ -47,7 +47,7 @@ def spread(most, count):
     """Numbers from 1 to count, at most `most` of them, evenly."""
     if most == 0 or count <= most:
         return list(range(1, count + 1))
-    return sorted({1 + i * (count - 1) // (most - 1) for i in range(most)})
+    return sorted({1 + i * (count - 1) // max(1, most - 1) for i in range(most)})
 
 
 class Tester(Stops):
