@@ -117,7 +117,7 @@ def cross_entropy(x, target, weight=None, /, reduction=1, ignore_index=-100, lab
     weight = None if weight is None else array(weight, x.dtype)
     target = array(target)
     if reduction == 1 and not (target != ignore_index).any():
-        return glim.sum(x * math.nan)
+        return glim.sum(x * 0) + math.nan  # as in PyTorch, the gradient is 0
     return glim.cross_entropy(x, target, weight=weight, ignore_index=ignore_index, label_smoothing=label_smoothing,
                               reduction=("none", "mean", "sum")[reduction])
 
