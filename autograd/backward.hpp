@@ -42,7 +42,7 @@ class BackwardPass {
       if (fill_leaves_ && node.leaf->trainable) add_to(*node.leaf, std::move(dy));
       return;
     }
-    if (i == pending_.first) return;  // the first x of grad(), or leaf 0
+    if (i == pending_.first) return;  // the first x of grad()
     Grads d = gradients(i, dy);
     dy = {};
     for (std::size_t k = 0; k < node.inputs.size(); ++k)

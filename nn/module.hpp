@@ -22,8 +22,8 @@
 //
 // Registration keeps addresses: modules neither copy nor move.
 //
-// Errors: StateError naming the module for a name that is empty, has a dot or is taken, for a child of another module or
-// of itself, and for the use of an absent child or parameter; ShapeError where a value of another shape is assigned to a parameter.
+// Errors: StateError for a name that is empty, has a dot or is taken, which names the module; for a child of another
+// module or of itself; for the use of an absent child, and for a value that is written to an absent parameter; ShapeError where a value of another shape is assigned to a parameter.
 #pragma once
 
 #include <atomic>

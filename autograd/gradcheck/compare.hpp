@@ -15,9 +15,9 @@
 //   f                        analytic        verdict
 //   x² at 1                  2               right, decisive
 //   x² at 1                  2.002           wrong
-//   x² at 1e-9               0               within atol: atol alone makes it right
+//   x² at 1e-9               0               wrong: atol would make it right, and a longer step decides
 //   |x| at 0                 0               undecidable: a kink
-//   x rounded to 0.01        1               undecidable: f rounds, and every step sees it
+//   x rounded to 0.01        1               undecidable where f may round (GradcheckOptions), else wrong
 //   log x at -1              anything        wrong: NaN agrees with nothing
 #pragma once
 

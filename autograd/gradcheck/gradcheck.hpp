@@ -32,7 +32,7 @@ namespace glim {
 
 struct GradcheckOptions {
   // Full compares all of J: row i of the analytic one is a backward from dy = e_i, column j of the numeric one takes two
-  // forwards. It compares Jᵀu for a random u too, since some backwards are right for each e_i and wrong for a general
+  // forwards, and more where a derivative is 0 or undecided. It compares Jᵀu for a random u too, since some backwards are right for each e_i and wrong for a general
   // dy. (A plain sum, u = 1, hides most mistakes in a softmax.) Projection compares one number for each input, vᵀJᵀu with
   // random u and v. When it differs, halving v finds the element.
   enum class Mode { Full, Projection };

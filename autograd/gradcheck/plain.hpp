@@ -32,7 +32,7 @@ inline Tensor numeric(const Function& f, const Tensors& x, std::size_t k, const 
   for (Index e = 0; e < d.numel(); ++e) d.data<double>()[e] = (loss(e, h) - loss(e, -h)) / (2 * h);
   return d;
 }
-// How far apart they are, in units of what rounding may do: they agree if it is at most 1. ∞ if one of them is not finite.
+// How far apart they are, in units of the tolerance: they agree if it is at most 1. ∞ if one of them is not finite.
 // u is random: a plain sum, u = 1, hides most of what can go wrong in a softmax.
 inline double compare(const Function& f, const Tensors& x, std::size_t k) {
   const Tensor u = uniform(f({x.begin(), x.end()}).shape(), -1, 1, {1, k}, DType::Float64);

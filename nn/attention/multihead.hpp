@@ -6,8 +6,9 @@
 //   out_proj.weight = (W^O)ᵀ (D, D)   out_proj.bias (D,)
 //   G ≤ H heads of keys and values, which queries share (kv_heads; H unless given)
 //
-// head_by_head.hpp beside it computes the same in a loop over heads, as the paper writes it. forward computes all heads by
-// one op (autograd/ops/packed_attention.cpp; ops/attention.cpp where probs are asked for). The projections are in
+// head_by_head.hpp beside it computes the same in a loop over heads, as the paper writes it. forward computes all heads at
+// once: by one op for projections that are columns of one product (autograd/ops/packed_attention.cpp), else, and where
+// probs are asked for, by autograd/ops/attention.cpp. The projections are in
 // in_projection.hpp; rotary angles, caches and masks in head_options.hpp; options of torch alone in torch_multihead.hpp.
 //
 // Errors: ValueError for options that do not fit one another (require_options), for rotary heads of odd width, and for

@@ -3,8 +3,8 @@
 //
 //   ((g_0 + g_1) + (g_2 + g_3)) + …         g_i of the shard in slot i of the batch; their number is a power of two
 //
-// The levels above those of a process are Processes::sum. A trained parameter that a shard leaves without a gradient
-// has zeros there.
+// The levels above those of a process are Processes::sum. Of several shards, one that leaves a trained parameter
+// without a gradient has zeros there.
 #pragma once
 
 #include "autograd/measures.hpp"

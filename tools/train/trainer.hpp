@@ -2,21 +2,20 @@
 //
 //   run                             until the run is finished:
 //     run_epoch                       for each `accumulate` batches:
-//       update                          each slot: forward_and_backward; then clip_gradient, optimizer.step
-//         forward_and_backward            loss = Learner::loss / N; tape.backward(loss)
+//       update                          for each slot: forward_and_backward; then clip_gradient, optimizer.step
+//         forward_and_backward            for the slot's shard of each batch: loss = Learner::loss / N; tape.backward(loss)
 //       validate_and_save               every so many updates, and at the end of the epoch
 //
 // Learner::loss is the forward pass of a kind of model (tools/kinds/learner.hpp; of pairs: tools/kinds/pairs.cpp).
 // Of the paper: 5.1 batches, tools/data/corpus/batches.hpp; 5.3 Adam, optim/kernels/adam.cpp, and equation 3 of the rate,
 // optim/schedule.cpp; 5.4 label smoothing, autograd/ops/label_smoothing.cpp.
 //
-//   update      for each of `accumulate` batches: loss = Σ / N, N the targets of all of them
-//               together, so that the gradient is that of the joined batch; then clip, then one
-//               optimizer step at the schedule's rate for this step (counted from 1)
+//   update      N is the number of targets of all these batches together, so that the gradient is that of the joined
+//               batch. The rate is the schedule's for this step, counted from 1
 //   shards      each batch in `shards` shards, one a slot; a slot has random numbers of its own. One process or
 //               several compute them, and sum their gradients (shards.hpp)
 //   observers   look on: the recorder, the profile, the log (observer.hpp)
-//   validation  the same measures without dropout, at the end of each epoch or every so many steps
+//   validation  the same measures without dropout, at the end of each epoch and every so many steps
 //
 // After every update the state of the run is (weights, optimizer, TrainState). A checkpoint holds
 // all of it, the batches of an epoch are a function of (data, options, seed, epoch), and random

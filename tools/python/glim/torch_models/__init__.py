@@ -2,7 +2,7 @@
 
 torch.export writes the model as a graph of ATen ops with each call's module path and line (export.py). A value that depends on
 a parameter or on a Var that was handed in is computed by Glim (ops/, recorded.py), within the module's path. All other values
-(masks, positions, ids) are computed by PyTorch, and are constants. Attention that is written out becomes Glim's, by plan.py.
+(masks, positions, ids) are computed by PyTorch, and are constants. plan.py names the scores and probabilities of attention that is written out.
 The result is compared with PyTorch's own run (verify.py).
 
     from_torch                       refuses what a model cannot be

@@ -180,7 +180,7 @@ def _factor(product):
     reader = _only_reader(product)
     while op_name(reader) in SHAPES:
         reader = _only_reader(reader)
-    factor = _number(reader) or 1.0
+    factor = 1.0 if (number := _number(reader)) is None else number
     for node in product.args:
         while op_name(node) in SHAPES | IDENTITIES:
             node = node.args[0]
