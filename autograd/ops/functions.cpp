@@ -51,8 +51,7 @@ struct Clamp final : Unary<Clamp> {
   }
   Var dx(const Var& dy) const {
     const Tensor& x = this->x().value();
-    return where(logical_and(greater_equal(x, low), less_equal(x, high)), dy,
-                 Var(scalar(0, dy.dtype())));
+    return where(logical_or(less(x, low), greater(x, high)), scalar(0, dy.dtype()), dy);
   }
   Arguments arguments() const override { return {{"low", low}, {"high", high}}; }
   double low, high;
