@@ -32,7 +32,9 @@ class Paper {
     for (const PassNode& n : pass_.nodes()) {
       if (!module_.empty() && !n.path.starts_with(module_ + ".")) continue;
       signs_.clear();
-      if (n.label == "probs" && n.op.ends_with("softmax"))
+      if (n.label == "probs" && !n.op.ends_with("softmax"))
+        refuse(n, "is attention without softmax");
+      if (n.label == "probs")
         attention(n);
       else if (n.label == "normalized" && n.op == "div")
         norm(n);

@@ -88,6 +88,7 @@ report "a head is written in 17 lines" "$("${paper[@]}" --format align >out; [ "
 refuse "a paper of a module without such parts" 'no attention, feed-forward network or norm is in encoder.layers.0.dropout|no module' "$glim" derive --level paper --module generator
 refuse "an attention without heads of projections" 'probs has queries, keys or values that are no projections of a value with a gradient; --level rules' "$glim" derive --level paper --kind rnn
 refuse "a norm of queries" '--level: paper: .*probs has queries, keys or values that are no projections' "$glim" derive --level paper --kind gpt --qk-norm
+refuse "attention without softmax on paper" "paper: .*probs is attention without softmax; --level rules" "$glim" derive --level paper --kind gpt --attention-form relu
 refuse "the second order of a paper" '--level: paper has the first order' "$glim" derive --level paper --order 2
 for level in rules primitives; do
   for kind in transformer classifier vit rnn; do
