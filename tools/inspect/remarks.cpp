@@ -135,7 +135,8 @@ void about_depth(const Inspection& inspection, std::vector<Remark>& all) {
 void about_units(const Inspection& inspection, std::vector<Remark>& all) {
   std::vector<Ranked> silent;
   for (const PassNode& n : inspection.pass.nodes()) {
-    if (n.op != "relu") continue;
+    if (n.op != "relu" || n.inputs[0] < 0) continue;
+    if (inspection.pass[n.inputs[0]].label.ends_with("scores")) continue;  // weights of attention
     double zeros = statistics(n.value).zeros;
     if (zeros > kSilent)
       silent.push_back(

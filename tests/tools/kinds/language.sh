@@ -82,6 +82,8 @@ refuse "norm of another model" "--norm: is no option of --kind gpt; .*a gpt has 
 printf 'kind = "gpt"\ncell = "gru"\n' >other.toml
 refuse "a file's option of another kind" 'other.toml:2: cell is no option of --kind gpt' "$glim" train --config other.toml --out fresh
 quietly "$glim" inspect --fresh --kind gpt "${small[@]}" --block 8 --sentence "the cat" --dropout --attribution-steps 0 --out fresh-gpt
+report "weights of attention are no hidden units" "$("$glim" inspect --fresh --kind gpt --attention-form relu --sentence abc \
+  --attribution-steps 0 --out fresh-relu | grep self_attn.relu)"
 refuse "a fresh text beyond its block" '--sentence: the sentence has .* more than the 9' \
   "$glim" inspect --fresh --kind gpt "${small[@]}" --block 8 --sentence "a sentence of many letters" --out fresh
 refuse "text for a translator" '--text: is no option of --kind transformer' "$glim" train --text text --out fresh
