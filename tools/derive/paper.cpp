@@ -329,8 +329,8 @@ class Paper {
     if (!out)  // a gate: φ(X W_1) ⊙ (X W_3)
       for (const int r : pass_.consumers(activation.number))
         if (pass_[r].op == "mul") {
-          const auto& in = pass_[r].inputs;
-          gate = projection(in[0] == activation.number ? in[1] : in[0]);
+          const auto& factors = pass_[r].inputs;
+          gate = projection(factors[factors[0] == activation.number ? 1 : 0]);
           if (gate && gate->x == first->x) out = reader(r);
         }
     if (!out || (gate && gate->x != first->x)) return;
@@ -400,8 +400,8 @@ class Paper {
     for (const char* op : {"mul", "add"}) {
       const std::vector<int> readers = pass_.consumers(y);
       if (readers.size() != 1 || pass_[readers[0]].op != op) break;
-      const auto& in = pass_[readers[0]].inputs;
-      const int parameter = behind(behind(in[0]) == y || in[0] == y ? in[1] : in[0]);
+      const auto& operands = pass_[readers[0]].inputs;
+      const int parameter = behind(operands[behind(operands[0]) == y || operands[0] == y ? 1 : 0]);
       if (!leaf(parameter)) break;
       y = readers[0];
       const bool factor = *op == 'm';

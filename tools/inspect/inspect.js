@@ -83,7 +83,7 @@ const kinds_of_map = {
   A: ["probabilities A", false], dA: ["∂L/∂A", true], S: ["scores S", true], dS: ["∂L/∂S", true],
 };
 const signed = x => (x < 0 ? "−" : "+") + number(Math.abs(x));
-// What a map shows, in the words of this pass: its largest cell of a query that has a choice.
+// A sentence names the largest cell of a map, among queries that have a choice, by the tokens of this pass.
 function sentence(key, values, v, keep) {
   const size = x => key === "A" || key === "S" ? x : Math.abs(x);
   const n = v.keys.length, choice = d3.range(v.queries.length).map(r => d3.sum(keep.slice(r * n, r * n + n)) > 1);
@@ -100,7 +100,7 @@ function without(effect) {
   return effect ? ` · loss without it ${signed(effect.change)} (first order ${signed(effect.linear)}, second ` +
     `${signed(effect.linear + effect.second)}${effect.misleads ? ": the first misleads" : ""})` : "";
 }
-// What score (r, c) of head h is made of: the parts that the page has, those of a live page's Glim, or the command.
+// The parts of score (r, c) of head h are the page's, or the live page's Glim computes them, or the command is shown.
 function parts_of_score(v, h, r, c) {
   if (Glim.live?.drawn()) return Glim.live.why(v, h, r, c);
   const stored = v.why, at = stored ? stored.heads.indexOf(h) : -1;

@@ -45,7 +45,7 @@ function add_details(n) {
   if (!n.picture && drawn) Object.assign(n, call({node: n.number}));
 }
 
-// What score (r, c) of head h is made of, likewise.
+// Glim computes the parts of score (r, c) of head h in the changed pass.
 function why(v, h, r, c) {
   try { return call({why: `#${v.probs_nodes[0]}:${h}`, query: r, key: c}); } catch (refused) { return null; }  // no scaled product
 }

@@ -78,7 +78,7 @@ namespace sinks {
 inline constexpr Index kTriggers = 3, kOthers = 28, kLength = 32;  // tokens: <s>, triggers, others
 // Sequences (count, 1 + kLength) of the Bigram-Backcopy task.
 Tensor backcopy(Index count, RandomKey key, std::uint64_t grammar);
-// Of the layer with the largest sink, the shares of the first 8 keys; norms of the first token over those of others.
+// The shares of the first 8 keys are those of the layer with the largest sink; norms are the first token's over others'.
 struct Extremes {
   std::vector<double> shares;
   double drain, peak;

@@ -46,7 +46,7 @@ std::vector<Var> vars_of(const NamedParameters& leaves) {
   return xs;
 }
 
-// None before Adam's first update, and for an optimizer that states no threshold.
+// An optimizer that states no threshold has none, and Adam has none before its first update.
 std::optional<Optimizer::Stability> stability_of(const Optimizer& optimizer) {
   try {
     return optimizer.stability();

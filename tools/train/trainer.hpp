@@ -7,8 +7,8 @@
 //       validate_and_save               every so many updates, and at the end of the epoch
 //
 // Learner::loss is the forward pass of a kind of model (tools/kinds/learner.hpp; of pairs: tools/kinds/pairs.cpp).
-// Of the paper: 5.1 batches, tools/data/corpus/batches.hpp; 5.3 Adam, optim/kernels/adam.cpp, and equation 3 of the rate,
-// optim/schedule.cpp; 5.4 label smoothing, autograd/ops/label_smoothing.cpp.
+// Sections of the paper: 5.1 batches, tools/data/corpus/batches.hpp; 5.3 Adam, optim/kernels/adam.cpp, and equation 3,
+// the rate, optim/schedule.cpp; 5.4 label smoothing, autograd/ops/label_smoothing.cpp.
 //
 //   update      N is the number of targets of all these batches together, so that the gradient is that of the joined
 //               batch. The rate is the schedule's for this step, counted from 1

@@ -389,7 +389,7 @@ with tempfile.TemporaryDirectory() as folder:
         columns = len(data["attention"][0]["keys"])
         place = f"{5 // columns},{5 % columns}"
         check(seen["hash"].endswith(f"/3/all/{place}") and "probabilities A" in seen["cell"], f"a click on a cell: {seen}")
-        # What the score is made of: as the command beside it says.
+        # The parts of the score are those that the command beside it prints.
         stored = page.evaluate("Glim.data.attention.filter(v => v.why).map(v => [v.layer, `#attention/${v.side.replace(' ', '-')}"
                                "/${v.layer}/${v.why.heads[0]}/all/2,1`])")
         for link in {stored[0][1], next(link for layer, link in stored if layer == 1)}:

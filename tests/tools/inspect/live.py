@@ -224,7 +224,7 @@ with tempfile.TemporaryDirectory() as folder:
                     check(opened["bad"] == bool(wanted) and wanted in opened["status"], f"{hash}: {opened['status']}")
                     check(wanted or (opened["command"], opened["loss"]) == (linked["command"], linked["loss"]), f"{link}: {opened['command']}")
                     check(wanted or other.evaluate("location.hash") == link, f"{link} opens {other.evaluate('location.hash')}")
-            # What a score is made of, in the changed pass: the command says the same.
+            # The parts of a score of the changed pass are those that the command prints.
             page.evaluate(f"cell('{CROSS}', 3)")  # attended to again
             rows, command = page.evaluate("[[...document.querySelectorAll('.why [data-part]')].map(r => Number(r.dataset.part)), "
                                           "[...document.querySelectorAll('.why code')].pop()?.textContent]")

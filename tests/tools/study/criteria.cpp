@@ -316,7 +316,7 @@ TEST_CASE("width: the least loss lies between rates, and a change that grows is 
   for (const double rate : rates) losses.push_back(std::pow(std::log(rate) + 3.3, 2));
   CHECK(width::optimum(rates, losses) == Approx(-3.3));
   CHECK(width::optimum(rates, {1, 2, 3, 4}) == std::log(0.01));
-  // Of the smallest width both are one model.
+  // Both are one model at the smallest width.
   const auto standard = width::changes(1, 16, false), mup = width::changes(1, 16, true);
   CHECK(standard == mup);
   CHECK(width::changes(1, 64, false).back() > 2 * width::changes(1, 64, true).back());
