@@ -72,7 +72,6 @@ int main(int argc, char** argv) {
   command("ops", "names of single ops", [] {
     for (const std::string& op : op_names()) fmt::print("{}\n", op);
   });
-  command("overhead", "nanoseconds per op", print_overhead);
   command("sgemm", "a server: a matrix product", [&] {
     set_float32_matmul_precision(matmul_precision_of(precision));
     serve([&] { return product(order, m, n, k); });

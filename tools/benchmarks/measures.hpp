@@ -31,10 +31,6 @@ std::string weights_after(const Setting& s, int steps, Recompute recompute);
 Work one_op(const std::string& name);
 std::vector<std::string> op_names();
 
-// Nanoseconds of a product of 14 elements: of tensors, without a tape, and recorded and in backward on tapes of two
-// lengths.
-void print_overhead();
-
 // Decoding `batch` sources of 32 tokens to 32 tokens: greedy (beam 1) or beam search, with caches.
 // The sizes of `s`, random weights, END never taken.
 Work decoding(const Setting& s, Index batch, int beam);

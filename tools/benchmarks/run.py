@@ -270,10 +270,6 @@ class Bench:
         mean = statistics.geometric_mean(ratios)
         print(f"\nWith openblas a step takes {mean:.3f} of the time with builtin (geometric mean).")
 
-    def overhead(self):
-        rows = [line.replace("_", " ").rsplit(" ", 1) for line in self.output("overhead").splitlines()]
-        table("Nanoseconds of a product of 14 elements", ["product", "ns"], rows)
-
     def threads(self):
         rows = []
         for name in self.a.settings.split(","):
@@ -325,7 +321,7 @@ class Bench:
 
 def main():
     parser = argparse.ArgumentParser(prog="tools/bench", description=__doc__.splitlines()[0])
-    parts = ["steps", "ops", "products", "decoding", "overhead", "threads", "bits"]
+    parts = ["steps", "ops", "products", "decoding", "threads", "bits"]
     parser.add_argument("--glim", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--peer", help="Python with torch to compare with")
     parser.add_argument("--only", help="some of " + ", ".join(parts))
