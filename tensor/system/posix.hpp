@@ -8,5 +8,6 @@ char** program_environment();  // "NAME=value" …, null
 int make_pipe(int ends[2]);
 // The advice to madvise() that the content of pages is not needed.
 int unused_pages();
+const char* browser_program();  // it opens a file as a click does; null without a screen
 
 }  // namespace glim

@@ -27,6 +27,7 @@ int make_pipe(int ends[2]) {
   return 0;
 }
 int unused_pages() { return MADV_FREE; }
+const char* browser_program() { return "open"; }
 // fsync leaves what it writes in the disk's own memory. Some file systems have fsync alone.
 bool flush_to_disk(int fd) { return ::fcntl(fd, F_FULLFSYNC) == 0 || ::fsync(fd) == 0; }
 

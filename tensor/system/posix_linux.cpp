@@ -13,6 +13,9 @@ std::string program_path() { return std::filesystem::read_symlink("/proc/self/ex
 char** program_environment() { return environ; }
 int make_pipe(int ends[2]) { return ::pipe2(ends, O_CLOEXEC); }
 int unused_pages() { return MADV_DONTNEED; }
+const char* browser_program() {
+  return environment("DISPLAY") || environment("WAYLAND_DISPLAY") ? "xdg-open" : nullptr;
+}
 bool flush_to_disk(int fd) { return ::fsync(fd) == 0; }
 
 }  // namespace glim

@@ -25,6 +25,9 @@ bool is_terminal(int fd);
 // Width of the terminal behind `fd`, in columns. Without a terminal: COLUMNS, or 80.
 int terminal_columns(int fd);
 
+// Shows the file in the user's browser, and does not wait for it. False where there is no screen or no browser.
+bool open_in_browser(const std::string& file);
+
 // Calls f on Control-C, and where the process is asked to end or its window is closed. Null: such an event ends the
 // process. `ends_reads`: a read that waits fails with EINTR.
 void on_interrupt(void (*f)(int), bool ends_reads = false);

@@ -7,9 +7,12 @@
 #include <ctime>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "tensor/system/child.hpp"
+#include "tensor/system/posix.hpp"
 #include "tensor/system/process.hpp"
 
 namespace glim {
@@ -55,6 +58,15 @@ int terminal_columns(int fd) {
   const char* columns = std::getenv("COLUMNS");
   int n = columns ? std::atoi(columns) : 0;
   return n > 0 ? std::min(n, 1000) : 80;
+}
+
+bool open_in_browser(const std::string& file) {
+  const char* program = browser_program();
+  if (!program) return false;
+  const std::string name = program, path = std::filesystem::absolute(file).string();
+  const std::string command = "command -v " + name + " >/dev/null 2>&1 && { " + name + " " +
+                              shell_word(path) + " >/dev/null 2>&1 </dev/null & }";
+  return std::system(command.c_str()) == 0;
 }
 
 void on_interrupt(void (*f)(int), bool ends_reads) {

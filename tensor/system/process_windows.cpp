@@ -5,7 +5,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
+#include <filesystem>
 #include <io.h>
+#include <shellapi.h>
 
 #include "tensor/system/process.hpp"
 #include "tensor/system/threads.hpp"
@@ -87,6 +89,13 @@ int terminal_columns(int fd) {
   const char* columns = std::getenv("COLUMNS");
   const int n = columns ? std::atoi(columns) : 0;
   return n > 0 ? std::min(n, 1000) : 80;
+}
+
+bool open_in_browser(const std::string& file) {
+  const std::wstring path = std::filesystem::absolute(std::filesystem::path(wide(file))).wstring();
+  // Windows gives a handle that is no handle: above 32 it has opened the file.
+  return reinterpret_cast<INT_PTR>(
+             ShellExecuteW(nullptr, L"open", path.c_str(), nullptr, nullptr, SW_SHOWNORMAL)) > 32;
 }
 
 void on_interrupt(void (*f)(int), bool) {

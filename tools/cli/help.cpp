@@ -71,6 +71,7 @@ std::string verb_help(const About& about, const Command& command, bool all) {
   std::string text = call + ": " + command.help + "\n\nUsage: " + usage + " [OPTIONS]\n";
   bool few = !all && command.has_usual();
   const Option* kind = command.find("kind");
+  if (kind && kind->hidden) kind = nullptr;
   std::string chosen = kind && !kind->kinds.empty() ? "" : kind ? kind->shown_default() : "";
   const Option* task = command.find("task");
   if (!chosen.empty() && task)

@@ -21,6 +21,7 @@ Command course_command();
 Command report_command();
 Command study_command();
 Command inspect_command();
+Command live_command();
 Command step_command();
 Command derive_command();
 Command doctor_command();

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# files.sh GLIM: what `glim inspect` and `glim report` write, when they replace it, and what a picture without
-# a font says.
+# files.sh GLIM: what `glim inspect`, `glim live` and `glim report` write, when they replace it, and what a picture
+# without a font says.
 set -uo pipefail
 glim=$(realpath "$1")
 page=$(dirname "$(realpath "$0")")/../../../tools/inspect/data.md
@@ -65,4 +65,25 @@ for verb in "inspect --attribution-steps 0 --out look --overwrite" step; do
   first=$(smoothing=0 first_line "$glim" $verb)
   report "$verb: and where it is 0 it is not" "$([[ $first == 'transformer, fresh'* && $first != *ε* ]] || echo "$first")"
 done
+
+# --- glim live: a stand-in for the module where none is built, and a browser that writes down what it opens ---
+mkdir module browser
+touch module/live.js module/live.wasm
+printf '#!/bin/sh\necho "$1" >opened.new && mv opened.new opened\n' >browser/xdg-open
+chmod +x browser/xdg-open
+live() { PATH=$PWD/browser:$PATH GLIM_PACKAGE=$PWD/module "$glim" live --layers 1 --d-model 16 --heads 2 --d-ff 32 "$@" >out 2>err; }
+for run in first second; do
+  rm -f opened
+  DISPLAY=:0 live || echo "status $?" >>err
+  report "live: the $run page of a fresh model is opened" \
+    "$(wait_until test -e opened; [ "$(cat opened)" = "$PWD/live/inspect.html" ] || show out err opened)"
+done
+report "live: the page's command has the model's sizes" "$(grep -q '"--fresh","--layers","1"' live/inspect.html || echo other)"
+rm opened
+DISPLAY= WAYLAND_DISPLAY= live
+report "live: no screen" "$(grep -q 'not opened here' out && [ ! -e opened ] || show out err)"
+DISPLAY= WAYLAND_DISPLAY= live --out named
+refuse "live: a folder that was named" 'named/inspect.html: exists already: --overwrite' \
+  env GLIM_PACKAGE=$PWD/module "$glim" live --out named --layers 1
+refuse "live: a model that is not there" '^glim: error: nothere: no such file' "$glim" live --model nothere
 summary

@@ -13,7 +13,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 std::vector<std::string> choices_of(const Command& command, const char* option) {
   const Option* o = command.find(option);
-  return o ? o->choices : std::vector<std::string>{};
+  return o && !o->hidden ? o->choices : std::vector<std::string>{};
 }
 
 // The defaults of the options that depend on the kind of model and the task. The verb has kinds.
@@ -25,7 +25,7 @@ OrderedJson defaults_json(const CommandMaker& maker, const std::string& kind,
   if (c.adjust) c.adjust(c);
   OrderedJson values = OrderedJson::object();
   for (const Option& o : c.options)
-    if (c.applies(o)) values[o.name] = o.shown_default();
+    if (c.applies(o) && !o.hidden) values[o.name] = o.shown_default();
   return {{"kind", kind}, {"task", task}, {"values", values}};
 }
 
@@ -58,7 +58,7 @@ OrderedJson verb_json(const CommandMaker& maker) {
   return {{"name", command.name},
           {"help", command.help},
           {"footer", command.footer},
-          {"by_kind", command.find("kind") != nullptr},
+          {"by_kind", !choices_of(command, "kind").empty()},
           {"config", command.find("config") != nullptr},
           {"help_all", command.has_usual()},
           {"options", options},
