@@ -56,6 +56,13 @@ find tensor autograd nn optim models tools -name '*.hpp' | sort | xargs awk '
   grep -vE '^(autograd/gradcheck|tools/(benchmarks|course|examples|render|study)|tools/foreign/behaviour|tools/inspect/(pack|report/pictures)|models/transformer/one_file)' ||
   { echo "the lines above call the C library: tensor/portable.hpp has the same bits everywhere"; exit 1; }
 
+# Letters, digits and numbers do not follow the program's locale, which Python sets on Windows and a toolkit on Linux. A
+# student's C++ is a program of its own.
+! grep -rnE '\b((is(alpha|alnum|digit|space|upper|lower|punct|print|xdigit)|to(lower|upper)|(ato|str?to)[fd]|sto[df]|sscanf)\(|strtod)' --include='*.cpp' \
+  --include='*.hpp' tensor autograd nn optim models tools |
+  grep -vE '^(tools/(course/(runner|copy_task)\.cpp|live/include)|models/transformer/one_file)' ||
+  { echo "the lines above follow the locale: tools/common/ascii.hpp and number.hpp do not"; exit 1; }
+
 # What is an operating system's is in tensor/system. Two have their own: the sandbox of a student's C++, and a server.
 ! grep -rnE '^ *#include <[a-z_0-9/]+\.h>|_WIN32|__APPLE__|__linux__' --include='*.cpp' --include='*.hpp' tensor autograd nn optim models tools |
   grep -vE '^(tensor/(system/|fast/parallel.cpp)|tools/(course/runner\.cpp|examples/serve|live)|[^<]*<([a-z]*mmintrin|nanobind/[a-z_/]+|cxxabi|utf8proc|sentencepiece_[a-z]+|zlib|png|mpi|editline/readline|fmt/[a-z]+)\.h>)' ||

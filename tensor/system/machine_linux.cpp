@@ -47,7 +47,7 @@ double read_quota(const std::string& path) {
   std::string quota;
   double period = 0;
   if (!(in >> quota >> period) || quota == "max" || period <= 0) return 0;
-  return std::atof(quota.c_str()) / period;
+  return static_cast<double>(std::atoll(quota.c_str())) / period;
 }
 
 void read_meminfo(const std::string& path, Machine& m) {

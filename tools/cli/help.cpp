@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "models/tokenizers/utf8.hpp"
+#include "tools/common/ascii.hpp"
 
 namespace glim {
 namespace {
@@ -28,9 +29,9 @@ std::string option_entry(const Option& o) {
 
 std::string option_usage(const Option& o) {
   if (o.argument) {
-    std::string upper = o.name;
-    for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    return o.is_list() ? upper + "..." : upper;
+    std::string capitals = o.name;
+    for (char& c : capitals) c = upper(c);
+    return o.is_list() ? capitals + "..." : capitals;
   }
   std::string value = o.placeholder();
   return "--" + o.name + (value.empty() ? "" : " " + value) +

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "models/tokenizers/utf8.hpp"
+#include "tools/common/ascii.hpp"
 #include "tools/common/nearest.hpp"
 
 namespace glim {
@@ -28,9 +29,7 @@ std::vector<std::string_view> meanings(std::string_view kind, const std::string&
 
 std::string plain(const std::string& name) {
   std::string r;
-  for (char c : name)
-    r +=
-        c == '_' || c == '.' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char c : name) r += c == '_' || c == '.' ? '-' : lower(c);
   return r;
 }
 

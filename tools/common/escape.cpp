@@ -1,9 +1,10 @@
 #include "tools/common/escape.hpp"
 
-#include <cctype>
 #include <cstdint>
 #include <cstdio>
 #include <utility>
+
+#include "tools/common/ascii.hpp"
 
 namespace glim {
 namespace {
@@ -156,7 +157,7 @@ std::string in_markdown(std::string_view text) {
   const std::string line = visible(text);
   bool after_letter = false, begins = true, number = false;
   return each(line, [&](const Character& c, std::string_view rest) {
-    auto letter = [](char x) { return std::isalnum(static_cast<unsigned char>(x)) || (x & 0x80); };
+    auto letter = [](char x) { return is_letter_or_digit(x) || (x & 0x80); };
     // "_" within a word is one; "#", "-", "1." and the like mean something where the text begins.
     const bool escaped = c.is_one_of("\\`*[]<>&|~$") ||
                          (c.code == '_' && !(after_letter && !rest.empty() && letter(rest[0]))) ||

@@ -1,21 +1,12 @@
 #include "tools/common/nearest.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 #include "autograd/scope.hpp"
 #include "tensor/error.hpp"
+#include "tools/common/ascii.hpp"
 
 namespace glim {
-namespace {
-
-std::string lower(std::string_view s) {
-  std::string r(s);
-  for (char& c : r) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return r;
-}
-
-}  // namespace
 
 std::size_t edit_distance(std::string_view first, std::string_view second) {
   const std::string a = lower(first), b = lower(second);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "autograd/tape.hpp"
+#include "tools/common/ascii.hpp"
 #include "tools/course/exercise.hpp"
 #include "tools/derive/program.hpp"
 
@@ -19,7 +20,7 @@ std::string indented(const std::string& lines, const std::string& indent) {
 
 bool has_word(const std::string& code, const std::string& word) {
   auto part = [&](std::size_t i) {
-    return i < code.size() && (std::isalnum(static_cast<unsigned char>(code[i])) || code[i] == '_');
+    return i < code.size() && (is_letter_or_digit(code[i]) || code[i] == '_');
   };
   for (std::size_t i = 0; (i = code.find(word, i)) != std::string::npos; ++i)
     if ((i == 0 || (!part(i - 1) && code[i - 1] != '.')) && !part(i + word.size())) return true;

@@ -1,6 +1,5 @@
 #include "tools/course/judge.hpp"
 
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
@@ -15,6 +14,7 @@
 #include "tensor/ops/reduce.hpp"
 #include "tensor/print.hpp"
 #include "tensor/random.hpp"
+#include "tools/common/ascii.hpp"
 #include "tools/common/escape.hpp"
 #include "tools/course/adam_check.hpp"
 #include "tools/course/runner_process.hpp"
@@ -347,8 +347,7 @@ std::string similar_file(const Exercise& e, const std::string& folder) {
        i.increment(none)) {
     if (none) break;
     if (i.depth() == 2) i.disable_recursion_pending();
-    std::string name = i->path().filename().string();
-    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const std::string name = lower(i->path().filename().string());
     const std::string extension = fs::path(name).extension().string();
     if (name.find(e.name) != name.npos && !name.starts_with("._") &&
         (extension == ".py" || extension == ".cpp" || extension == ".ipynb"))

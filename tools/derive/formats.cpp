@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tensor/error.hpp"
+#include "tools/common/ascii.hpp"
 #include "tools/common/escape.hpp"
 #include "tools/derive/fill.hpp"
 #include "tools/derive/sheet.hpp"
@@ -97,24 +98,22 @@ class Equation {
     depth_ = depth;
     bool sizes = depth > 0;
     for (rest_ = equation; !rest_.empty();) {
-      const auto c = static_cast<unsigned char>(rest_[0]);
+      const char c = rest_[0];
       if (rest_.starts_with(" as (")) sizes = true;
       if (c == '[' || (c == '(' && sizes)) ++depth_;
       if (c == ']' || (c == ')' && depth_ > 0)) sizes = --depth_ > 0;
-      if (std::isalpha(c))
+      if (is_letter(c))
         word(cut([paper = sheet_.paper](char x) {
-          return std::isalnum(static_cast<unsigned char>(x)) || x == '_' || x == '.' || x == '\'' ||
-                 (paper && x == '^');
+          return is_letter_or_digit(x) || x == '_' || x == '.' || x == '\'' || (paper && x == '^');
         }));
-      else if (std::isdigit(c))
+      else if (is_digit(c))
         number(cut([last = ' '](char x) mutable {  // 1e-05 is one
           const bool exponent = std::exchange(last, x) == 'e';
-          return std::isalnum(static_cast<unsigned char>(x)) || x == '.' || (x == '-' && exponent);
+          return is_letter_or_digit(x) || x == '.' || (x == '-' && exponent);
         }));
       else if (c == '_' && rest_.size() > 1)
         attach("sub", cut([](char x) {
-                        return std::isalnum(static_cast<unsigned char>(x)) || x == '-' ||
-                               x == ',' || x == '_';
+                        return is_letter_or_digit(x) || x == '-' || x == ',' || x == '_';
                       }).substr(1));
       else if (c == ' ')
         put("space", cut([](char) { return false; }));

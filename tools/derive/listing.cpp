@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tensor/ops/elementwise.hpp"
+#include "tools/common/ascii.hpp"
 #include "tools/derive/fill.hpp"
 #include "tools/derive/notation.hpp"
 
@@ -31,7 +32,7 @@ bool is_view(const std::string& op) {
 
 std::string identifier(std::string path) {
   for (char& c : path)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+    if (!is_letter_or_digit(c)) c = '_';
   return reserved(path) ? path + "_" : path;
 }
 
@@ -39,8 +40,7 @@ Home home_of(const std::string& path) {
   for (std::size_t begin = 0; begin < path.size();) {
     const std::size_t end = std::min(path.find('.', begin), path.size());
     const std::string_view part = std::string_view(path).substr(begin, end - begin);
-    if (begin > 0 && !part.empty() && part.size() < 10 &&
-        std::ranges::all_of(part, [](unsigned char c) { return std::isdigit(c); }))
+    if (begin > 0 && !part.empty() && part.size() < 10 && std::ranges::all_of(part, is_digit))
       return {path.substr(0, begin - 1), end < path.size() ? path.substr(end + 1) : "",
               std::stoi(std::string(part))};
     begin = end + 1;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tensor/error.hpp"
+#include "tools/common/ascii.hpp"
 #include "tools/derive/fill.hpp"
 
 namespace glim::derive {
@@ -253,7 +254,7 @@ Text Expressions::expression(int number_of_value) const {
     if (name == "*") {
       for (std::size_t k = 0; k < operands.size(); ++k)
         result.text += (k ? ", " : "") + operands[k].text;
-    } else if (std::isdigit(static_cast<unsigned char>(name[0]))) {
+    } else if (is_digit(name[0])) {
       const Text& o = operands[static_cast<std::size_t>(name[0] - '0')];
       const bool loose = name.ends_with('.')
                              ? o.level < result.level

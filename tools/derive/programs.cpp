@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tools/common/ascii.hpp"
 #include "tools/common/escape.hpp"
 #include "tools/derive/fill.hpp"
 #include "tools/derive/program.hpp"
@@ -43,8 +44,7 @@ class Program : public Expressions {
   }
   static bool calls(const std::string& code, const std::string& name) {
     for (std::size_t i = 0; (i = code.find(name + "(", i)) != std::string::npos; ++i)
-      if (i == 0 || !(std::isalnum(static_cast<unsigned char>(code[i - 1])) || code[i - 1] == '_' ||
-                      code[i - 1] == '.'))
+      if (i == 0 || !(is_letter_or_digit(code[i - 1]) || code[i - 1] == '_' || code[i - 1] == '.'))
         return true;
     return false;
   }

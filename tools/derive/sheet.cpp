@@ -4,6 +4,7 @@
 #include <array>
 
 #include "tensor/error.hpp"
+#include "tools/common/ascii.hpp"
 #include "tools/common/nearest.hpp"
 #include "tools/derive/fill.hpp"
 
@@ -239,7 +240,7 @@ class Equations final : public Expressions {
         continue;
       }
       std::size_t end = i;
-      while (end < formula.size() && std::isalpha(static_cast<unsigned char>(formula[end]))) ++end;
+      while (end < formula.size() && is_letter(formula[end])) ++end;
       if (end == i) {
         out += formula[i++];
         continue;

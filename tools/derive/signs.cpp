@@ -1,7 +1,7 @@
 // The table of a sheet's signs: those that its lines have, with what they mean.
 #include <array>
-#include <cctype>
 
+#include "tools/common/ascii.hpp"
 #include "tools/derive/fill.hpp"
 #include "tools/derive/sheet.hpp"
 
@@ -38,7 +38,7 @@ void add_signs(Sheet& sheet, const Letters& letters) {
       for (const std::string& b : r.backward) lines += b + "\n";
     }
   auto has = [](const std::string& text, std::string_view word) {  // between other characters
-    auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '\''; };
+    auto letter = [](char c) { return is_letter(c) || c == '\''; };
     for (std::size_t i = 0; (i = text.find(word, i)) != std::string::npos; ++i) {
       const std::size_t end = i + word.size();
       if (i > 0 && letter(text[i - 1])) continue;
@@ -47,8 +47,7 @@ void add_signs(Sheet& sheet, const Letters& letters) {
     return false;
   };
   for (const auto& [sign, means, in] : kSigns) {
-    const bool word =
-        !in.empty() && std::isalpha(static_cast<unsigned char>(in.back())) && in.size() < 3;
+    const bool word = !in.empty() && is_letter(in.back()) && in.size() < 3;
     if (word ? has(lines, in) : lines.find(in) != std::string::npos)
       sheet.signs.push_back({std::string(sign), std::string(means)});
   }

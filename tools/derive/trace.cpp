@@ -1,12 +1,12 @@
 #include "tools/derive/trace.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 #include "autograd/ops.hpp"
 #include "tensor/error.hpp"
 #include "tensor/ops/elementwise.hpp"
 #include "tensor/ops/reduce.hpp"
+#include "tools/common/ascii.hpp"
 
 namespace glim::derive {
 namespace {
@@ -31,7 +31,7 @@ std::string path_in_module(const std::string& path, const std::string& label) {
   const std::size_t end = path.find(')');
   const std::string value = path.substr(2, end - 2), module = module_of(value);
   if (!label.empty()) return module + label;
-  if (std::ranges::any_of(module, [](unsigned char c) { return std::isdigit(c); })) return path;
+  if (std::ranges::any_of(module, is_digit)) return path;
   return module + "d(" + value.substr(module.size()) + ")_" + path.substr(end + 2);
 }
 

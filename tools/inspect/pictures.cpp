@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <limits>
 
+#include "tools/common/number.hpp"
 #include "tools/render/drawing.hpp"
 #include "tools/render/svg.hpp"
 
@@ -57,7 +58,9 @@ std::string attention_svg(const AttentionView& v, std::size_t head, const MapKin
 std::string beside(const std::string& title, const std::vector<std::string>& pictures) {
   constexpr double kHeading = 30;
   auto side = [](const std::string& svg, const std::string& name) {
-    return std::atof(svg.c_str() + svg.find(name + "=\"") + name.size() + 2);
+    const std::string_view rest =
+        std::string_view(svg).substr(svg.find(name + "=\"") + name.size() + 2);
+    return *number_in<double>(rest.substr(0, rest.find('"')));
   };
   std::string maps;
   double width = 0, height = 0;

@@ -1,11 +1,12 @@
 #include "tools/kinds/presets.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <fmt/format.h>
 #include <stdexcept>
 
+#include "tools/common/ascii.hpp"
+#include "tools/common/number.hpp"
 #include "tools/common/toml.hpp"
 #include "tools/kinds/kind.hpp"
 
@@ -19,8 +20,9 @@ bool applies(const std::string& table, const std::string& task) {
 
 // A value such as "4D" is that many times the width. std::logic_error for an unknown option or value.
 void set(TrainOptions& o, const std::string& name, std::string value) {
-  if (value.size() > 1 && value.back() == 'D' && std::isdigit(value.front()) != 0)
-    value = fmt::format("{}", std::stod(value) * o.number("d_model"));
+  if (value.size() > 1 && value.back() == 'D' && is_digit(value.front()))
+    value = fmt::format(
+        "{}", *number_in<double>(value.substr(0, value.size() - 1)) * o.number("d_model"));
   for (const Row& row : o.rows())
     if (dashed(row.key()) == name) {
       if (const std::string problem = assign(row, value); problem.empty()) return;

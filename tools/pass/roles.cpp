@@ -11,6 +11,7 @@
 #include "models/rnn/seq2seq_rnn.hpp"
 #include "models/transformer/transformer.hpp"
 #include "models/vit/vit.hpp"
+#include "tools/common/ascii.hpp"
 
 namespace glim {
 namespace {
@@ -101,7 +102,7 @@ Roles::Roles(const Module& model) {
 Roles::Roles(const std::vector<std::string>& modules) {
   auto numbered = [](const std::string& path) {
     const std::string name = path.substr(path.rfind('.') + 1);
-    return !name.empty() && std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+    return !name.empty() && std::ranges::all_of(name, is_digit);
   };
   for (const std::string& module : modules)
     if (const std::string layer = beginning(module, numbered); !layer.empty())

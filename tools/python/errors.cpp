@@ -1,11 +1,11 @@
 // Errors as exceptions of Python: each one is a glim.Error, and of the type that a user of Python expects.
-#include <cctype>
 #include <exception>
 #include <filesystem>
 #include <string>
 #include <typeinfo>
 
 #include "tensor/interrupt.hpp"
+#include "tools/common/ascii.hpp"
 #include "tools/python/vars.hpp"
 
 namespace glim::python {
@@ -33,16 +33,14 @@ void add(nb::module_& m, const char* name, PyObject* base, const char* doc) {
 // --remove-head is remove_head in Python.
 std::string with_python_names(std::string text) {
   for (std::size_t k = 0; (k = text.find("--", k)) != text.npos;) {
-    const bool option = (k == 0 || !std::isalnum(static_cast<unsigned char>(text[k - 1]))) &&
-                        k + 2 < text.size() &&
-                        std::islower(static_cast<unsigned char>(text[k + 2]));
+    const bool option = (k == 0 || !is_letter_or_digit(text[k - 1])) && k + 2 < text.size() &&
+                        is_lower(text[k + 2]);
     if (!option) {
       k += 2;
       continue;
     }
     text.erase(k, 2);
-    for (; k < text.size() && (std::isalnum(static_cast<unsigned char>(text[k])) || text[k] == '-');
-         ++k)
+    for (; k < text.size() && (is_letter_or_digit(text[k]) || text[k] == '-'); ++k)
       if (text[k] == '-') text[k] = '_';
   }
   return text;

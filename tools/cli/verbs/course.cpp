@@ -7,6 +7,7 @@
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tools/cli/verbs.hpp"
+#include "tools/common/ascii.hpp"
 #include "tools/common/folder.hpp"
 #include "tools/course/handout.hpp"
 #include "tools/course/report.hpp"
@@ -95,7 +96,7 @@ void run_check(const CourseArguments& a, const std::vector<const Exercise*>& exe
 std::string natural_key(const fs::path& folder) {
   std::string key, digits;
   for (const char c : folder.filename().string() + '\0') {
-    if (c >= '0' && c <= '9') {
+    if (is_digit(c)) {
       digits += c;
       continue;
     }

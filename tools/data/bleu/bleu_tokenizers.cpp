@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "models/tokenizers/utf8.hpp"
+#include "tools/common/ascii.hpp"
 #include "tools/data/bleu/bleu.hpp"
 
 namespace glim {
@@ -32,7 +33,6 @@ void replace_all(std::string& text, std::string_view pattern, std::string_view r
   text = std::move(out);
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_stop(char c) { return c == '.' || c == ','; }
 bool is_symbol(char c) {
   return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') ||

@@ -12,6 +12,7 @@
 #include "tensor/error.hpp"
 #include "tensor/io/atomic_file.hpp"
 #include "tensor/io/input_file.hpp"
+#include "tools/common/ascii.hpp"
 
 namespace glim {
 namespace {
@@ -124,11 +125,7 @@ class Png {
   std::array<char, 128> message_{};
 };
 
-bool is_png_name(const fs::path& p) {
-  std::string ending = p.extension().string();
-  for (char& c : ending) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  return ending == ".png";
-}
+bool is_png_name(const fs::path& p) { return lower(p.extension().string()) == ".png"; }
 
 std::vector<fs::path> shown_entries_of(const fs::path& folder) {
   std::vector<fs::path> list = entries_of(folder);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "tensor/error.hpp"
+#include "tools/common/ascii.hpp"
 
 namespace glim::phrasebook {
 namespace {
@@ -43,9 +44,7 @@ std::vector<std::string_view> split(std::string_view text, std::string_view mark
   return parts;
 }
 
-bool starts_with_weight(std::string_view text) {
-  return !text.empty() && text[0] >= '0' && text[0] <= '9';
-}
+bool starts_with_weight(std::string_view text) { return !text.empty() && is_digit(text[0]); }
 bool starts_choice(std::string_view text) {
   return text.starts_with('[') || starts_with_weight(text);
 }

@@ -1,11 +1,11 @@
 #include "tools/data/phrasebook/names.hpp"
 
 #include <array>
-#include <cctype>
 #include <optional>
 #include <string_view>
 #include <unordered_set>
 
+#include "tools/common/ascii.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
 
 namespace glim {
@@ -33,8 +33,7 @@ constexpr std::array<Person, 8> kPeople = {{{"Tom", "汤姆"},
 
 // Where `words` are in a text: in English as whole words, with a capital at its start or without.
 std::vector<std::size_t> places_of(std::string_view words, std::string text, bool english) {
-  if (english && words[0] >= 'a')
-    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  if (english && words[0] >= 'a') text[0] = lower(text[0]);
   std::vector<std::size_t> found;
   for (std::size_t i = text.find(words); i != text.npos; i = text.find(words, i + 1)) {
     const std::size_t end = i + words.size();

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <cctype>
 #include <deque>
 
+#include "tools/common/ascii.hpp"
 #include "tools/data/phrasebook/grammar.hpp"
 #include "tools/data/phrasebook/phrasebook.hpp"
 
@@ -174,7 +174,7 @@ Sentence draw_sentence(SplitMix64& random) {
     std::string english = made->at(kNone).text;
     // "Which letter do I like": grammatical, but nobody asks so.
     if (drawing.question && english.find(" I ") != std::string::npos) continue;
-    english[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(english[0])));
+    english[0] = upper(english[0]);
     return {english, made->at(kChinese).text, std::move(drawing.combinations)};
   }
 }
