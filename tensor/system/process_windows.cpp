@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <io.h>
-#include <shellapi.h>
 
 #include "tensor/system/process.hpp"
 #include "tensor/system/threads.hpp"

@@ -3,6 +3,8 @@
 
 #define NOMINMAX
 #define WIN32_LEAN_AND_MEAN
+#include <objbase.h>  // shellapi.h needs it
+#include <shellapi.h>
 #include <string>
 #include <string_view>
 #include <windows.h>
