@@ -63,10 +63,9 @@ int terminal_columns(int fd) {
 bool open_in_browser(const std::string& file) {
   const char* program = browser_program();
   if (!program) return false;
-  const std::string name = program, path = std::filesystem::absolute(file).string();
-  const std::string command = "command -v " + name + " >/dev/null 2>&1 && { " + name + " " +
-                              shell_word(path) + " >/dev/null 2>&1 </dev/null & }";
-  return std::system(command.c_str()) == 0;
+  const std::string name = program, path = shell_word(std::filesystem::absolute(file).string());
+  const std::string start = "{ " + name + " " + path + " >/dev/null 2>&1 </dev/null & }";
+  return std::system(("command -v " + name + " >/dev/null 2>&1 && " + start).c_str()) == 0;
 }
 
 void on_interrupt(void (*f)(int), bool ends_reads) {
