@@ -49,6 +49,10 @@ function add_details(n) {
 function why(v, h, r, c) {
   try { return call({why: `#${v.probs_nodes[0]}:${h}`, query: r, key: c}); } catch (refused) { return null; }  // no scaled product
 }
+// One part of it, by the names of its two sources, split again by what they read.
+function why_part(v, h, r, c, part) {
+  try { return call({why: `#${v.probs_nodes[0]}:${h}`, query: r, key: c, part}); } catch (refused) { return {refused: refused.message}; }
+}
 // The matrices' gradients as tokens, likewise.
 function add_lens(data) {
   if (!data.lens.length && drawn) data.lens = call({lens: true});
@@ -394,8 +398,6 @@ function panel(draw_inspection) {
   draw_heads();
   start().then(() => {
     controls.disabled = false;
-    say("Each change runs forward and backward anew. In Attention a click masks a cell; in Backward walk a node's " +
-      "gradient can be zeroed, frozen or scaled.");
     open_changes(from_link);
     Glim.open_changes = open_changes;
     guide.append(Path.panel(hand));
@@ -406,6 +408,6 @@ function panel(draw_inspection) {
   setTimeout(update);
   return controls;
 }
-return {panel, add_details, add_lens, why, gradient_controls, toggle_mask, paint, change, run, state, command_line, command_words,
+return {panel, add_details, add_lens, why, why_part, gradient_controls, toggle_mask, paint, change, run, state, command_line, command_words,
   drawn: () => drawn, ready: false};
 })();

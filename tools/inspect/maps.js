@@ -37,21 +37,21 @@ const Maps = {
   width: (rows, columns, size) => Maps.beside(rows, columns) + size * columns.length,
   fit: (rows, columns, width) => Math.floor((width - Maps.beside(rows, columns)) / columns.length),
 
-  // A drawn map that is read: pointer and arrow keys show text(i) of a cell, a click or Enter does pick(i).
+  // A drawn map that is read: pointer and arrow keys show text(i) of a cell, a click or Enter does pick(i, true with Shift).
   move(node, cells, columns, text, pick) {
-    const picked = i => { if (pick && i >= 0) pick(i); };
+    const picked = (i, shift) => { if (pick && i >= 0) pick(i, shift); };
     node.addEventListener("mousemove", event => {
       const i = cells.indexOf(event.target);
       if (i >= 0) Glim.show_hover(text(i), event.clientX, event.clientY); else Glim.hide_hover();
     });
     node.addEventListener("mouseleave", Glim.hide_hover);
     node.addEventListener("blur", Glim.hide_hover);
-    node.addEventListener("click", event => picked(cells.indexOf(event.target)));
+    node.addEventListener("click", event => picked(cells.indexOf(event.target), event.shiftKey));
     let at = 0;
     node.read_from = i => { at = Math.min(i, cells.length - 1); };
     node.reads = () => at;
     node.addEventListener("keydown", event => {
-      if (event.key === "Enter") { picked(at); event.preventDefault(); }
+      if (event.key === "Enter") { picked(at, event.shiftKey); event.preventDefault(); }
       const move = {ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns}[event.key];
       if (!move || at + move < 0 || at + move >= cells.length) return;
       event.preventDefault();
@@ -64,7 +64,7 @@ const Maps = {
   // map: {rows, columns, values}; row_names and column_names may be missing.
   // options: {title, diverging, low, high, keep, key, size: of a cell, scale: words beside the colour bar,
   // name: of the file that it is saved as, axes: "query" and "key" are written, text(i): what a cell says,
-  // pick(row, column): what a click or Enter on a cell does, chosen: "row,column" of a cell with a frame}
+  // pick(row, column, shift): what a click or Enter on a cell does, chosen: "row,column" of a cell with a frame}
   draw(map, row_names, column_names, options) {
     const make = Glim.make;
     const [lowest, highest] = Maps.range(map.values, options.keep);
@@ -104,7 +104,7 @@ const Maps = {
         `${options.title} = ${Glim.number(map.values[i])}${masked(i) ? " (masked)" : ""}`;
     });
     const node = svg.node();
-    Maps.move(node, cells, map.columns, text, options.pick && (i => options.pick(...place(i))));
+    Maps.move(node, cells, map.columns, text, options.pick && ((i, shift) => options.pick(...place(i), shift)));
     const legend = Glim.legend(low, high, options.diverging, options.scale, 90);
     Glim.offer(node, options.name ?? options.title);
     return make("div", {}, make("div", {class: "map", "data-map": options.key}, node), legend);

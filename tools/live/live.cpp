@@ -5,6 +5,7 @@
 //   {"train": ..., "updates": 20}          ->   training.hpp
 //   {"node": 17}                           ->   {"data": that node in the last pass: statistics and pictures}
 //   {"why": "#12:2", "query": 3, "key": 1} ->   {"data": the parts of that score in the last pass} (why_parts.hpp)
+//   {"why": "#12:2", ..., "part": ["A", "B"]} ->   {"data": one part of it, split again}
 //   {"lens": true}                         ->   {"data": the matrices' gradients as tokens, in the last pass}
 //
 // The model is read once, and again where the request names another one, other text or another loss.
@@ -19,18 +20,24 @@
 namespace glim {
 namespace {
 
-nlohmann::json answer(nlohmann::json request) {
+using Json = nlohmann::json;
+
+Json answer(Json request) {
   static std::unique_ptr<Example> example;
-  static std::string key;
+  static std::string example_key;
   static Inspection last;
   if (request.contains("train")) {
     example.reset();  // it may be of the run's weights
     return {{"data", train_in_page(request)}};
   }
   if (request.contains("lens")) return {{"data", lens_data(backward_lens(last.pass, *example))}};
-  if (request.contains("why"))
-    return {{"data", why_cell(last.pass, request.at("why").get<std::string>(),
-                              request.at("query").get<Index>(), request.at("key").get<Index>())}};
+  if (request.contains("why")) {
+    const std::string head = request.at("why");
+    const Index query = request.at("query"), key = request.at("key");
+    if (!request.contains("part")) return {{"data", why_cell(last.pass, head, query, key)}};
+    const Json part = request.at("part");
+    return {{"data", why_part(last.pass, head, query, key, part.at(0), part.at(1))}};
+  }
   if (request.contains("node"))
     return {{"data", node_details(last, request.at("node").get<int>())}};
   DocumentOptions document;
@@ -40,9 +47,9 @@ nlohmann::json answer(nlohmann::json request) {
   ExampleOptions unchanged = options;
   unchanged.changes = {};
   unchanged.changes.label_smoothing = options.changes.label_smoothing;
-  if (std::string new_key = request_of(unchanged).dump(); !example || key != new_key) {
+  if (std::string new_key = request_of(unchanged).dump(); !example || example_key != new_key) {
     example = make_example(options);
-    key = new_key;
+    example_key = new_key;
   }
   example->change(options.changes);
   // Attributions take many passes: the page keeps the ones of the unchanged pass.

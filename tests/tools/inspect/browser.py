@@ -204,7 +204,7 @@ PLACE = """(() => ({hash: decodeURIComponent(location.hash), tab: document.query
 GO = "new Promise(done => { window.addEventListener('hashchange', () => setTimeout(done), {once: true}); location.hash = %s; })"
 # What a score is made of, and where a source leads.
 WHY = """(() => { const box = document.querySelector(".why:not(:empty)"); return {text: box.textContent,
-  rows: [...box.querySelectorAll("[data-part]")].map(r => [Number(r.dataset.part), ...[...r.children].slice(1).map(c => c.textContent)]),
+  rows: [...box.querySelectorAll("[data-part]")].map(r => [Number(r.dataset.part), ...[...r.children].slice(1, 3).map(c => c.textContent)]),
   command: [...box.querySelectorAll("code")].pop()?.textContent}; })()"""
 BELOW = """(() => { const head = [...document.querySelectorAll(".why button")].find(b => /:\\d+$/.test(b.textContent));
   head.click();
@@ -401,6 +401,13 @@ with tempfile.TemporaryDirectory() as folder:
                 check(names == sources and abs(part - wanted) <= 0.01 * abs(wanted) + 1e-9, f"{link}: {part} {names}, the command {wanted} {sources}")
             check(abs(sum(r[0] for r in why["rows"]) - (found["score"] - found["mean"])) < 0.01, f"{link}: {why['rows']}")
             check(f"to be {'lower' if found['gradient'] > 0 else 'higher'}" in why["text"], f"{link}: {why['text']}")
+        # A part is split again by the command that the page shows.
+        names, command = page.evaluate("""(() => { const button = document.querySelector(".why [aria-label^=split]");
+          button.click();
+          return [button.getAttribute("aria-label"), document.querySelector(".why .below code").textContent]; })()""")
+        part = json.loads(subprocess.run([glim, *shlex.split(command)[1:], "--json"], check=True, stdout=subprocess.PIPE).stdout)
+        check(names == f"split the part of {part['query_source']} and {part['key_source']}", f"{names}: {command}")
+        check(all(abs(sum(r["part"] for r in s["rows"]) - part["part"]) < 1e-12 for s in part["splits"]), f"{command}: {part}")
         # One level down: what an earlier head read there.
         page.evaluate(GO % json.dumps(page.evaluate(LEADS)))
         source, below, links = page.evaluate(BELOW)

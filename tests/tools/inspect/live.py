@@ -34,8 +34,8 @@ KNOBS = [
     ("smoothing", "set('live-smoothing', 0.4)"),
     ("dropout", "document.getElementById('live-dropout').click()"),
     ("dropout off", "document.getElementById('live-dropout').click()"),
-    ("a cell of the mask", f"cell('{CROSS}', 3)"),
-    ("the future", f"cell('{SELF}', 1)"),
+    ("a cell of the mask", f"cell('{CROSS}', 3); document.getElementById('mask-cell').click()"),
+    ("the future", f"cell('{SELF}', 1, true)"),
     ("zero", f"node('{SELF}.scores', 'zero')"),
     ("freeze", f"node('{CROSS}.value', 'freeze')"),
     ("scaled", "node('encoder.layers.0.linear2.add', 'scale')"),
@@ -49,12 +49,12 @@ HELPERS = """
 window.set = (id, value) => { const e = document.getElementById(id); e.value = value; e.dispatchEvent(new Event("change")); };
 window.set_fresh = (name, value) => { const e = document.querySelector(`[data-fresh=${name}]`); e.value = value;
   e.dispatchEvent(new Event("change")); };
-window.cell = (name, i) => {
+window.cell = (name, i, shiftKey = false) => {
   document.getElementById("tab-attention").click();
   const module = document.getElementById("attention-module");
   module.value = [...module.options].findIndex((_, k) => (Glim.live.drawn() ?? Glim.data).attention[k].module === name);
   module.dispatchEvent(new Event("change"));
-  document.querySelectorAll("#view-attention .head rect.cell")[i].dispatchEvent(new MouseEvent("click", {bubbles: true}));
+  document.querySelectorAll("#view-attention .head rect.cell")[i].dispatchEvent(new MouseEvent("click", {bubbles: true, shiftKey}));
 };
 window.node = (path, action) => {
   document.getElementById("tab-walk").click();
@@ -83,16 +83,23 @@ SEEN = """(() => {
 })()"""
 
 
-# A cell of a mask by keyboard: the arrows read, Enter changes, and the place stays.
+# A cell by keyboard: the arrows read, Enter shows, Enter with Shift or the button changes the mask, and the place stays.
 KEYBOARD = """(() => {
-  const key = name => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: name, bubbles: true}));
+  const key = (name, shiftKey = false) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: name, shiftKey, bubbles: true}));
   const command = () => document.getElementById("live-command").textContent, before = command();
   document.getElementById("tab-attention").click();
   document.querySelector("#view-attention .head svg").focus();
   key("ArrowRight"); key("Enter");
+  const shows = command() === before && document.querySelector(".why:not(:empty)") !== null;
+  key("Enter", true);
   const changed = command(), stays = document.activeElement === document.querySelector("#view-attention .head svg");
-  key("Enter");
-  return [changed !== before && / --(un)?mask /.test(changed), stays, command() === before];
+  key("Enter", true);
+  const back = command() === before;
+  document.getElementById("mask-cell").focus();
+  document.activeElement.click();
+  const masks = command() === changed && document.activeElement.id === "mask-cell";
+  document.activeElement.click();
+  return [shows, changed !== before && / --(un)?mask /.test(changed), stays, back, masks, command() === before];
 })()"""
 OUTSIDE = """[...document.querySelectorAll("#live input, #live select, #live button")].filter(e =>
   e.getBoundingClientRect().right > document.getElementById("live").getBoundingClientRect().right).map(e => e.id)"""
@@ -160,6 +167,26 @@ def native(command, folder):
         return json.load(file)
 
 
+def answered(command):
+    return json.loads(subprocess.run([glim, *shlex.split(command)[1:], "--json"], check=True, stdout=subprocess.PIPE).stdout)
+
+
+def try_split(page):
+    """A part whose sources are an earlier head or a feed-forward network is split again at a click, as the command does."""
+    seen = page.evaluate("""(() => { const row = [...document.querySelectorAll(".why [data-part]")].find(r => r.querySelector("[aria-label^=split]"));
+      row.querySelector("[aria-label^=split]").click();
+      return [Number(row.dataset.part), [...document.querySelectorAll(".why .below table")].map(t => [...t.querySelectorAll("tr")].map(r =>
+        [Number(r.dataset.rowPart), ...[...r.children].slice(1).map(c => c.textContent)])), document.querySelector(".why .below code").textContent]; })()""")
+    part, tables, command = seen
+    found = answered(command)
+    check(abs(part - found["part"]) < 1e-4 * abs(part) and len(tables) == len(found["splits"]), f"split: {part} {tables}: {found['part']}")
+    for table, split in zip(tables, found["splits"]):
+        check(abs(sum(row[0] for row in table) - part) < 1e-5 * max(1, abs(part)), f"split: rows {table} of {part}")
+        for (value, place, source), row in zip(table[:6], split["rows"]):
+            check(abs(value - row["part"]) < 1e-4 * abs(row["part"]) + 1e-7 and source == row["source"] and
+                  place.startswith("" if row["position"] is None else f"position {row['position']} "), f"split: {value} {place} {source}: {row}")
+
+
 def turn_knobs(page, folder, times, compared):
     for name, knob in KNOBS if compared else KNOBS[::5]:
         page.evaluate(knob)
@@ -194,7 +221,7 @@ with tempfile.TemporaryDirectory() as folder:
             page.evaluate(READY)
             page.evaluate(HELPERS + two_languages.HELPERS)
             turn_knobs(page, folder, times, compared)
-            check(page.evaluate(KEYBOARD) == [True, True, True], f"by keyboard: {page.evaluate(KEYBOARD)}")
+            check(page.evaluate(KEYBOARD) == 6 * [True], f"by keyboard: {page.evaluate(KEYBOARD)}")
             check(page.evaluate(OUTSIDE) == [], f"{width} px: beyond the frame: {page.evaluate(OUTSIDE)}")
             check(page.evaluate(NAMELESS) == [], f"controls without a name: {page.evaluate(NAMELESS)}")
             two_languages.try_switch(check, page, READY)
@@ -212,10 +239,10 @@ with tempfile.TemporaryDirectory() as folder:
                 check(seen["bad"] and part in seen["status"], f"{knob}: {seen['status']}")
                 check(seen["command"] == before, f"{knob}: {seen['command']}")
             # A link has the changes, and a cell.
-            page.evaluate(f"Glim.live.change({{scale: 0.5, 'remove-head': ['{CROSS}:1']}}); cell('{CROSS}', 3)")
+            page.evaluate(f"Glim.live.change({{scale: 0.5, 'remove-head': ['{CROSS}:1']}}); cell('{CROSS}', 3, true)")
             linked, link = page.evaluate(SEEN), page.evaluate("location.hash")
             masked = page.evaluate("[document.querySelectorAll('.why [data-part]').length, document.querySelector('.why:not(:empty)').textContent]")
-            check(masked[0] == 7 and masked[1].startswith("Masked now"), f"a click that masks: {masked}")
+            check(masked[0] == 0 and masked[1].startswith("masked: the softmax"), f"a click that masks: {masked}")
             for hash, wanted in ((link, ""), (link.replace("scale=", "scall="), "does not know"), (link + "%", "cut or wrong"),
                                  (link.replace("scale=", "mask="), "wrong value")):
                 with chromium.Page(f"{folder}/inspect.html{hash}", width, folder + "/other", answers=answers) as other:
@@ -225,7 +252,7 @@ with tempfile.TemporaryDirectory() as folder:
                     check(wanted or (opened["command"], opened["loss"]) == (linked["command"], linked["loss"]), f"{link}: {opened['command']}")
                     check(wanted or other.evaluate("location.hash") == link, f"{link} opens {other.evaluate('location.hash')}")
             # The parts of a score of the changed pass are those that the command prints.
-            page.evaluate(f"cell('{CROSS}', 3)")  # attended to again
+            page.evaluate(f"cell('{CROSS}', 3, true)")  # attended to again
             rows, command = page.evaluate("[[...document.querySelectorAll('.why [data-part]')].map(r => Number(r.dataset.part)), "
                                           "[...document.querySelectorAll('.why code')].pop()?.textContent]")
             printed = subprocess.run([glim, *shlex.split(command)[1:], "--json"], check=True, stdout=subprocess.PIPE).stdout
@@ -233,6 +260,7 @@ with tempfile.TemporaryDirectory() as folder:
             check(len(rows) == 7 and "--scale 0.5" in command, f"parts {rows}: {command}")
             for part, wanted in zip(rows[:6], parts):
                 check(abs(part - wanted) < 1e-4 * abs(wanted), f"part {part}, natively {wanted}")
+            try_split(page)
             page.evaluate("document.getElementById('live-reset').click()")
             check("?" not in page.evaluate("location.hash"), "as it was has changes in its address")
             page.evaluate("set('live-sentence', 'I have a quokka')")
