@@ -679,7 +679,7 @@ function draw_words(panel) {
 
 // Copies of what gives this pass elsewhere: `glim inspect ...`, and the same in Python, which takes a model's folder.
 function copiers() {
-  const words = () => Glim.live?.command_words() ?? Glim.data.command;
+  const words = () => Glim.live?.patched_words() ?? Glim.data.command;
   if (!words()) return [];
   const in_python = () => {
     const options = [];
@@ -689,10 +689,12 @@ function copiers() {
       if (name) options.push([name, value === undefined ? [] : [value]]);
       else options.at(-1)[1].push(word);
     }
-    const given = options.filter(([name, values]) => name !== "model" || !(model = values[0])).map(([name, values]) =>
+    const values_of = name => options.find(([other]) => other === name)?.[1], patch = values_of("patch-node");
+    const given = options.filter(([name, values]) => !name.startsWith("patch-") && (name !== "model" || !(model = values[0]))).map(([name, values]) =>
       `${name.replaceAll("-", "_")}=${values.length === 0 ? "True" : Glim.data.lists.includes(name) ? JSON.stringify(values) :
         JSON.stringify(values[0])}`);
-    return `import glim\nglim.load(${JSON.stringify(model)}).inspect(${given.join(", ")})`;
+    return `import glim\nglim.load(${JSON.stringify(model)}).inspect(${given.join(", ")})` +
+      (patch ? `.patch(${JSON.stringify(values_of("patch-from")[0])}, ${JSON.stringify(patch)})` : "");
   };
   return [Glim.copier("copy command", () => words().map(Glim.quoted).join(" ")),
     words().includes("--model") ? Glim.copier("copy Python", in_python) : ""];
@@ -713,7 +715,7 @@ function draw(now, old) {
     make("p", {class: "soft"}, (data.kind ? data.title : `the gradient of ${data.target_text}`) + (data.label_smoothing ? `, label smoothing ε = ${number(data.label_smoothing)}` : "") +
       ` · loss ${number(data.loss)}${before(was?.loss, data.loss)}` +
       `${data.target_out.length > 1 ? " per token" : ""} · ${data.nodes.length} nodes` +
-      (data.own_target ? " · the target is the model's own" : "")));
+      (data.own_target ? " · the target is the model's own" : "")), Glim.live?.patch_table() ?? "");
   if (Glim.changes && !Glim.live) {
     view.append(make("p", {class: "warning"}, "The link has changes of the pass, which only a page of glim inspect --live " +
       "makes: this is the pass without them."));

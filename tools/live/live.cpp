@@ -6,6 +6,8 @@
 //   {"node": 17}                           ->   {"data": that node in the last pass: statistics and pictures}
 //   {"why": "#12:2", "query": 3, "key": 1} ->   {"data": the parts of that score in the last pass} (why_parts.hpp)
 //   {"why": "#12:2", ..., "part": ["A", "B"]} ->   {"data": one part of it, split again}
+//   {..., "patch-node": ["*.context"], "patch-from": "another sentence"}
+//                                          ->   {"data": the last pass with values of that sentence} (patching.hpp)
 //   {"lens": true}                         ->   {"data": the matrices' gradients as tokens, in the last pass}
 //
 // The model is read once, and again where the request names another one, other text or another loss.
@@ -16,6 +18,7 @@
 #include "tools/inspect/request.hpp"
 #include "tools/inspect/why_parts.hpp"
 #include "tools/live/training.hpp"
+#include "tools/measure/patching.hpp"
 
 namespace glim {
 namespace {
@@ -37,6 +40,14 @@ Json answer(Json request) {
     if (!request.contains("part")) return {{"data", why_cell(last.pass, head, query, key)}};
     const Json part = request.at("part");
     return {{"data", why_part(last.pass, head, query, key, part.at(0), part.at(1))}};
+  }
+  if (request.contains("patch-node")) {
+    const std::vector<std::string> nodes = request.at("patch-node");
+    const std::string other = request.at("patch-from");
+    request.erase("patch-node");
+    request.erase("patch-from");
+    const Pass pass = pass_of_other(*example, options_of(request), other);
+    return {{"data", in_json(patched_from(last.pass, pass, nodes))}};
   }
   if (request.contains("node"))
     return {{"data", node_details(last, request.at("node").get<int>())}};

@@ -101,6 +101,16 @@ KEYBOARD = """(() => {
   document.activeElement.click();
   return [shows, changed !== before && / --(un)?mask /.test(changed), stays, back, masks, command() === before];
 })()"""
+# A node of another sentence, dragged onto the pass.
+DRAG = """(() => { const row = document.querySelector(`#live-patch-nodes [data-node="${NODE}"]`), dataTransfer = new DataTransfer();
+  const happens = (type, target) => !target.dispatchEvent(new DragEvent(type, {dataTransfer, bubbles: true, cancelable: true}));
+  happens("dragstart", row);
+  const seen = [happens("dragover", document.getElementById("live")), happens("dragover", document.querySelector("h1"))];
+  happens("drop", document.querySelector("h1"));
+  happens("dragend", row);
+  return [...seen, document.querySelector("main").className]; })()"""
+PATCHED = """[...document.querySelectorAll("#patched [data-patch]")].map(row => [row.dataset.patch, ...[...row.children].slice(2, 5).map(c =>
+  c.textContent), row.querySelector(".warning").textContent])"""
 OUTSIDE = """[...document.querySelectorAll("#live input, #live select, #live button")].filter(e =>
   e.getBoundingClientRect().right > document.getElementById("live").getBoundingClientRect().right).map(e => e.id)"""
 NAMELESS = """[...document.querySelectorAll("#live input, #live select, #live button, #live summary")].filter(e =>
@@ -187,6 +197,49 @@ def try_split(page):
                   place.startswith("" if row["position"] is None else f"position {row['position']} "), f"split: {value} {place} {source}: {row}")
 
 
+def try_patches(page, width, folder, answers):
+    """Values of another sentence: the page's numbers are those of the command that it copies, to the bit where the same code
+    computes both, and a link has them."""
+    check(page.evaluate("document.getElementById('live-patch-nodes').hidden"), "nodes of no sentence are offered")
+    page.evaluate("set('live-patch-from', 'I have a dog')")
+    dragged = page.evaluate(DRAG.replace("${NODE}", "encoder.layers.0.self_attn.context"))
+    check(dragged == [False, True, "live"], f"a drag onto the pass: {dragged}")
+    check([row[0] for row in page.evaluate(PATCHED)] == [f"encoder.layers.0.self_attn.context:{h}" for h in range(2)], f"dragged: {page.evaluate(PATCHED)}")
+    page.evaluate("document.querySelector('#live-patch-nodes [data-node=\"encoder.layers.0.relu\"]').click()")
+    page.evaluate("(() => { const e = document.getElementById('live-patch-search'); e.value = '*.probs'; "
+                  "e.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'})); e.value = ''; e.dispatchEvent(new Event('input')); })()")
+    seen, rows = page.evaluate(SEEN), page.evaluate(PATCHED)
+    check(not seen["bad"] and len(rows) == 2 + 1 + 12 and seen["wide"] <= 1, f"patches: {seen['status']}, {rows}")
+    command = page.evaluate("Glim.live.patched_words().map(Glim.quoted).join(' ')")
+    check("--scale 0.5" in command and "--patch-from 'I have a dog'" in command, command)
+    found, shown = answered(command), page.evaluate("Glim.live.patches()")
+    if answers is not None:
+        check(found == shown, f"{command} has {found}, the page {shown}")
+    for row, native_row in zip(shown["rows"], found["rows"]):
+        for key in ("change", "linear", "second"):
+            check(abs(row[key] - native_row[key]) < 1e-4 * abs(native_row[key]) + 2e-6, f"patch of {row['node']}: {row[key]}, natively {native_row[key]}")
+    for (node, *numbers, flag), row in zip(rows, shown["rows"]):
+        said = [float(x.replace("−", "-")) for x in numbers]
+        for x, wanted in zip(said, (row["change"], row["linear"], row["linear"] + row["second"])):
+            check(abs(x - wanted) <= 0.006 * abs(wanted) + 1e-12, f"patch of {node}: {said}, {row}")
+        check(node == row["node"] and bool(flag) == row["misleads"], f"patch of {node}: {flag}, {row}")
+    hovered = page.evaluate("""(() => { const cell = document.querySelector("#patched .map rect.cell"), at = cell.getBoundingClientRect();
+      cell.dispatchEvent(new MouseEvent("mousemove", {bubbles: true, clientX: at.left + 1, clientY: at.top + 1}));
+      return document.querySelector(".hover").textContent; })()""")
+    check("alone" in hovered and "1st order" in hovered, f"a position patched alone: {hovered}")
+    link = page.evaluate("location.hash")
+    with chromium.Page(f"{folder}/inspect.html{link}", width, folder + "/patched", answers=answers) as other:
+        other.evaluate(READY)
+        check(other.evaluate("Glim.live.patches()") == shown and other.evaluate("location.hash") == link, f"{link}: {other.evaluate(SEEN)}")
+    for wrong, part in (("Glim.live.patch('nothing')", "no node"), ("set('live-patch-from', ' ')", "another sentence"),
+                        ("set('live-patch-from', 'a '.repeat(400))", "256"), ("Glim.live.patch('generator.weight')", "no positions")):
+        page.evaluate(wrong)
+        seen = page.evaluate(SEEN)
+        check(seen["bad"] and part in seen["status"] and page.evaluate("location.hash") == link, f"{wrong}: {seen['status']}")
+    page.evaluate("document.querySelector('[aria-label=\"take back patch-node *.probs\"]').click()")
+    check(len(page.evaluate(PATCHED)) == 3, "a patch is not taken back")
+
+
 def turn_knobs(page, folder, times, compared):
     for name, knob in KNOBS if compared else KNOBS[::5]:
         page.evaluate(knob)
@@ -261,6 +314,7 @@ with tempfile.TemporaryDirectory() as folder:
             for part, wanted in zip(rows[:6], parts):
                 check(abs(part - wanted) < 1e-4 * abs(wanted), f"part {part}, natively {wanted}")
             try_split(page)
+            try_patches(page, width, folder, answers)
             page.evaluate("document.getElementById('live-reset').click()")
             check("?" not in page.evaluate("location.hash"), "as it was has changes in its address")
             page.evaluate("set('live-sentence', 'I have a quokka')")

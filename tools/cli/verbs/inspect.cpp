@@ -197,14 +197,10 @@ void print_why(Example& example, const InspectArguments& a) {
 
 // The loss with the values of --patch-node from the sentence or image of --patch-from.
 void print_patches(Example& example, const InspectArguments& a) {
-  ExampleOptions options = a.example;
-  (example.images.files.empty() ? options.source : options.image) = a.other;
-  const bool one_stack = example.source.empty() || example.target_in.empty();
-  if (!one_stack) options.target = example.target_text;
-  const auto other = make_example(options);
-  const PatchTable table = patched_from(pass_of(example), pass_of(*other), a.patch);
+  const PatchTable table =
+      patched_from(pass_of(example), pass_of_other(example, a.example, a.other), a.patch);
   print(a.json ? in_json(in_json(table)) + "\n"
-               : patch_text(table, !one_stack               ? std::vector<std::string>()
+               : patch_text(table, !example.is_one_stack()  ? std::vector<std::string>()
                                    : example.source.empty() ? example.target_in
                                                             : example.source));
 }
