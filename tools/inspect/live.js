@@ -466,11 +466,17 @@ const hand = {
 function panel(draw_inspection) {
   draw = draw_inspection;
   take_drops(document.querySelector("main"));
-  const guide = make("div", {hidden: true}), from_link = Glim.changes;
+  // All but the slider and what was changed is folded away on a phone, whose window the pass needs.
+  const guide = make("div", {hidden: true}), from_link = Glim.changes, more = make("details", {id: "live-more"});
   const controls = make("fieldset", {disabled: true, id: "live"}, make("legend", {}, "Change something"),
     make("div", {class: "controls first"}, make("label", {}, "factor of Q Kᵀ ", scale), scale_number,
       make("button", {onclick: () => change({scale: null})}, "1/√Dk"),
-      make("button", {onclick: () => change({scale: 1})}, "1")), guide,
+      make("button", {onclick: () => change({scale: 1})}, "1")), more, changes, status);
+  const wide = matchMedia("(min-width: 960px)");
+  const set_wide = () => { more.open = wide.matches; };
+  wide.addEventListener("change", set_wide);
+  set_wide();
+  more.append(make("summary", {}, "more to change, and a path"), guide,
     make("div", {class: "controls"},
       images ? make("label", {}, "image ", image) : text("live-sentence", "sentence", "sentence"),
       images ? make("label", {}, "a click on a pixel (Tokens) paints it ", brush) : "",
@@ -489,9 +495,9 @@ function panel(draw_inspection) {
     !pairs && !original.fresh ? "" : make("details", {}, make("summary", {}, "a fresh model in its place"),
       make("div", {class: "controls", id: "live-fresh"}, [...fresh].map(([name, control]) =>
         make("label", {}, name + " ", control)))),
-    pairs ? training : "", changes,
+    pairs ? training : "",
     make("div", {class: "controls"}, make("button", {id: "live-reset", onclick: reset}, "as it was")),
-    status, make("p", {}, "The same natively: ", shown));
+    make("p", {}, "The same natively: ", shown));
   draw_heads();
   start().then(() => {
     controls.disabled = false;

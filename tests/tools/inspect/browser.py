@@ -490,4 +490,16 @@ with tempfile.TemporaryDirectory() as folder:
         check(share > 0.8 and bottom < 720, f"the maps of five tokens fill {share} of the width, to {bottom}")
         said = page.evaluate("[...document.querySelectorAll('.says')].map(s => s.textContent)")
         check(len(said) > 4 and not any("100 %" in s for s in said), f"a query with one key is nothing to tell: {said}")
+    # On a phone the first map is in sight as a whole, and its cells are wider than a letter is high.
+    subprocess.run([glim, "inspect", "--fresh", "--kind", "bert", "--layers", "1", "--d-model", "32", "--sentence",
+                    "my younger brother needs your five coats", "--attribution-steps", "0", "--out", f"{folder}/phone"], check=True,
+                   stdout=subprocess.DEVNULL)
+    with chromium.Page(f"{folder}/phone/inspect.html", 390, folder, height=800) as page:
+        cell, bottom, tab, wide = page.evaluate("""(() => { const svg = document.querySelector(".head .map svg"), at = e => e.getBoundingClientRect();
+          document.getElementById("tab-words").click();
+          const tab = at(document.getElementById("tab-words"));
+          document.getElementById("tab-attention").click();
+          return [at(svg.querySelector("rect.cell")).width, at(svg).bottom, tab.left >= 0 && tab.right <= window.innerWidth,
+            document.documentElement.scrollWidth - window.innerWidth]; })()""")
+        check(cell >= 20 and bottom <= 800 and tab and wide <= 1, f"390 x 800: cells of {cell} px to {bottom}, tab in sight {tab}, {wide}")
 check.leave()

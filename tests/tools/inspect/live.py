@@ -141,7 +141,12 @@ PATH = r"""(() => {
 
 
 READY = ("new Promise((done, fail) => { const wait = n => Glim.live.ready ? done() : n ? setTimeout(wait, 50, n - 1) "
-         ": fail(new Error(document.getElementById('live-status').textContent)); wait(6000); })")
+         ": fail(new Error(document.getElementById('live-status').textContent)); wait(6000); })"
+         ".then(() => { document.getElementById('live-more').open = true; })")  # a phone's reader opens it
+# How much of the window is left for the first map, the slider above it, and how far the page is too wide.
+PHONE = """(() => { const at = e => e.getBoundingClientRect(); document.getElementById("live-more").open = false;
+  return [window.innerHeight - at(document.querySelector("#view-attention .map rect.cell")).top, at(document.getElementById("live-scale")).top >= 0,
+    document.documentElement.scrollWidth - window.innerWidth]; })()"""
 # Whether the slider and all maps of a head are within the window, and how far the page is too wide.
 IN_SIGHT = """(() => {
   const within = e => { const r = e.getBoundingClientRect();
@@ -375,6 +380,12 @@ with tempfile.TemporaryDirectory() as folder:
             check(len(page.requests) == 1, f"the page loads {page.requests[1:]}")
         by = "the module" if answers is None else "the same sources in its place"
         print(f"{width} px: {len(KNOBS)} knobs of {by} agree with the program; the last: {times[-1]}")
+    # On a phone a map is in sight, under the slider, when the page opens.
+    with chromium.Page(f"{folder}/inspect.html", 390, folder, height=800, answers=answers) as page:
+        check(not page.evaluate("document.getElementById('live-more').open"), "a phone's window is full of controls")
+        page.evaluate(READY)
+        left, slider, across = page.evaluate(PHONE)
+        check(left > 150 and slider and across <= 1, f"390 x 800: {left} px for the map, {slider}, {across}")
     # On a laptop and on a projector the slider is seen beside the maps of the head in front, wherever one scrolls to.
     for width, height in ((1280, 720), (1024, 768), (1920, 1080)):
         with chromium.Page(f"{folder}/inspect.html", width, folder, height=height, answers=answers) as page:
