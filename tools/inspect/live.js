@@ -69,6 +69,7 @@ const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 function say(text, wrong) {
   status.textContent = text;
   status.className = wrong ? "warning" : "soft";
+  if (wrong) status.scrollIntoView({block: "nearest"});
 }
 // The command's part that names the model: with other sizes those of them that differ.
 function model_words() {
@@ -231,13 +232,14 @@ const sources = make("div", {class: "list", id: "live-patch-nodes"});
 function draw_sources() {
   const text = wanted.value.trim().toLowerCase().replaceAll("*", "");
   // Outputs of modules, the values of attention, activations; a search finds the others.
-  const {nodes: all, blocks} = drawn ?? still, outputs = new Set(blocks.map(b => b.node));
-  const nodes = all.filter(n => n.op !== "leaf" && n.shape.length > 1 && n.turn >= 0 && (text ? n.path.toLowerCase().includes(text) :
+  const {nodes, blocks} = drawn ?? still, outputs = new Set(blocks.map(b => b.node));
+  const offered = nodes.filter(n => n.op !== "leaf" && n.shape.length > 1 && n.turn >= 0 && (text ? n.path.toLowerCase().includes(text) :
     outputs.has(n.number) || /\.(query|key|value|probs|context|relu|gelu|silu)$/.test(n.path)));
   const main = document.querySelector("main"), name = state["patch-from"];
-  sources.replaceChildren(...(name ? nodes : []).map(n => make("button", {draggable: "true", "data-node": n.name, onclick: () => patch(n.name),
-    ondragstart: e => { e.dataTransfer.setData("text/plain", n.name); main.classList.add("dropping"); },
-    ondragend: () => main.classList.remove("dropping")}, "⠿ ", Glim.breakable(n.name))));
+  const paths = new Set(name ? offered.map(n => n.path) : []);  // nodes of one path are patched one by one
+  sources.replaceChildren(...[...paths].map(path => make("button", {draggable: "true", "data-node": path, onclick: () => patch(path),
+    ondragstart: e => { e.dataTransfer.setData("text/plain", path); main.classList.add("dropping"); },
+    ondragend: () => main.classList.remove("dropping")}, "⠿ ", Glim.breakable(path))));
   sources.hidden = !sources.childElementCount;
 }
 function patch(node) {
@@ -471,7 +473,7 @@ function panel(draw_inspection) {
   const controls = make("fieldset", {disabled: true, id: "live"}, make("legend", {}, "Change something"),
     make("div", {class: "controls first"}, make("label", {}, "factor of Q Kᵀ ", scale), scale_number,
       make("button", {onclick: () => change({scale: null})}, "1/√Dk"),
-      make("button", {onclick: () => change({scale: 1})}, "1")), more, changes, status);
+      make("button", {onclick: () => change({scale: 1})}, "1")), changes, status, more);
   const wide = matchMedia("(min-width: 960px)");
   const set_wide = () => { more.open = wide.matches; };
   wide.addEventListener("change", set_wide);

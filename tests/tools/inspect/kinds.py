@@ -81,6 +81,7 @@ def native(command, folder):
         return json.load(file)
 
 
+OTHERS = {"gpt": "I have a dog", "bert": "My elder sister sold seven books", "classifier": "a bad good day", "vit": "images.idx:8"}
 SIZES = ["--layers", "2", "--d-model", "32", "--heads", "2"]
 with tempfile.TemporaryDirectory() as folder:
     glim, answers = without_module.program(glim, sys.argv[3], folder)
@@ -137,6 +138,13 @@ with tempfile.TemporaryDirectory() as folder:
                     refused = page.evaluate("document.querySelector('#live-status.warning')?.textContent")
                     check(not refused, f"{kind}, {change}: {refused}")
                     check(same(page.evaluate(NUMBERS), command, folder), f"{kind}, {change}: other numbers than {command}")
+                if name in OTHERS:  # values of another sentence or image
+                    page.evaluate(f"set('live-patch-from', '{OTHERS[name]}'); Glim.live.patch('*.context')")
+                    shown, command = page.evaluate("[Glim.live.patches(), Glim.live.patched_words().map(Glim.quoted).join(' ')]")
+                    found = json.loads(subprocess.run([glim, *shlex.split(command)[1:], "--json"], cwd=folder, check=True, stdout=subprocess.PIPE).stdout)
+                    check(len(shown["rows"]) == 4 and (found == shown or answers is None), f"{kind}: {command} has {found}, the page {shown}")
+                    check(all(abs(x["change"] - y["change"]) < 1e-4 * abs(y["change"]) + 2e-6 for x, y in zip(shown["rows"], found["rows"])),
+                          f"{kind}: {shown}")
                 said = page.evaluate(PATH)
                 check(len({title for title, *_ in said}) == STOPS[kind], f"{kind}: {[title for title, *_ in said]}")
                 for title, step, answer, wrong, command, numbers, in_chinese in said:

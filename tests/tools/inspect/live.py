@@ -241,6 +241,12 @@ def try_patches(page, width, folder, answers):
         page.evaluate(wrong)
         seen = page.evaluate(SEEN)
         check(seen["bad"] and part in seen["status"] and page.evaluate("location.hash") == link, f"{wrong}: {seen['status']}")
+    # Whatever is offered can be patched.
+    offered = page.evaluate("[...document.querySelectorAll('#live-patch-nodes button')].map(b => b.dataset.node)")
+    page.evaluate(f"Glim.live.change({{'patch-node': {json.dumps(offered)}}})")
+    seen = page.evaluate(SEEN)
+    check(not seen["bad"] and len(offered) > 30 and len(page.evaluate(PATCHED)) > len(offered), f"{len(offered)} offered: {seen['status']}")
+    page.evaluate(f"Glim.live.change({{'patch-node': {json.dumps(['encoder.layers.0.self_attn.context', 'encoder.layers.0.relu', '*.probs'])}}})")
     page.evaluate("document.querySelector('[aria-label=\"take back patch-node *.probs\"]').click()")
     check(len(page.evaluate(PATCHED)) == 3, "a patch is not taken back")
 
