@@ -39,7 +39,8 @@ Pass pass_of(Example& example, derive::NamedConstants* names) {
 }
 
 Pass pass_of_other(const Example& example, ExampleOptions options, const std::string& other) {
-  (example.images.files.empty() ? options.source : options.image) = other;
+  if (options.pixels.empty())
+    (example.images.files.empty() ? options.source : options.image) = other;
   if (!example.is_one_stack()) options.target = example.target_text;
   return pass_of(*make_example(options));
 }
