@@ -364,18 +364,19 @@ std::string split_text(const SplitPart& p,
                         s.is_query ? "query" : "key", s.source, is_head ? "attention" : "gate");
     constexpr std::size_t kShown = 10;
     double rest = 0;
+    std::size_t width = 0;
+    std::vector<std::string> places;
     for (std::size_t k = 0; k < s.rows.size(); ++k) {
-      const SourceSplit::Row& r = s.rows[k];
-      if (k >= kShown) {
-        rest += r.part;
-        continue;
-      }
-      const auto position = static_cast<std::size_t>(r.position);
-      std::string place = is_head ? fmt::format("position {}", r.position) : "";
-      if (is_head && position < tokens.size()) place += " '" + tokens[position] + "'";
-      text += fmt::format("  {:+9.4f}  {}{}\n", r.part,
-                          is_head ? fit_columns(place, 20) + "  " : "", r.source);
+      if (k >= kShown) rest += s.rows[k].part;
+      if (k >= kShown || !is_head) continue;
+      const auto position = static_cast<std::size_t>(s.rows[k].position);
+      places.push_back(fmt::format("position {}", position));
+      if (position < tokens.size()) places.back() += " '" + tokens[position] + "'";
+      width = std::max(width, display_width(places.back()) + 2);
     }
+    for (std::size_t k = 0; k < std::min(kShown, s.rows.size()); ++k)
+      text += fmt::format("  {:+9.4f}  {}{}\n", s.rows[k].part,
+                          is_head ? fit_columns(places[k], width) : "", s.rows[k].source);
     if (s.rows.size() > kShown)
       text += fmt::format("  {:+9.4f}  the other {}\n", rest, s.rows.size() - kShown);
     text += fmt::format("  the sum of {} differs from the part by {:.1e}\n",
