@@ -401,15 +401,15 @@ with tempfile.TemporaryDirectory() as folder:
                 check(names == sources and abs(part - wanted) <= 0.01 * abs(wanted) + 1e-9, f"{link}: {part} {names}, the command {wanted} {sources}")
             check(abs(sum(r[0] for r in why["rows"]) - (found["score"] - found["mean"])) < 0.01, f"{link}: {why['rows']}")
             check(f"to be {'lower' if found['gradient'] > 0 else 'higher'}" in why["text"], f"{link}: {why['text']}")
-        # A part is split again by the command that the page shows.
+        # One level down: what an earlier head read there.
+        page.evaluate(GO % json.dumps(page.evaluate(LEADS)))
+        # Such a part is split again by the command that the page shows.
         names, command = page.evaluate("""(() => { const button = document.querySelector(".why [aria-label^=split]");
           button.click();
           return [button.getAttribute("aria-label"), document.querySelector(".why .below code").textContent]; })()""")
         part = json.loads(subprocess.run([glim, *shlex.split(command)[1:], "--json"], check=True, stdout=subprocess.PIPE).stdout)
         check(names == f"split the part of {part['query_source']} and {part['key_source']}", f"{names}: {command}")
         check(all(abs(sum(r["part"] for r in s["rows"]) - part["part"]) < 1e-12 for s in part["splits"]), f"{command}: {part}")
-        # One level down: what an earlier head read there.
-        page.evaluate(GO % json.dumps(page.evaluate(LEADS)))
         source, below, links = page.evaluate(BELOW)
         position = re.search(r"at position (\d+),", below)
         check(source in below and links and all(f"/all/{position.group(1)}," in link for link in links), f"{source}: {below} {links}")
@@ -492,7 +492,7 @@ with tempfile.TemporaryDirectory() as folder:
         check(len(said) > 4 and not any("100 %" in s for s in said), f"a query with one key is nothing to tell: {said}")
     # On a phone the first map is in sight as a whole, and its cells are wider than a letter is high.
     subprocess.run([glim, "inspect", "--fresh", "--kind", "bert", "--layers", "1", "--d-model", "32", "--sentence",
-                    "my younger brother needs your five coats", "--attribution-steps", "0", "--out", f"{folder}/phone"], check=True,
+                    "my younger brother needs your five coats today", "--attribution-steps", "0", "--out", f"{folder}/phone"], check=True,
                    stdout=subprocess.DEVNULL)
     with chromium.Page(f"{folder}/phone/inspect.html", 390, folder, height=800) as page:
         cell, bottom, tab, wide = page.evaluate("""(() => { const svg = document.querySelector(".head .map svg"), at = e => e.getBoundingClientRect();
