@@ -146,6 +146,15 @@ def test_gpt2_of_transformers_adds_up():
     assert look.why("h.1.attn:2", 4, 3)["query_sources"] == [
         "transformer.wte", "transformer.wpe", *[f"transformer.h.0.attn:{h}" for h in range(4)],
         "transformer.h.0.mlp.act.gelu", "biases"]
+    part = glim.why(look, "h.1.attn:2", 4, 3, part=("h.0.attn:1", "h.0.mlp.act.gelu"))
+    head, network = part["splits"]
+    assert {r["source"] for r in head["rows"]} == {"transformer.wte", "transformer.wpe", "biases"} and len(head["rows"]) == 15
+    assert [r["position"] for r in network["rows"]] == 7 * [None]
+    for split in part["splits"]:
+        assert abs(sum(r["part"] for r in split["rows"]) - part["part"]) < 1e-12 and split["gap"] < 1e-12
+    assert "read, with its gate of this pass" in repr(part)
+    with pytest.raises(glim.ValueError, match="are not split"):
+        look.why("h.1.attn:2", 4, 3, part=("wte", "wpe"))
 
 
 def llama(dtype):

@@ -111,19 +111,24 @@ function parts_of_score(v, h, r, c) {
     stored.sources[query[i * shown + k]], stored.sources[key[i * shown + k]]]),
   rest: values[i * (shown + 1) + shown], count: stored.count, gap: stored.gap};
 }
-// A source leads one level down: an earlier head to what it read there, a feed-forward network to its node.
-let latest = {};  // a click in a live page masks the cell, whose score was then shown last
+// In a live page a button masks the cell.
+function mask_button(v, r, c, kept) {
+  return Glim.live ? make("p", {}, make("button", {id: "mask-cell", onclick: () => Glim.live.toggle_mask(v.module, r, c, kept)},
+    kept ? `mask: ‘${v.queries[r]}’ may not attend to ‘${v.keys[c]}’` : `let ‘${v.queries[r]}’ attend to ‘${v.keys[c]}’`),
+  make("span", {class: "soft"}, " in all heads of this attention")) : "";
+}
+// A source leads one level down: an earlier head to what it read there, a feed-forward network to its node. A part is
+// split again by what its sources read.
 function why(v, h, r, c, keep) {
-  const cell = [v.module, h, r, c].join(), masked = !keep[r * v.keys.length + c];
-  if (masked && latest.cell !== cell) return [make("p", {class: "soft"}, "masked: the softmax does not see this score")];
-  if (!masked)
-    latest = {cell, found: parts_of_score(v, h, r, c), asked: unpack(v.dS)[(h * v.queries.length + r) * v.keys.length + c]};
-  const largest = d3.max(Maps.part(v.dS, h).values, Math.abs);
-  const {found, asked} = latest, command = Glim.live?.command_words() ?? Glim.data.command;
-  const words = command && [...command, "--why", `${v.module}:${h}:${r},${c}`].map(Glim.quoted).join(" ");
-  if (!found && v.why === false) return [make("p", {class: "soft"}, "These scores are no scaled products of queries and keys.")];
+  const at = r * v.keys.length + c, kept = Boolean(keep[at]), mask = mask_button(v, r, c, kept);
+  if (!kept) return [make("p", {class: "soft"}, "masked: the softmax does not see this score"), mask];
+  const {values: gradient} = Maps.part(v.dS, h), largest = d3.max(gradient, Math.abs), asked = gradient[at];
+  const found = parts_of_score(v, h, r, c), command = Glim.live?.command_words() ?? Glim.data.command;
+  const line = part => command ? [...command, "--why", `${v.module}:${h}:${r},${c}`, ...part].map(Glim.quoted).join(" ") : "glim.why";
+  const words = line([]);
+  if (!found && v.why === false) return [mask, make("p", {class: "soft"}, "These scores are no scaled products of queries and keys.")];
   if (!found)
-    return [make("p", {class: "soft"}, "What this score is made of: ", make("code", {}, words ?? "glim.why"))];
+    return [mask, make("p", {class: "soft"}, "What this score is made of: ", make("code", {}, words))];
   const below = make("p", {class: "below", role: "status"});
   const source = (name, position) => {
     const [, module, head] = /^(.*):(\d+)$/.exec(name) ?? [], w = data.attention.find(w => w.module === module);
@@ -139,18 +144,37 @@ function why(v, h, r, c, keep) {
       node ? make("button", {class: "mono", onclick: () => go_to_node(node.number)}, Glim.breakable(name)) :
         make("span", {class: "mono"}, Glim.breakable(name));
   };
-  return [masked ? make("p", {class: "soft"}, "Masked now: the softmax does not see this score. Before:") : "", make("p", {}, `Score less its row's mean, S − mean = ${signed(d3.sum(found.parts, p => p[0]) + found.rest)}, is the sum of ` +
+  const split = (query, key) => {
+    const found = Glim.live?.drawn() && Glim.live.why_part(v, h, r, c, [query, key]), names = ["--why-part", query, key];
+    const all = make("p", {class: "soft"}, found ? "All rows: " : "What the sources of this part read: ", make("code", {}, line(names)));
+    if (!found) return below.replaceChildren(all);
+    if (found.refused) return below.replaceChildren(make("p", {}, found.refused));
+    below.replaceChildren(...found.splits.flatMap(({side, source: name, rows, rest, count, gap}) => {
+      const head = data.attention.find(w => name.startsWith(w.module + ":"));
+      return [make("p", {}, `${signed(found.part)}, the part of query from ${query} and key from ${key}, by what ` +
+        `${side === "query" ? "the query's" : "the key's"} ${name} read, with its ${head ? "attention" : "gate"} of this pass:`),
+      make("table", {}, make("tbody", {}, rows.map(({part, position, source: from}) => make("tr", {"data-row-part": part},
+        make("td", {class: "number"}, signed(part)), make("td", {}, head ? `position ${position} ‘${head.keys[position]}’` : ""),
+        make("td", {}, source(from, position ?? (side === "query" ? r : c))))),
+      count > rows.length ? make("tr", {"data-row-part": rest}, make("td", {class: "number"}, signed(rest)),
+        make("td", {colspan: 2, class: "soft"}, `the other ${count - rows.length}`)) : "")),
+      make("p", {class: "soft"}, `The ${count} rows add up to the part but for ${number(gap)}.`)];
+    }), all);
+  };
+  const splits = name => /:\d+$/.test(name) || data.nodes.some(n => n.name === name);
+  return [mask, make("p", {}, `Score less its row's mean, S − mean = ${signed(d3.sum(found.parts, p => p[0]) + found.rest)}, is the sum of ` +
       `${found.count} parts, of where query ${r} and key ${c} come from. ∂L/∂S = ${signed(asked)}` +
       (Math.abs(asked) < 1e-3 * largest ? `: next to nothing, as the largest of this head is ${number(largest)}.` :
         asked ? `: the loss asks each of them to be ${asked > 0 ? "lower" : "higher"}.` : ".")),
     make("div", {class: "scroll"}, make("table", {}, make("thead", {}, make("tr", {}, make("th", {class: "number"}, "part"),
-      make("th", {}, `query ‘${v.queries[r]}’ from`), make("th", {}, `key ‘${v.keys[c]}’ from`))), make("tbody", {},
+      make("th", {}, `query ‘${v.queries[r]}’ from`), make("th", {}, `key ‘${v.keys[c]}’ from`), make("th", {}, ""))), make("tbody", {},
       found.parts.map(([part, query, key]) => make("tr", {"data-part": part}, make("td", {class: "number"}, signed(part)),
-        make("td", {}, source(query, r)), make("td", {}, source(key, c)))),
+        make("td", {}, source(query, r)), make("td", {}, source(key, c)), make("td", {}, splits(query) || splits(key) ?
+          make("button", {"aria-label": `split the part of ${query} and ${key}`, onclick: () => split(query, key)}, "split") : ""))),
       found.count > found.parts.length ? make("tr", {"data-part": found.rest}, make("td", {class: "number"}, signed(found.rest)),
         make("td", {colspan: 2, class: "soft"}, `the other ${found.count - found.parts.length}`)) : ""))),
     below, make("p", {class: "soft"}, `The parts add up to the score but for ${number(found.gap)}. All of them: `,
-      make("code", {}, words ?? "glim.why"))];
+      make("code", {}, words))];
 }
 // Where the page opens: the head with the largest ‖∂L/∂A‖, of which the loss asks most.
 function most_asked(views) {
@@ -214,7 +238,7 @@ function draw_attention(panel, [side, layer, in_front, map, cell]) {
     about.textContent = `${v.module}${keep?.some(k => !k) ? "; hatched: masked" : ""}.` +
       (v.side === "cross" ? " A row is named by the token that is predicted." : "") +
       " A click or Enter on a cell says what its score is made of" +
-      (Glim.live ? ", and masks it or lets it be attended to." : ".");
+      (Glim.live ? "; a button there masks it, or Shift with the click." : ".");
     const link = () => Glim.link("attention", [side_name(v), v.layer, front, shown.value, ...(cell ? [cell] : [])]);
     const numbers_of = h => {
       const [r, c] = (cell ?? "").split(",").map(Number);
@@ -223,7 +247,7 @@ function draw_attention(panel, [side, layer, in_front, map, cell]) {
       return `${v.queries[r]} → ${v.keys[c]}: ` + Object.entries(kinds_of_map).map(([key, [words]]) =>
         `${words} ${number(unpack(v[key])[at])}`).join(" · ");
     };
-    const pick = (h, r, c) => {
+    const pick = (h, r, c, shift) => {
       for (const old of heads.querySelectorAll("rect.chosen")) old.classList.remove("chosen");
       cell = `${r},${c}`;
       front = h;
@@ -232,7 +256,7 @@ function draw_attention(panel, [side, layer, in_front, map, cell]) {
       link();
       show_why();
       heads.querySelector(".why:not(:empty)").scrollIntoView({block: "nearest"});
-      Glim.live?.toggle_mask(v.module, r, c, keep[r * v.keys.length + c]);
+      if (shift) Glim.live?.toggle_mask(v.module, r, c, keep[r * v.keys.length + c]);
     };
     const show_why = () => {
       for (const box of heads.querySelectorAll(".why"))
@@ -262,7 +286,7 @@ function draw_attention(panel, [side, layer, in_front, map, cell]) {
       make("div", {class: "facts cell-numbers", "data-of": h, role: "status"}, numbers_of(h)),
       make("div", {class: "maps"}, wanted.map(key => {
         const [words, diverging] = kinds_of_map[key];
-        const options = {title: key, key, axes: true, keep, diverging, pick: (r, c) => pick(h, r, c), chosen: cell, size, name: `${v.module} head${h} ${key}`};
+        const options = {title: key, key, axes: true, keep, diverging, pick: (...place) => pick(h, ...place), chosen: cell, size, name: `${v.module} head${h} ${key}`};
         if (shared.checked) [options.low, options.high] = diverging ? Maps.range(unpack(v[key]), keep) : [0, 1];
         else options.scale = "this head's own scale";
         const map = Maps.part(v[key], h);
@@ -655,7 +679,7 @@ function draw_words(panel) {
 
 // Copies of what gives this pass elsewhere: `glim inspect ...`, and the same in Python, which takes a model's folder.
 function copiers() {
-  const words = () => Glim.live?.command_words() ?? Glim.data.command;
+  const words = () => Glim.live?.patched_words() ?? Glim.data.command;
   if (!words()) return [];
   const in_python = () => {
     const options = [];
@@ -665,10 +689,12 @@ function copiers() {
       if (name) options.push([name, value === undefined ? [] : [value]]);
       else options.at(-1)[1].push(word);
     }
-    const given = options.filter(([name, values]) => name !== "model" || !(model = values[0])).map(([name, values]) =>
+    const values_of = name => options.find(([other]) => other === name)?.[1], patch = values_of("patch-node");
+    const given = options.filter(([name, values]) => !name.startsWith("patch-") && (name !== "model" || !(model = values[0]))).map(([name, values]) =>
       `${name.replaceAll("-", "_")}=${values.length === 0 ? "True" : Glim.data.lists.includes(name) ? JSON.stringify(values) :
         JSON.stringify(values[0])}`);
-    return `import glim\nglim.load(${JSON.stringify(model)}).inspect(${given.join(", ")})`;
+    return `import glim\nglim.load(${JSON.stringify(model)}).inspect(${given.join(", ")})` +
+      (patch ? `.patch(${JSON.stringify(values_of("patch-from")[0])}, ${JSON.stringify(patch)})` : "");
   };
   return [Glim.copier("copy command", () => words().map(Glim.quoted).join(" ")),
     words().includes("--model") ? Glim.copier("copy Python", in_python) : ""];
@@ -683,13 +709,13 @@ function draw(now, old) {
   const place = window.scrollY, chosen = [...view.querySelectorAll("select[id], input[id]")].map(e =>
     [e.id, e.type === "checkbox" ? e.checked : e.value]);
   const maps = () => [...view.querySelectorAll("svg")], focused = maps().indexOf(document.activeElement);
-  const read = focused >= 0 && document.activeElement.reads?.();
+  const read = focused >= 0 && document.activeElement.reads?.(), named = view.contains(document.activeElement) && document.activeElement.id;
   view.replaceChildren(
     make("h1", {}, !data.kind ? data.title : data.source.length ? `${data.source_text} → ${data.target_text}` : data.target_text),
     make("p", {class: "soft"}, (data.kind ? data.title : `the gradient of ${data.target_text}`) + (data.label_smoothing ? `, label smoothing ε = ${number(data.label_smoothing)}` : "") +
       ` · loss ${number(data.loss)}${before(was?.loss, data.loss)}` +
       `${data.target_out.length > 1 ? " per token" : ""} · ${data.nodes.length} nodes` +
-      (data.own_target ? " · the target is the model's own" : "")));
+      (data.own_target ? " · the target is the model's own" : "")), Glim.live?.patch_table() ?? "");
   if (Glim.changes && !Glim.live) {
     view.append(make("p", {class: "warning"}, "The link has changes of the pass, which only a page of glim inspect --live " +
       "makes: this is the pass without them."));
@@ -716,6 +742,7 @@ function draw(now, old) {
     control.dispatchEvent(new Event("change"));
   }
   window.scrollTo(0, place);
+  if (named) document.getElementById(named)?.focus({preventScroll: true});
   if (focused < 0) return;  // else the keyboard goes on in the same cell of the same map
   const again = maps()[focused];
   again?.focus({preventScroll: true});

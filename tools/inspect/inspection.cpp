@@ -38,6 +38,13 @@ Pass pass_of(Example& example, derive::NamedConstants* names) {
   return pass;
 }
 
+Pass pass_of_other(const Example& example, ExampleOptions options, const std::string& other) {
+  if (options.pixels.empty())
+    (example.images.files.empty() ? options.source : options.image) = other;
+  if (!example.is_one_stack()) options.target = example.target_text;
+  return pass_of(*make_example(options));
+}
+
 Inspection inspect(Example& example, const InspectionOptions& options) {
   derive::NamedConstants names;
   Pass pass = pass_of(example, &names);
@@ -45,7 +52,7 @@ Inspection inspect(Example& example, const InspectionOptions& options) {
   if (example.changes().any())
     inspection.lines.notes.push_back(
         "This pass was changed: its gradients are not only those of the equations.");
-  if (example.source.empty() || example.target_in.empty())  // one stack
+  if (example.is_one_stack())
     for (Block& b : inspection.blocks) b.side = example.source.empty() ? "decoder" : "encoder";
   inspection.positions = positions_views(example.model());
   if (!inspection.attention.empty())

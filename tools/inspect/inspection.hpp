@@ -42,6 +42,9 @@ Inspection inspect(Example& example, const InspectionOptions& options = {});
 Inspection inspect(Pass pass, ExampleText text);
 // The whole pass of an example, with its changes, and the names of its constants. It is over, and its tape has ended.
 Pass pass_of(Example& example, derive::NamedConstants* names = nullptr);
+// The pass of another sentence or image by the same options, to the same translation. Pixels in the options are those of
+// the other image.
+Pass pass_of_other(const Example& example, ExampleOptions options, const std::string& other);
 
 // Remarks for the reader (remarks.cpp has the thresholds).
 std::vector<Remark> remarks_on(const Inspection& inspection);

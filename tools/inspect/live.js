@@ -6,14 +6,17 @@
 Glim.live = (() => {
 if (!Glim.data.live) return null;
 const make = Glim.make;
-const {request: original, command, images} = Glim.data.live;  // images: of a vit, to choose from
+const {request, command, images} = Glim.data.live;  // images: of a vit, to choose from
+const original = {...request, "patch-node": [], "patch-from": ""};
 const still = Glim.data;
 const state = structuredClone(original);
 const kRun = "run/last.safetensors";  // what is trained in the page
 const lists = ["mask", "unmask", "remove-head", "remove", "zero", "freeze", "scale-gradient", "paint"];
+const undone = [...lists, "patch-node"];  // what a button takes back
 const pairs = still.source.length > 0 && still.target_in.length > 0;  // a sentence and its translation
-const nothing = Object.fromEntries(lists.map(name => [name, []]));
+const nothing = Object.fromEntries(undone.map(name => [name, []]));
 let module = null, base = null, drawn = null, drawn_change = null, draw = null;
+let patches = null;  // of the pass that is drawn: its loss with values of another sentence (tools/measure/patching.hpp)
 
 // ---- the module ----
 async function unpacked(id) {
@@ -49,6 +52,10 @@ function add_details(n) {
 function why(v, h, r, c) {
   try { return call({why: `#${v.probs_nodes[0]}:${h}`, query: r, key: c}); } catch (refused) { return null; }  // no scaled product
 }
+// One part of it, by the names of its two sources, split again by what they read.
+function why_part(v, h, r, c, part) {
+  try { return call({why: `#${v.probs_nodes[0]}:${h}`, query: r, key: c, part}); } catch (refused) { return {refused: refused.message}; }
+}
 // The matrices' gradients as tokens, likewise.
 function add_lens(data) {
   if (!data.lens.length && drawn) data.lens = call({lens: true});
@@ -62,6 +69,7 @@ const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 function say(text, wrong) {
   status.textContent = text;
   status.className = wrong ? "warning" : "soft";
+  if (wrong) status.scrollIntoView({block: "nearest"});
 }
 // The command's part that names the model: with other sizes those of them that differ.
 function model_words() {
@@ -86,6 +94,10 @@ function command_words() {
   if (state.dropout) words.push("--dropout");
   for (const name of lists) if (state[name].length) words.push("--" + name, ...state[name]);
   return words;
+}
+function patched_words() {
+  const nodes = state["patch-node"];
+  return nodes.length ? [...command_words(), "--patch-node", ...nodes, ...option("patch-from", state["patch-from"])] : command_words();
 }
 const command_line = () => command_words().map(Glim.quoted).join(" ");
 // The changes as a part of the page's address, and back. A model that was trained in the page has no address.
@@ -117,9 +129,9 @@ function open_changes(address) {
   delete state.model;
   change({...structuredClone(original), ...values});
 }
-// Sets these values of the state and runs the pass; where Glim refuses them, the state stays as it was.
+// Sets these values of the state and runs the pass; where Glim refuses them, the state stays as it was, and this is false.
 function change(values) {
-  if (!module) return;
+  if (!module) return false;
   const kept = structuredClone(state);
   Object.assign(state, values);
   try {
@@ -132,6 +144,7 @@ function change(values) {
     if (begun) base = {own, data: ask({...still_asked, statistics: true})};
     const unchanged = same(still_asked, asked(state));
     const data = unchanged && begun ? base.data : ask(asked(state));
+    patches = patched();
     const computed = performance.now();
     drawn = data;
     if (!images && !state.sentence) state.sentence = data.source_text || data.target_text;  // the task's
@@ -139,21 +152,31 @@ function change(values) {
     draw(data, drawn_change);
     say(`Forward and backward in ${(computed - started).toFixed(0)} ms, drawn in ` +
       `${(performance.now() - computed).toFixed(0)} ms.`);
+    update();
+    return true;
   } catch (e) {
     Object.assign(state, kept);
     if (drawn) ask(asked(state));
     say(e.message, true);
+    update();
+    return false;
   }
-  update();
 }
 // A fresh model takes the model's place, an image's pixels in that of a file.
 function asked(request) {
-  const {model, fresh, ...rest} = request;
+  const {model, fresh, "patch-node": _nodes, "patch-from": _from, ...rest} = request;
   if (images) {
     const {pixels, size} = images.find(i => i.name === rest.image);
     Object.assign(rest, {pixels, size});
   }
   return fresh ? {...rest, fresh} : {...rest, model};
+}
+// The last pass with values of another sentence or image, by nodes.
+function patched() {
+  const {"patch-node": nodes, "patch-from": other} = state;
+  if (!nodes.length) return null;
+  if (!other) throw new Error(`A patch takes its values from another ${source_word}: choose one.`);
+  return call({...asked(images ? {...state, image: other} : state), "patch-node": nodes, "patch-from": other});
 }
 const without = (list, item) => list.filter(x => x !== item);
 const toggled = (list, item) => list.includes(item) ? without(list, item) : [...list, item];
@@ -199,6 +222,78 @@ function draw_parts() {
     ...d3.range(1, n + 1).flatMap(k => ["skip", "sublayer", "norm"].map(what => `${layer}.${what}${k}`))])
     .map(name => make("option", {value: name}, name)));
 }
+// Nodes of another sentence that are dragged onto the pass, or put there by a click or Enter.
+const source_word = images ? "image" : "sentence";
+const other = make(images ? "select" : "input", {id: "live-patch-from", size: images ? 1 : 34, onchange: e => change({"patch-from": e.target.value.trim()})},
+(images ?? []).map((i, k) => make("option", {value: k ? i.name : ""}, k ? i.name : "…")));
+const wanted = make("input", {id: "live-patch-search", type: "search", size: 20, placeholder: "*.context", oninput: () => draw_sources(),
+  onkeydown: e => { if (e.key === "Enter" && e.target.value.trim()) patch(e.target.value.trim()); }});
+const sources = make("div", {class: "list", id: "live-patch-nodes"});
+function draw_sources() {
+  const text = wanted.value.trim().toLowerCase().replaceAll("*", "");
+  // Outputs of modules, the values of attention, activations; a search finds the others.
+  const {nodes, blocks} = drawn ?? still, outputs = new Set(blocks.map(b => b.node));
+  const offered = nodes.filter(n => n.op !== "leaf" && n.shape.length > 1 && n.turn >= 0 && (text ? n.path.toLowerCase().includes(text) :
+    outputs.has(n.number) || /\.(query|key|value|probs|context|relu|gelu|silu)$/.test(n.path)));
+  const main = document.querySelector("main"), name = state["patch-from"];
+  const paths = new Set(name ? offered.map(n => n.path) : []);  // nodes of one path are patched one by one
+  sources.replaceChildren(...[...paths].map(path => make("button", {draggable: "true", "data-node": path, onclick: () => patch(path),
+    ondragstart: e => { e.dataTransfer.setData("text/plain", path); main.classList.add("dropping"); },
+    ondragend: () => main.classList.remove("dropping")}, "⠿ ", Glim.breakable(path))));
+  sources.hidden = !sources.childElementCount;
+}
+function patch(node) {
+  if (change({"patch-node": [...without(state["patch-node"], node), node]}))
+    document.getElementById("patched").scrollIntoView({block: "nearest"});
+}
+// What is dropped on the pass is patched.
+function take_drops(main) {
+  const outside = e => main.classList.contains("dropping") && !e.target.closest("#live");
+  main.addEventListener("dragover", e => { if (outside(e)) e.preventDefault(); });
+  main.addEventListener("drop", e => {
+    if (!outside(e)) return;
+    e.preventDefault();
+    main.classList.remove("dropping");
+    patch(e.dataTransfer.getData("text/plain"));
+  });
+}
+// The tokens of a node's positions, or their numbers.
+function tokens_of(node, length) {
+  const v = drawn.attention.find(v => node.startsWith(v.module + "."));
+  const tokens = v ? v[/\.(key|value)\b/.test(node.slice(v.module.length)) ? "keys" : "queries"] :
+    pairs && /^(encoder|src)/.test(node) || !drawn.target_in.length ? drawn.source : drawn.target_in;
+  return tokens.length === length ? tokens : d3.range(length).map(String);
+}
+const signed = x => (x < 0 ? "−" : "+") + Glim.number(Math.abs(x));
+// The loss with each patch, exact, beside its estimates, and a map of the positions patched alone.
+function patch_table() {
+  if (!patches) return null;
+  const cell = x => make("td", {class: "number"}, x), rows = patches.rows;
+  const part = r => r.length === r.other_length ? "" : `, its first ${r.positions.length} of ${r.length} positions`;
+  const groups = new Map();  // rows of the same tokens are one map
+  for (const r of rows) {
+    const tokens = tokens_of(r.node, r.length).slice(0, r.positions.length), key = tokens.join("\n");
+    groups.set(key, {tokens, rows: [...groups.get(key)?.rows ?? [], r]});
+  }
+  const map = ({tokens, rows}, i) => Maps.draw({rows: rows.length, columns: tokens.length, values: rows.flatMap(r => r.positions.map(p => p.change))},
+    rows.map(r => `${/\.\d+\./.exec(r.node)?.[0].slice(1, -1) ?? ""} ${r.node.split(".").pop()}`), tokens, {title: "patched positions", name: `patched positions ${i + 1}`,
+      diverging: true, low: -most, high: most, scale: "change of the loss", text: k => {
+        const r = rows[Math.floor(k / tokens.length)], p = r.positions[k % tokens.length];
+        return `${r.node} at ‘${tokens[k % tokens.length]}’ alone\nchange of the loss ${signed(p.change)}\n1st order ${signed(p.linear)}, ` +
+          `2nd ${signed(p.linear + p.second)}${p.misleads ? ": the 1st misleads" : ""}`;
+      }});
+  const most = d3.max(rows.flatMap(r => r.positions), p => Math.abs(p.change)) || 1;
+  return make("section", {id: "patched", class: "panel"}, make("h2", {}, `With values of ‘${state["patch-from"]}’`),
+    make("p", {}, `Each row is this pass, whose loss is ${Glim.number(patches.loss)}, with one node's values of the other ${source_word} and ` +
+      "all else as it is. Its loss is exact: everything behind the node runs again. Beside it is what the gradient alone predicts of the " +
+      "change (1st order), and what gradient and curvature predict (2nd order)."),
+    make("div", {class: "scroll"}, make("table", {}, make("thead", {}, make("tr", {}, ["node", "loss", "change",
+      "1st order", "2nd order", ""].map((t, i) => make("th", {class: i % 5 ? "number" : "wide"}, t)))), make("tbody", {}, rows.map(r =>
+      make("tr", {"data-patch": r.node}, make("td", {class: "wide"}, Glim.breakable(r.node), part(r)), cell(Glim.number(patches.loss + r.change)), cell(signed(r.change)), cell(signed(r.linear)), cell(signed(r.linear + r.second)),
+        make("td", {class: "warning wide"}, r.misleads ? "! the 1st order misleads" : "")))))),
+    make("p", {}, "The same at one position alone:"), make("div", {class: "maps"}, [...groups.values()].map(map)),
+    make("p", {}, "The same natively: ", make("code", {}, patched_words().map(Glim.quoted).join(" "))));
+}
 function update() {
   draw_parts();
   if (!images) document.getElementById("live-sentence").value = state.sentence;
@@ -213,7 +308,9 @@ function update() {
   dropout.checked = state.dropout;
   draw_heads();
   for (const [name, control] of fresh) control.value = state.fresh?.[name] ?? "";
-  changes.replaceChildren(...lists.flatMap(name => state[name].map(item => make("button", {
+  other.value = state["patch-from"];
+  draw_sources();
+  changes.replaceChildren(...undone.flatMap(name => state[name].map(item => make("button", {
     title: "take this change back", "aria-label": `take back ${name} ${item}`,
     onclick: () => change({[name]: without(state[name], item)})}, `${name} ${item} ✕`))));
   shown.textContent = command_line();
@@ -370,11 +467,18 @@ const hand = {
 };
 function panel(draw_inspection) {
   draw = draw_inspection;
-  const guide = make("div", {hidden: true}), from_link = Glim.changes;
+  take_drops(document.querySelector("main"));
+  // All but the slider and what was changed is folded away on a phone, whose window the pass needs.
+  const guide = make("div", {hidden: true}), from_link = Glim.changes, more = make("details", {id: "live-more"});
   const controls = make("fieldset", {disabled: true, id: "live"}, make("legend", {}, "Change something"),
     make("div", {class: "controls first"}, make("label", {}, "factor of Q Kᵀ ", scale), scale_number,
       make("button", {onclick: () => change({scale: null})}, "1/√Dk"),
-      make("button", {onclick: () => change({scale: 1})}, "1")), guide,
+      make("button", {onclick: () => change({scale: 1})}, "1")), changes, status, more);
+  const wide = matchMedia("(min-width: 960px)");
+  const set_wide = () => { more.open = wide.matches; };
+  wide.addEventListener("change", set_wide);
+  set_wide();
+  more.append(make("summary", {}, "more to change, and a path"), guide,
     make("div", {class: "controls"},
       images ? make("label", {}, "image ", image) : text("live-sentence", "sentence", "sentence"),
       images ? make("label", {}, "a click on a pixel (Tokens) paints it ", brush) : "",
@@ -385,17 +489,20 @@ function panel(draw_inspection) {
       make("label", {}, "label smoothing ε ", smoothing), make("label", {}, dropout, " dropout")),
     make("div", {class: "controls"}, make("label", {}, "remove ", part)),
     make("details", {}, make("summary", {}, "heads"), heads),
+    images?.length === 1 ? "" : make("details", {id: "live-patch"}, make("summary", {}, `values of another ${source_word}`),
+      make("p", {class: "soft"}, `Choose another ${source_word}. Then drag one of its nodes onto the pass, or press it: the page says what the ` +
+        `loss becomes if this node alone has its value of the other ${source_word}. Enter in the search takes a pattern, such as *.context: ` +
+        "every head of every attention."),
+      make("div", {class: "controls"}, make("label", {}, `another ${source_word} `, other), make("label", {}, "its nodes ", wanted)), sources),
     !pairs && !original.fresh ? "" : make("details", {}, make("summary", {}, "a fresh model in its place"),
       make("div", {class: "controls", id: "live-fresh"}, [...fresh].map(([name, control]) =>
         make("label", {}, name + " ", control)))),
-    pairs ? training : "", changes,
+    pairs ? training : "",
     make("div", {class: "controls"}, make("button", {id: "live-reset", onclick: reset}, "as it was")),
-    status, make("p", {}, "The same natively: ", shown));
+    make("p", {}, "The same natively: ", shown));
   draw_heads();
   start().then(() => {
     controls.disabled = false;
-    say("Each change runs forward and backward anew. In Attention a click masks a cell; in Backward walk a node's " +
-      "gradient can be zeroed, frozen or scaled.");
     open_changes(from_link);
     Glim.open_changes = open_changes;
     guide.append(Path.panel(hand));
@@ -406,6 +513,6 @@ function panel(draw_inspection) {
   setTimeout(update);
   return controls;
 }
-return {panel, add_details, add_lens, why, gradient_controls, toggle_mask, paint, change, run, state, command_line, command_words,
-  drawn: () => drawn, ready: false};
+return {panel, add_details, add_lens, why, why_part, patch, patch_table, patched_words, gradient_controls, toggle_mask, paint, change, run, state, command_line, command_words,
+  drawn: () => drawn, patches: () => patches, ready: false};
 })();

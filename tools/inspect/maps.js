@@ -31,27 +31,31 @@ const Maps = {
 
   short: (name, most = 14) => [...name].length > most ? [...name].slice(0, most - 1).join("") + "…" : name,
 
+  // On a phone names are short, and those of columns upright: the room is for the cells.
+  narrow: () => window.innerWidth < 600,
+  named: name => Maps.short(name, Maps.narrow() ? 9 : 14),
   // The width of a map with names, and the size of a cell with which it has this width.
-  longest: names => Math.min(130, 14 + 7 * d3.max(names, n => [...n].length)),
-  beside: (rows, columns) => 16 + Maps.longest(rows) + Maps.longest(columns) / 2,
+  longest: names => Math.min(Maps.narrow() ? 76 : 130, 14 + 7 * d3.max(names, n => [...n].length)),
+  past: columns => Maps.narrow() ? 4 : Maps.longest(columns) / 2,
+  beside: (rows, columns) => 16 + Maps.longest(rows) + Maps.past(columns),
   width: (rows, columns, size) => Maps.beside(rows, columns) + size * columns.length,
   fit: (rows, columns, width) => Math.floor((width - Maps.beside(rows, columns)) / columns.length),
 
-  // A drawn map that is read: pointer and arrow keys show text(i) of a cell, a click or Enter does pick(i).
+  // A drawn map that is read: pointer and arrow keys show text(i) of a cell, a click or Enter does pick(i, true with Shift).
   move(node, cells, columns, text, pick) {
-    const picked = i => { if (pick && i >= 0) pick(i); };
+    const picked = (i, shift) => { if (pick && i >= 0) pick(i, shift); };
     node.addEventListener("mousemove", event => {
       const i = cells.indexOf(event.target);
       if (i >= 0) Glim.show_hover(text(i), event.clientX, event.clientY); else Glim.hide_hover();
     });
     node.addEventListener("mouseleave", Glim.hide_hover);
     node.addEventListener("blur", Glim.hide_hover);
-    node.addEventListener("click", event => picked(cells.indexOf(event.target)));
+    node.addEventListener("click", event => picked(cells.indexOf(event.target), event.shiftKey));
     let at = 0;
     node.read_from = i => { at = Math.min(i, cells.length - 1); };
     node.reads = () => at;
     node.addEventListener("keydown", event => {
-      if (event.key === "Enter") { picked(at); event.preventDefault(); }
+      if (event.key === "Enter") { picked(at, event.shiftKey); event.preventDefault(); }
       const move = {ArrowRight: 1, ArrowLeft: -1, ArrowDown: columns, ArrowUp: -columns}[event.key];
       if (!move || at + move < 0 || at + move >= cells.length) return;
       event.preventDefault();
@@ -64,7 +68,7 @@ const Maps = {
   // map: {rows, columns, values}; row_names and column_names may be missing.
   // options: {title, diverging, low, high, keep, key, size: of a cell, scale: words beside the colour bar,
   // name: of the file that it is saved as, axes: "query" and "key" are written, text(i): what a cell says,
-  // pick(row, column): what a click or Enter on a cell does, chosen: "row,column" of a cell with a frame}
+  // pick(row, column, shift): what a click or Enter on a cell does, chosen: "row,column" of a cell with a frame}
   draw(map, row_names, column_names, options) {
     const make = Glim.make;
     const [lowest, highest] = Maps.range(map.values, options.keep);
@@ -74,7 +78,7 @@ const Maps = {
       Math.max(6, Math.min(18, Math.floor(560 / Math.max(map.columns, 1)))));
     const axes = options.axes ? 16 : 0;
     const left = axes + (row_names ? Maps.longest(row_names) : 4), top = column_names ? Maps.longest(column_names) : 4;
-    const width = left + size * map.columns + (column_names ? top / 2 : 4), height = top + size * map.rows + 4;
+    const width = left + size * map.columns + (column_names ? Maps.past(column_names) : 4), height = top + size * map.rows + 4;
     const svg = d3.create("svg").attr("width", width).attr("height", height).attr("viewBox", `0 0 ${width} ${height}`)
       .attr("role", "img")
       .attr("tabindex", 0).attr("aria-label", options.title + ": arrow keys read the values");
@@ -89,10 +93,11 @@ const Maps = {
     });
     if (row_names)
       row_names.forEach((name, r) => svg.append("text").attr("x", left - 4).attr("y", top + r * size + size * 0.72)
-        .attr("text-anchor", "end").attr("font-size", Math.min(12, size - 2)).text(Maps.short(name)));
+        .attr("text-anchor", "end").attr("font-size", Math.min(12, size - 2)).text(Maps.named(name)));
     if (column_names)
       column_names.forEach((name, c) => svg.append("text").attr("font-size", 12)
-        .attr("transform", `translate(${left + c * size + 0.7 * size},${top - 4}) rotate(-60)`).text(Maps.short(name)));
+        .attr("transform", `translate(${left + c * size + (Maps.narrow() ? size / 2 + 4 : 0.7 * size)},${top - 4}) ` +
+          `rotate(${Maps.narrow() ? -90 : -60})`).text(Maps.named(name)));
     if (axes)
       for (const [name, anchor, place] of [["key →", "end", `translate(${left - 4},${top - 4})`],
         ["← query", "middle", `translate(12,${top + size * map.rows / 2}) rotate(-90)`]])
@@ -104,7 +109,7 @@ const Maps = {
         `${options.title} = ${Glim.number(map.values[i])}${masked(i) ? " (masked)" : ""}`;
     });
     const node = svg.node();
-    Maps.move(node, cells, map.columns, text, options.pick && (i => options.pick(...place(i))));
+    Maps.move(node, cells, map.columns, text, options.pick && ((i, shift) => options.pick(...place(i), shift)));
     const legend = Glim.legend(low, high, options.diverging, options.scale, 90);
     Glim.offer(node, options.name ?? options.title);
     return make("div", {}, make("div", {class: "map", "data-map": options.key}, node), legend);

@@ -68,6 +68,20 @@ Json why_cell(const Pass& pass, const std::string& head, Index query, Index key)
   return {{"parts", parts}, {"rest", rest}, {"count", rows.size()}, {"gap", cell.gap}};
 }
 
+Json why_part(const Pass& pass, const std::string& head, Index query, Index key,
+              const std::string& query_source, const std::string& key_source) {
+  Json part = in_json(split_part(pass, head, query, key, query_source, key_source));
+  for (Json& split : part["splits"]) {
+    Json& rows = split["rows"];
+    double rest = 0;
+    for (std::size_t k = kShown; k < rows.size(); ++k) rest += rows[k]["part"].get<double>();
+    split["count"] = rows.size();
+    split["rest"] = rest;
+    if (rows.size() > kShown) rows.erase(rows.begin() + kShown, rows.end());
+  }
+  return part;
+}
+
 Json why_parts(const Inspection& inspection) {
   struct Head {
     double norm;  // of ∂L/∂A

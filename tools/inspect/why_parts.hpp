@@ -12,6 +12,11 @@ namespace glim {
 // "count": of all, "gap": ScoreParts::gap}. Errors as of score_parts().
 nlohmann::json why_cell(const Pass& pass, const std::string& head, Index query, Index key);
 
+// The part of these two sources, split again (SplitPart): {"part": 0.41, "splits": ...} as --json prints it, the largest
+// rows of each split in "rows", their number in "count", and "rest".
+nlohmann::json why_part(const Pass& pass, const std::string& head, Index query, Index key,
+                        const std::string& query_source, const std::string& key_source);
+
 // For each attention of the inspection its parts, null, or false where scores are no scaled product. Heads come in the
 // order of ‖∂L/∂A‖ until they have kMostWhyCells cells: a page of 7 words has all 72 heads of MiniLM.
 //

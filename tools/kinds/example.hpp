@@ -62,6 +62,7 @@ struct ExampleText {
   std::vector<std::string> source, target_in, target_out;  // by token, as pictures show them
   std::vector<std::int64_t> source_ids, target_out_ids;    // target_out_ids: rows of the logits
   double label_smoothing = 0;
+  bool is_one_stack() const { return source.empty() || target_in.empty(); }
 };
 
 class Example : public ExampleText {

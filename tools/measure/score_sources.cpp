@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "models/tokenizers/utf8.hpp"
 #include "tensor/error.hpp"
 #include "tensor/matmul/matmul.hpp"
 #include "tensor/ops/elementwise.hpp"
@@ -13,7 +14,6 @@
 #include "tools/common/nearest.hpp"
 #include "tools/common/number.hpp"
 #include "tools/measure/attention_statistics.hpp"
-#include "tools/measure/source_parts.hpp"
 
 namespace glim {
 namespace {
@@ -22,6 +22,23 @@ constexpr double kHidden = -1e29;  // a score below it is a mask
 
 // (1, H, T, S) or (1, T, S) -> (H, T, S)
 Tensor by_head(const Tensor& x) { return reshape(in_float64(x), {-1, x.size(-2), x.size(-1)}); }
+
+// The number of the source of this name, or whose name ends in it.
+std::size_t source_named(const std::string& side, const std::string& name,
+                         const std::vector<std::string>& names) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return i;
+    if (names[i].ends_with("." + name)) found.push_back(i);
+  }
+  if (found.empty())
+    throw ValueError(
+        "why", fmt::format("the {} has no source '{}'{}", side, name, nearest_names(name, names)));
+  if (found.size() > 1)
+    throw ValueError("why", fmt::format("'{}' names {} sources of the {}: {}, {}", name,
+                                        found.size(), side, names[found[0]], names[found[1]]));
+  return found[0];
+}
 
 }  // namespace
 
@@ -32,7 +49,8 @@ std::vector<int> attention_nodes(const Pass& pass) {
   return nodes;
 }
 
-ScoreSources::ScoreSources(const Pass& pass, int probs) : module_(pass[probs].scope) {
+ScoreSources::ScoreSources(const Pass& pass, int probs)
+    : pass_(pass), values_(pass), module_(pass[probs].scope) {
   const PassNode& softmax = pass[probs];
   if (softmax.value.rank() > 2 && softmax.value.size(0) != 1 && softmax.value.rank() != 3)
     throw ValueError("why", module_ + " attends in a batch: record one example");
@@ -43,19 +61,18 @@ ScoreSources::ScoreSources(const Pass& pass, int probs) : module_(pass[probs].sc
                                               : zeros(scores_.shape(), DType::Float64);
   keep_ = keep_of(softmax.value, softmax.run);
   // S = f(Q Kᵀ) with f linear in each element but for a constant: its factor and bias are f(1) - f(0) and f(0).
-  const Decomposition values(pass);
   std::vector<std::pair<int, std::size_t>> steps;  // from the scores down: node, operand
   std::vector<bool> has_product;
   for (const PassNode& n : pass.nodes())
     has_product.push_back(
-        (n.op == "matmul" && !values.fixed(n.inputs[0]) && !values.fixed(n.inputs[1])) ||
+        (n.op == "matmul" && !values_.fixed(n.inputs[0]) && !values_.fixed(n.inputs[1])) ||
         std::ranges::any_of(
             n.inputs, [&](int i) { return i >= 0 && has_product[static_cast<std::size_t>(i)]; }));
   int product = scores;
-  while (pass[product].op != "matmul" || values.fixed(pass[product].inputs[0]) ||
-         values.fixed(pass[product].inputs[1])) {
+  while (pass[product].op != "matmul" || values_.fixed(pass[product].inputs[0]) ||
+         values_.fixed(pass[product].inputs[1])) {
     const PassNode& n = pass[product];
-    std::vector<std::size_t> operands = values.summands(product);
+    std::vector<std::size_t> operands = values_.summands(product);
     std::erase_if(operands, [&](std::size_t k) {
       return n.inputs[k] < 0 || !has_product[static_cast<std::size_t>(n.inputs[k])];
     });
@@ -74,11 +91,14 @@ ScoreSources::ScoreSources(const Pass& pass, int probs) : module_(pass[probs].sc
   };
   bias_ = scores_of(0);
   factor_ = sub(scores_of(1), bias_);
+  product_ = pass[product].value.shape();
   for (auto [side, k] : {std::pair{&query_, std::size_t{0}}, std::pair{&key_, std::size_t{1}}}) {
     std::vector<Tensor> parts;
-    for (const auto& [source, part] : values.of(pass[product].inputs[k])) {
+    side->node = pass[product].inputs[k];
+    for (const auto& [source, part] : values_.of(side->node)) {
+      side->sources.push_back(source);
       side->names.push_back(source.name);
-      Shape all = pass[product].value.shape();  // a product broadcasts its leading axes
+      Shape all = product_;  // a product broadcasts its leading axes
       all[all.rank() - 2] = part.size(-2), all[all.rank() - 1] = part.size(-1);
       parts.push_back(
           reshape(broadcast_to(part, all), k == 0 ? Shape{-1, 1, part.size(-2), part.size(-1)}
@@ -159,7 +179,62 @@ std::vector<ScoreParts> ScoreSources::row(Index head, Index query) const {
   return cells;
 }
 
-ScoreParts score_parts(const Pass& pass, const std::string& head, Index query, Index key) {
+SplitPart ScoreSources::split(Index head, Index query, Index key, const std::string& query_source,
+                              const std::string& key_source) const {
+  const ScoreParts whole = cell(head, query, key);
+  const std::size_t a = source_named("query", query_source, query_.names),
+                    b = source_named("key", key_source, key_.names);
+  SplitPart split{whole.parts[a][b], query_.names[a], key_.names[b], {}};
+  // The part is Σ_k c_k q_i^a·k_k^b with c_k = α_ik ([k = j] - 1/n), over the n keys that query i may attend to.
+  std::vector<double> coefficients;
+  for (Index k = 0; k < keys(); ++k)
+    coefficients.push_back(may_attend(head, query, k)
+                               ? factor_.at<double>({head, query, k}) *
+                                     ((k == key) - 1.0 / static_cast<double>(whole.keys))
+                               : 0);
+  const Tensor c = from_vector(coefficients, {1, keys()});
+  const Tensor q = narrow(select(select(query_.parts, 0, head), 0, static_cast<Index>(a)), 0, query,
+                          1);                                                      // (1, Dh)
+  const Tensor k = select(select(key_.parts, 0, head), 1, static_cast<Index>(b));  // (Dh, S)
+  for (const Side* side : {&query_, &key_}) {
+    const bool is_query = side == &query_;
+    const Source& source = side->sources[is_query ? a : b];
+    if (!values_.splits(source)) continue;
+    const Tensor dy = is_query ? matmul(c, transpose(k)) : matmul(transpose(q), c);
+    Shape shape = product_;
+    shape[shape.rank() - 2] = is_query ? queries() : dy.size(0);
+    shape[shape.rank() - 1] = dy.size(1);
+    Tensor all = zeros({heads(), shape[shape.rank() - 2], dy.size(1)}, DType::Float64);
+    const Tensor part = select(all, 0, head);
+    (is_query ? narrow(part, 0, query, 1) : part).copy_(dy);
+    const Tensor dx = values_.gradient(side->node, reshape(all, shape), source.node);
+    SourceSplit rows{is_query, source.name, {}};
+    double total = 0;
+    for (const auto& [origin, parts] : values_.products(source, dx)) {
+      const std::vector<double> list = parts.to_vector<double>();
+      for (std::size_t m = 0; m < list.size(); ++m) {
+        rows.rows.push_back({list[m], source.head < 0 ? -1 : static_cast<Index>(m), origin.name});
+        total += list[m];
+      }
+    }
+    std::ranges::stable_sort(rows.rows, std::greater(),
+                             [](const SourceSplit::Row& r) { return std::abs(r.part); });
+    rows.gap = std::abs(total - split.part);
+    split.splits.push_back(rows);
+  }
+  if (split.splits.empty())
+    throw ValueError("why",
+                     fmt::format("{} and {} are not split: that is exact for an earlier head "
+                                 "and for a feed-forward network with a gate (relu, gelu, "
+                                 "silu), not for embeddings, biases and other functions",
+                                 split.query_source, split.key_source));
+  return split;
+}
+
+namespace {
+
+// The attention that `head` names, and the head's number.
+std::pair<ScoreSources, Index> scores_named(const Pass& pass, const std::string& head) {
   const std::vector<int> nodes = attention_nodes(pass);
   if (nodes.empty())
     throw ValueError(
@@ -187,7 +262,20 @@ ScoreParts score_parts(const Pass& pass, const std::string& head, Index query, I
         "why", fmt::format("'{0}' names {1} attentions: {2} (#{3}:{5}), {4} (#{6}:{5})", module,
                            found.size(), pass[found[0]].scope, found[0], pass[found[1]].scope,
                            *number, found[1]));
-  return ScoreSources(pass, found[0]).cell(*number, query, key);
+  return {ScoreSources(pass, found[0]), *number};
+}
+
+}  // namespace
+
+ScoreParts score_parts(const Pass& pass, const std::string& head, Index query, Index key) {
+  const auto [scores, number] = scores_named(pass, head);
+  return scores.cell(number, query, key);
+}
+
+SplitPart split_part(const Pass& pass, const std::string& head, Index query, Index key,
+                     const std::string& query_source, const std::string& key_source) {
+  const auto [scores, number] = scores_named(pass, head);
+  return scores.split(number, query, key, query_source, key_source);
 }
 
 std::vector<ScorePart> largest_parts(const ScoreParts& p) {
@@ -243,6 +331,58 @@ std::string score_text(const ScoreParts& p, const std::string& query_word,
     text += fmt::format("  {:+9.4f}  the other {}\n", rest, rows.size() - kShown);
   return text + fmt::format("  the sum of {} differs from the score by {:.1e}\n",
                             counted(rows.size(), "part"), p.gap);
+}
+
+nlohmann::json in_json(const SplitPart& p) {
+  nlohmann::json splits = nlohmann::json::array();
+  for (const SourceSplit& s : p.splits) {
+    nlohmann::json rows = nlohmann::json::array();
+    for (const SourceSplit::Row& r : s.rows)
+      rows.push_back({{"part", r.part},
+                      {"position", r.position < 0 ? nlohmann::json() : nlohmann::json(r.position)},
+                      {"source", r.source}});
+    splits.push_back({{"side", s.is_query ? "query" : "key"},
+                      {"source", s.source},
+                      {"rows", rows},
+                      {"gap", s.gap}});
+  }
+  return {{"part", p.part},
+          {"query_source", p.query_source},
+          {"key_source", p.key_source},
+          {"splits", splits}};
+}
+
+std::string split_text(const SplitPart& p,
+                       const std::function<std::vector<std::string>(const std::string&)>& words) {
+  std::string text = fmt::format("part {:+.4g}, query from {}, key from {}\n", p.part,
+                                 p.query_source, p.key_source);
+  for (const SourceSplit& s : p.splits) {
+    const bool is_head = s.rows.empty() || s.rows[0].position >= 0;
+    const std::vector<std::string> tokens =
+        is_head && words ? words(s.source) : std::vector<std::string>();
+    text += fmt::format("  {}: what {} read, with its {} of this pass\n",
+                        s.is_query ? "query" : "key", s.source, is_head ? "attention" : "gate");
+    constexpr std::size_t kShown = 10;
+    double rest = 0;
+    std::size_t width = 0;
+    std::vector<std::string> places;
+    for (std::size_t k = 0; k < s.rows.size(); ++k) {
+      if (k >= kShown) rest += s.rows[k].part;
+      if (k >= kShown || !is_head) continue;
+      const auto position = static_cast<std::size_t>(s.rows[k].position);
+      places.push_back(fmt::format("position {}", position));
+      if (position < tokens.size()) places.back() += " '" + tokens[position] + "'";
+      width = std::max(width, display_width(places.back()) + 2);
+    }
+    for (std::size_t k = 0; k < std::min(kShown, s.rows.size()); ++k)
+      text += fmt::format("  {:+9.4f}  {}{}\n", s.rows[k].part,
+                          is_head ? fit_columns(places[k], width) : "", s.rows[k].source);
+    if (s.rows.size() > kShown)
+      text += fmt::format("  {:+9.4f}  the other {}\n", rest, s.rows.size() - kShown);
+    text += fmt::format("  the sum of {} differs from the part by {:.1e}\n",
+                        counted(s.rows.size(), "row"), s.gap);
+  }
+  return text;
 }
 
 }  // namespace glim

@@ -11,15 +11,20 @@
 // This is the decomposition of a bilinear form over the residual stream of Elhage et al. 2021, "A Mathematical Framework
 // for Transformer Circuits", with the norms in it.
 //
+// A part whose source is an earlier head or a feed-forward network is split again, by what that one read: `split()`. Its
+// coefficients are those of this pass, the head's probabilities or the network's gate, and the rows add up to the part.
+//
 // Errors: ValueError for a pass without attention, for an unknown head or cell, for a score that is no scaled product of
 // query and key, and for a batch.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tools/measure/source_parts.hpp"
 #include "tools/pass/pass.hpp"
 
 namespace glim {
@@ -38,6 +43,24 @@ struct ScoreParts {
       0;  // the largest difference between a score of the row, or S_ij - mean_j S_ij, and the sum of its parts
 };
 
+// One of the two sources of a part, by what it read.
+struct SourceSplit {
+  struct Row {
+    double part;
+    Index position;  // that the head read; -1: a feed-forward network reads its own
+    std::string source;
+  };
+  bool is_query = true;  // the source of the query, or else that of the key
+  std::string source;
+  std::vector<Row> rows;  // from the largest size on
+  double gap = 0;         // between the part and the sum of its rows
+};
+struct SplitPart {
+  double part = 0;
+  std::string query_source, key_source;
+  std::vector<SourceSplit> splits;  // one or two
+};
+
 // One attention of a pass, all heads and cells.
 class ScoreSources {
  public:
@@ -46,6 +69,10 @@ class ScoreSources {
   ScoreParts cell(Index head, Index query, Index key) const;
   // The cells of a query, by key; one that it may not attend to has no parts.
   std::vector<ScoreParts> row(Index head, Index query) const;
+  // The part of these two sources, by name or the end of one, split again. ValueError for an unknown source, and where
+  // neither is an earlier head or a feed-forward network with a gate.
+  SplitPart split(Index head, Index query, Index key, const std::string& query_source,
+                  const std::string& key_source) const;
   Index heads() const { return scores_.size(0); }
   Index queries() const { return scores_.size(1); }
   Index keys() const { return scores_.size(2); }
@@ -53,10 +80,15 @@ class ScoreSources {
 
  private:
   struct Side {
+    int node;  // operand of the product
+    std::vector<Source> sources;
     std::vector<std::string> names;
     Tensor parts;  // of A sources of queries (H, A, T, Dh), of B sources of keys (H, Dh, B, S)
   };
+  const Pass& pass_;
+  Decomposition values_;
   std::string module_;
+  Shape product_;  // of Q Kᵀ
   Side query_, key_;
   Tensor scores_, factor_, bias_, probs_, gradient_, keep_;  // (H, T, S) but keep: (T, S)
 };
@@ -65,6 +97,8 @@ class ScoreSources {
 std::vector<int> attention_nodes(const Pass& pass);
 // `head`: "MODULE:2", the end of one, or the number of the softmax's node, "#12:2".
 ScoreParts score_parts(const Pass& pass, const std::string& head, Index query, Index key);
+SplitPart split_part(const Pass& pass, const std::string& head, Index query, Index key,
+                     const std::string& query_source, const std::string& key_source);
 
 struct ScorePart {
   double part;
@@ -73,8 +107,13 @@ struct ScorePart {
 // All parts, the bias among them, from the largest size on.
 std::vector<ScorePart> largest_parts(const ScoreParts& parts);
 nlohmann::json in_json(const ScoreParts& parts);
+nlohmann::json in_json(const SplitPart& part);
 // The largest parts, as a table. The words are those of the query and the key.
 std::string score_text(const ScoreParts& parts, const std::string& query_word = "",
                        const std::string& key_word = "");
+// `words(head)` are those of the positions that a head reads.
+std::string split_text(
+    const SplitPart& part,
+    const std::function<std::vector<std::string>(const std::string&)>& words = {});
 
 }  // namespace glim

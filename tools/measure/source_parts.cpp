@@ -6,7 +6,10 @@
 #include <numeric>
 #include <set>
 
+#include "autograd/ops.hpp"
+#include "tensor/matmul/matmul.hpp"
 #include "tensor/ops/elementwise.hpp"
+#include "tensor/ops/reduce.hpp"
 #include "tools/measure/attention_statistics.hpp"
 
 namespace glim {
@@ -23,6 +26,8 @@ const std::set<std::string> kLinear{
     "fold",         "dropout", "rotate_pairs", "tril",    "triu",         "index_add"};
 // Linear but for a constant.
 const std::set<std::string> kShifted{"shift"};
+// x times a gate.
+const std::set<std::string> kActivations{"relu", "gelu", "silu"};
 
 bool looks_up(const PassNode& n) { return n.op == "index_select" || n.op == "gather"; }
 
@@ -91,6 +96,68 @@ SourceParts Decomposition::of(int target) const {
     });
   }
   return parts[target];
+}
+
+Tensor Decomposition::gradient(int node, const Tensor& dy, int source) const {
+  Tape tape;
+  const Var x = Var::leaf(in_float64(pass_[source].value), "x");
+  std::map<int, Var> values{{source, x}};
+  for (int i = source + 1; i <= node; ++i) {
+    const PassNode& n = pass_[i];
+    const std::vector<std::size_t> linear = summands(i);
+    if (std::ranges::none_of(linear, [&](std::size_t k) { return values.contains(n.inputs[k]); }))
+      continue;
+    std::vector<Var> operands;
+    for (std::size_t k = 0; k < n.operands.size(); ++k) {
+      const bool other = std::ranges::find(linear, k) != linear.end();
+      operands.push_back(!n.operands[k].defined()       ? Var()
+                         : values.contains(n.inputs[k]) ? values.at(n.inputs[k])
+                         : other ? Var(zeros(n.operands[k].shape(), DType::Float64))
+                                 : Var(in_float64(n.operands[k])));
+    }
+    values[i] = n.run(operands);
+  }
+  if (!values.contains(node)) return zeros(x.shape(), DType::Float64);
+  return tape.grad(sum(values.at(node) * Var(dy)), {x})[0].value();
+}
+
+std::pair<Tensor, std::size_t> Decomposition::gate_of(const PassNode& n) const {
+  if (kActivations.contains(n.op)) {
+    const Tensor x = in_float64(n.operands[0]);
+    return {div(in_float64(n.value), where(equal(x, 0.0), ones(x.shape(), x.dtype()), x)), 0};
+  }
+  for (std::size_t k = 0; n.op == "mul" && k < 2; ++k)
+    if (n.inputs[k] >= 0 && kActivations.contains(pass_[n.inputs[k]].op))
+      return {in_float64(n.operands[k]), 1 - k};
+  return {};
+}
+
+bool Decomposition::splits(const Source& source) const {
+  if (source.node == kBiases) return false;
+  return source.head >= 0 || gate_of(pass_[source.node]).first.defined();
+}
+
+SourceParts Decomposition::products(const Source& source, const Tensor& dx) const {
+  const PassNode& n = pass_[source.node];
+  Tensor factor = dx;  // of what the source read
+  std::size_t read = 1;
+  if (source.head >= 0) {
+    if (dx.rank() == 4) {
+      factor = zeros(dx.shape(), dx.dtype());
+      narrow(factor, 1, source.head, 1).copy_(narrow(dx, 1, source.head, 1));
+    }
+    factor = matmul(transpose(in_float64(n.operands[0])), factor);  // Σ_t A_tm dx_t
+  } else {
+    const auto [gate, input] = gate_of(n);
+    factor = mul(gate, dx);
+    read = input;
+  }
+  Dims axes;
+  for (int axis = 0; axis < factor.rank(); ++axis)
+    if (source.head < 0 || axis != factor.rank() - 2) axes.push_back(axis);
+  SourceParts sums;
+  for (const auto& [origin, part] : of(n.inputs[read])) sums[origin] = sum(mul(part, factor), axes);
+  return sums;
 }
 
 // True for the scale of a norm: one number for each row.

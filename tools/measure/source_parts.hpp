@@ -8,6 +8,10 @@
 //
 // Each op on the way is run again on the part of one source, in float64. A norm is linear in its input once its scale
 // is the one that this pass recorded: (x - mean(x)) / σ.
+//
+// Two kinds of sources are sums of what they read, with coefficients of this pass. A head's context is Σ_m A_tm v_m. A
+// feed-forward network's activation is g ⊙ x with its gate g: 0 or 1 of relu, Φ(x) of gelu, σ(x) of silu; where an
+// activation multiplies another projection it is the gate of that one.
 #pragma once
 
 #include <map>
@@ -38,7 +42,17 @@ class Decomposition {
   // The operands whose parts the node's parts are made of; none for a source.
   std::vector<std::size_t> summands(int node) const;
 
+  // ∂(Σ y·dy)/∂x for the value x of a source and the part y that it alone has in the node's value.
+  Tensor gradient(int node, const Tensor& dy, int source) const;
+  // True for an earlier head, and for a feed-forward network with a gate.
+  bool splits(const Source& source) const;
+  // Σ x·dx for the value x of such a source, by the sources of what it read: of a head, (S), one for each position that it
+  // read; of a feed-forward network, one number.
+  SourceParts products(const Source& source, const Tensor& dx) const;
+
  private:
+  // The gate of an activation and which of its operands it multiplies; undefined for other nodes.
+  std::pair<Tensor, std::size_t> gate_of(const PassNode& n) const;
   bool is_scale(int node) const;
   SourceParts from_operands(int node, const std::map<int, SourceParts>& known) const;
   SourceParts as_source(const PassNode& n) const;

@@ -96,6 +96,17 @@ void bind_inspected(nb::class_<PyTape>& tape) {
           },
           "head"_a, "query"_a, "key"_a, "A score by its sources: JSON, and a table.")
       .def(
+          "why_part",
+          [](const Inspection& i, const std::string& head, Index query, Index key,
+             const std::string& query_source, const std::string& key_source) {
+            return unlocked([&] {
+              const SplitPart part = split_part(i.pass, head, query, key, query_source, key_source);
+              return std::pair(in_json(in_json(part)), split_text(part));
+            });
+          },
+          "head"_a, "query"_a, "key"_a, "query_source"_a, "key_source"_a,
+          "One part of a score, split again: JSON, and a table.")
+      .def(
           "patch",
           [](const Inspection& i, const Inspection& other, const std::vector<std::string>& nodes) {
             return unlocked([&] {

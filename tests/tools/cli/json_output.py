@@ -113,6 +113,10 @@ def main(glim, root, make_images, *_):  # under sanitizers ~[slow] comes last
         why = check("inspect --why", 1, *look, "--why", "decoder.layers.0.multihead_attn:1:2,1")[0][0]
         if not why["gap"] < 1e-12 or abs(sum(map(sum, why["parts"])) - why["score"] + why["mean"]) > 1e-12:
             failed.append(f"inspect --why: {why}")
+        part = check("inspect --why-part", 1, *look, "--why", "decoder.layers.0.multihead_attn:1:2,1", "--why-part",
+                     "decoder.layers.0.self_attn:0", "encoder.layers.0.relu")[0][0]
+        if len(part["splits"]) != 2 or any(abs(sum(r["part"] for r in s["rows"]) - part["part"]) > 1e-12 for s in part["splits"]):
+            failed.append(f"inspect --why-part: {part}")
         check("inspect --patch-node", 1, *look, "--patch-node", "*.context", "*.relu", "--patch-from", "3 2 1")
         for wrong_head in ("decoder.layers.0.self_attn", "decoder.layers.0.self_attn:2", "decoder.layers.7.self_attn:0"):
             done = run("evaluate", "--model", "m", "--remove-head", wrong_head)

@@ -204,7 +204,7 @@ PLACE = """(() => ({hash: decodeURIComponent(location.hash), tab: document.query
 GO = "new Promise(done => { window.addEventListener('hashchange', () => setTimeout(done), {once: true}); location.hash = %s; })"
 # What a score is made of, and where a source leads.
 WHY = """(() => { const box = document.querySelector(".why:not(:empty)"); return {text: box.textContent,
-  rows: [...box.querySelectorAll("[data-part]")].map(r => [Number(r.dataset.part), ...[...r.children].slice(1).map(c => c.textContent)]),
+  rows: [...box.querySelectorAll("[data-part]")].map(r => [Number(r.dataset.part), ...[...r.children].slice(1, 3).map(c => c.textContent)]),
   command: [...box.querySelectorAll("code")].pop()?.textContent}; })()"""
 BELOW = """(() => { const head = [...document.querySelectorAll(".why button")].find(b => /:\\d+$/.test(b.textContent));
   head.click();
@@ -403,6 +403,13 @@ with tempfile.TemporaryDirectory() as folder:
             check(f"to be {'lower' if found['gradient'] > 0 else 'higher'}" in why["text"], f"{link}: {why['text']}")
         # One level down: what an earlier head read there.
         page.evaluate(GO % json.dumps(page.evaluate(LEADS)))
+        # Such a part is split again by the command that the page shows.
+        names, command = page.evaluate("""(() => { const button = document.querySelector(".why [aria-label^=split]");
+          button.click();
+          return [button.getAttribute("aria-label"), document.querySelector(".why .below code").textContent]; })()""")
+        part = json.loads(subprocess.run([glim, *shlex.split(command)[1:], "--json"], check=True, stdout=subprocess.PIPE).stdout)
+        check(names == f"split the part of {part['query_source']} and {part['key_source']}", f"{names}: {command}")
+        check(all(abs(sum(r["part"] for r in s["rows"]) - part["part"]) < 1e-12 for s in part["splits"]), f"{command}: {part}")
         source, below, links = page.evaluate(BELOW)
         position = re.search(r"at position (\d+),", below)
         check(source in below and links and all(f"/all/{position.group(1)}," in link for link in links), f"{source}: {below} {links}")
@@ -483,4 +490,16 @@ with tempfile.TemporaryDirectory() as folder:
         check(share > 0.8 and bottom < 720, f"the maps of five tokens fill {share} of the width, to {bottom}")
         said = page.evaluate("[...document.querySelectorAll('.says')].map(s => s.textContent)")
         check(len(said) > 4 and not any("100 %" in s for s in said), f"a query with one key is nothing to tell: {said}")
+    # On a phone the first map is in sight as a whole, and its cells are wider than a letter is high.
+    subprocess.run([glim, "inspect", "--fresh", "--kind", "bert", "--layers", "1", "--d-model", "32", "--sentence",
+                    "my younger brother needs your five coats today", "--attribution-steps", "0", "--out", f"{folder}/phone"], check=True,
+                   stdout=subprocess.DEVNULL)
+    with chromium.Page(f"{folder}/phone/inspect.html", 390, folder, height=800) as page:
+        cell, bottom, tab, wide = page.evaluate("""(() => { const svg = document.querySelector(".head .map svg"), at = e => e.getBoundingClientRect();
+          document.getElementById("tab-words").click();
+          const tab = at(document.getElementById("tab-words"));
+          document.getElementById("tab-attention").click();
+          return [at(svg.querySelector("rect.cell")).width, at(svg).bottom, tab.left >= 0 && tab.right <= window.innerWidth,
+            document.documentElement.scrollWidth - window.innerWidth]; })()""")
+        check(cell >= 20 and bottom <= 800 and tab and wide <= 1, f"390 x 800: cells of {cell} px to {bottom}, tab in sight {tab}, {wide}")
 check.leave()

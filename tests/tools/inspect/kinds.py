@@ -81,6 +81,13 @@ def native(command, folder):
         return json.load(file)
 
 
+COPIED = """(() => { const texts = {};
+  for (const b of document.querySelectorAll(".copier")) {
+    Object.defineProperty(navigator, "clipboard", {configurable: true, value: {writeText: text => { texts[b.textContent] = text; return Promise.resolve(); }}});
+    b.click();
+  }
+  return texts; })()"""
+OTHERS = {"gpt": "I have a dog", "bert": "My elder sister sold seven books", "classifier": "a bad good day", "vit": "images.idx:8"}
 SIZES = ["--layers", "2", "--d-model", "32", "--heads", "2"]
 with tempfile.TemporaryDirectory() as folder:
     glim, answers = without_module.program(glim, sys.argv[3], folder)
@@ -137,6 +144,18 @@ with tempfile.TemporaryDirectory() as folder:
                     refused = page.evaluate("document.querySelector('#live-status.warning')?.textContent")
                     check(not refused, f"{kind}, {change}: {refused}")
                     check(same(page.evaluate(NUMBERS), command, folder), f"{kind}, {change}: other numbers than {command}")
+                if name in OTHERS:  # values of another sentence or image
+                    page.evaluate(f"set('live-patch-from', '{OTHERS[name]}'); Glim.live.patch('*.context')")
+                    refused = page.evaluate("document.querySelector('#live-status.warning')?.textContent")
+                    check(not refused, f"{kind}, {OTHERS[name]}: {refused}")
+                    shown, command = page.evaluate("[Glim.live.patches(), Glim.live.patched_words().map(Glim.quoted).join(' ')]")
+                    copied = page.evaluate(COPIED)
+                    check(copied["copy command"] == command and (words[0] == "--fresh" or copied["copy Python"].endswith(
+                        f'.patch("{OTHERS[name]}", ["*.context"])')), f"{kind}: {copied}")
+                    found = json.loads(subprocess.run([glim, *shlex.split(command)[1:], "--json"], cwd=folder, check=True, stdout=subprocess.PIPE).stdout)
+                    check(len(shown["rows"]) == 4 and (found == shown or answers is None), f"{kind}: {command} has {found}, the page {shown}")
+                    check(all(abs(x["change"] - y["change"]) < 1e-4 * abs(y["change"]) + 2e-6 for x, y in zip(shown["rows"], found["rows"])),
+                          f"{kind}: {shown}")
                 said = page.evaluate(PATH)
                 check(len({title for title, *_ in said}) == STOPS[kind], f"{kind}: {[title for title, *_ in said]}")
                 for title, step, answer, wrong, command, numbers, in_chinese in said:

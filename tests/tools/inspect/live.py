@@ -34,8 +34,8 @@ KNOBS = [
     ("smoothing", "set('live-smoothing', 0.4)"),
     ("dropout", "document.getElementById('live-dropout').click()"),
     ("dropout off", "document.getElementById('live-dropout').click()"),
-    ("a cell of the mask", f"cell('{CROSS}', 3)"),
-    ("the future", f"cell('{SELF}', 1)"),
+    ("a cell of the mask", f"cell('{CROSS}', 3); document.getElementById('mask-cell').click()"),
+    ("the future", f"cell('{SELF}', 1, true)"),
     ("zero", f"node('{SELF}.scores', 'zero')"),
     ("freeze", f"node('{CROSS}.value', 'freeze')"),
     ("scaled", "node('encoder.layers.0.linear2.add', 'scale')"),
@@ -49,12 +49,12 @@ HELPERS = """
 window.set = (id, value) => { const e = document.getElementById(id); e.value = value; e.dispatchEvent(new Event("change")); };
 window.set_fresh = (name, value) => { const e = document.querySelector(`[data-fresh=${name}]`); e.value = value;
   e.dispatchEvent(new Event("change")); };
-window.cell = (name, i) => {
+window.cell = (name, i, shiftKey = false) => {
   document.getElementById("tab-attention").click();
   const module = document.getElementById("attention-module");
   module.value = [...module.options].findIndex((_, k) => (Glim.live.drawn() ?? Glim.data).attention[k].module === name);
   module.dispatchEvent(new Event("change"));
-  document.querySelectorAll("#view-attention .head rect.cell")[i].dispatchEvent(new MouseEvent("click", {bubbles: true}));
+  document.querySelectorAll("#view-attention .head rect.cell")[i].dispatchEvent(new MouseEvent("click", {bubbles: true, shiftKey}));
 };
 window.node = (path, action) => {
   document.getElementById("tab-walk").click();
@@ -83,17 +83,34 @@ SEEN = """(() => {
 })()"""
 
 
-# A cell of a mask by keyboard: the arrows read, Enter changes, and the place stays.
+# A cell by keyboard: the arrows read, Enter shows, Enter with Shift or the button changes the mask, and the place stays.
 KEYBOARD = """(() => {
-  const key = name => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: name, bubbles: true}));
+  const key = (name, shiftKey = false) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: name, shiftKey, bubbles: true}));
   const command = () => document.getElementById("live-command").textContent, before = command();
   document.getElementById("tab-attention").click();
   document.querySelector("#view-attention .head svg").focus();
   key("ArrowRight"); key("Enter");
+  const shows = command() === before && document.querySelector(".why:not(:empty)") !== null;
+  key("Enter", true);
   const changed = command(), stays = document.activeElement === document.querySelector("#view-attention .head svg");
-  key("Enter");
-  return [changed !== before && / --(un)?mask /.test(changed), stays, command() === before];
+  key("Enter", true);
+  const back = command() === before;
+  document.getElementById("mask-cell").focus();
+  document.activeElement.click();
+  const masks = command() === changed && document.activeElement.id === "mask-cell";
+  document.activeElement.click();
+  return [shows, changed !== before && / --(un)?mask /.test(changed), stays, back, masks, command() === before];
 })()"""
+# A node of another sentence, dragged onto the pass.
+DRAG = """(() => { const row = document.querySelector(`#live-patch-nodes [data-node="${NODE}"]`), dataTransfer = new DataTransfer();
+  const happens = (type, target) => !target.dispatchEvent(new DragEvent(type, {dataTransfer, bubbles: true, cancelable: true}));
+  happens("dragstart", row);
+  const seen = [happens("dragover", document.getElementById("live")), happens("dragover", document.querySelector("h1"))];
+  happens("drop", document.querySelector("h1"));
+  happens("dragend", row);
+  return [...seen, document.querySelector("main").className]; })()"""
+PATCHED = """[...document.querySelectorAll("#patched [data-patch]")].map(row => [row.dataset.patch, ...[...row.children].slice(2, 5).map(c =>
+  c.textContent), row.querySelector(".warning").textContent])"""
 OUTSIDE = """[...document.querySelectorAll("#live input, #live select, #live button")].filter(e =>
   e.getBoundingClientRect().right > document.getElementById("live").getBoundingClientRect().right).map(e => e.id)"""
 NAMELESS = """[...document.querySelectorAll("#live input, #live select, #live button, #live summary")].filter(e =>
@@ -124,7 +141,12 @@ PATH = r"""(() => {
 
 
 READY = ("new Promise((done, fail) => { const wait = n => Glim.live.ready ? done() : n ? setTimeout(wait, 50, n - 1) "
-         ": fail(new Error(document.getElementById('live-status').textContent)); wait(6000); })")
+         ": fail(new Error(document.getElementById('live-status').textContent)); wait(6000); })"
+         ".then(() => { document.getElementById('live-more').open = true; })")  # a phone's reader opens it
+# How much of the window is left for the first map, the slider above it, and how far the page is too wide.
+PHONE = """(() => { const at = e => e.getBoundingClientRect(); document.getElementById("live-more").open = false;
+  return [window.innerHeight - at(document.querySelector("#view-attention .map rect.cell")).top, at(document.getElementById("live-scale")).top >= 0,
+    document.documentElement.scrollWidth - window.innerWidth]; })()"""
 # Whether the slider and all maps of a head are within the window, and how far the page is too wide.
 IN_SIGHT = """(() => {
   const within = e => { const r = e.getBoundingClientRect();
@@ -158,6 +180,75 @@ def native(command, folder):
                    check=True, stdout=subprocess.DEVNULL)
     with open(f"{folder}/inspect.json", encoding="utf-8") as file:
         return json.load(file)
+
+
+def answered(command):
+    return json.loads(subprocess.run([glim, *shlex.split(command)[1:], "--json"], check=True, stdout=subprocess.PIPE).stdout)
+
+
+def try_split(page):
+    """A part whose sources are an earlier head or a feed-forward network is split again at a click, as the command does."""
+    seen = page.evaluate("""(() => { const row = [...document.querySelectorAll(".why [data-part]")].find(r => r.querySelector("[aria-label^=split]"));
+      row.querySelector("[aria-label^=split]").click();
+      return [Number(row.dataset.part), [...document.querySelectorAll(".why .below table")].map(t => [...t.querySelectorAll("tr")].map(r =>
+        [Number(r.dataset.rowPart), ...[...r.children].slice(1).map(c => c.textContent)])), document.querySelector(".why .below code").textContent]; })()""")
+    part, tables, command = seen
+    found = answered(command)
+    check(abs(part - found["part"]) < 1e-4 * abs(part) and len(tables) == len(found["splits"]), f"split: {part} {tables}: {found['part']}")
+    for table, split in zip(tables, found["splits"]):
+        check(abs(sum(row[0] for row in table) - part) < 1e-5 * max(1, abs(part)), f"split: rows {table} of {part}")
+        for (value, place, source), row in zip(table[:6], split["rows"]):
+            check(abs(value - row["part"]) < 1e-4 * abs(row["part"]) + 1e-7 and source == row["source"] and
+                  place.startswith("" if row["position"] is None else f"position {row['position']} "), f"split: {value} {place} {source}: {row}")
+
+
+def try_patches(page, width, folder, answers):
+    """Values of another sentence: the page's numbers are those of the command that it copies, to the bit where the same code
+    computes both, and a link has them."""
+    check(page.evaluate("document.getElementById('live-patch-nodes').hidden"), "nodes of no sentence are offered")
+    page.evaluate("set('live-patch-from', 'I have a dog')")
+    dragged = page.evaluate(DRAG.replace("${NODE}", "encoder.layers.0.self_attn.context"))
+    check(dragged == [False, True, "live"], f"a drag onto the pass: {dragged}")
+    check([row[0] for row in page.evaluate(PATCHED)] == [f"encoder.layers.0.self_attn.context:{h}" for h in range(2)], f"dragged: {page.evaluate(PATCHED)}")
+    page.evaluate("document.querySelector('#live-patch-nodes [data-node=\"encoder.layers.0.relu\"]').click()")
+    page.evaluate("(() => { const e = document.getElementById('live-patch-search'); e.value = '*.probs'; "
+                  "e.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'})); e.value = ''; e.dispatchEvent(new Event('input')); })()")
+    seen, rows = page.evaluate(SEEN), page.evaluate(PATCHED)
+    check(not seen["bad"] and len(rows) == 2 + 1 + 12 and seen["wide"] <= 1, f"patches: {seen['status']}, {rows}")
+    command = page.evaluate("Glim.live.patched_words().map(Glim.quoted).join(' ')")
+    check("--scale 0.5" in command and "--patch-from 'I have a dog'" in command, command)
+    found, shown = answered(command), page.evaluate("Glim.live.patches()")
+    if answers is not None:
+        check(found == shown, f"{command} has {found}, the page {shown}")
+    for row, native_row in zip(shown["rows"], found["rows"]):
+        for key in ("change", "linear", "second"):
+            check(abs(row[key] - native_row[key]) < 1e-4 * abs(native_row[key]) + 2e-6, f"patch of {row['node']}: {row[key]}, natively {native_row[key]}")
+    for (node, *numbers, flag), row in zip(rows, shown["rows"]):
+        said = [float(x.replace("−", "-")) for x in numbers]
+        for x, wanted in zip(said, (row["change"], row["linear"], row["linear"] + row["second"])):
+            check(abs(x - wanted) <= 0.006 * abs(wanted) + 1e-12, f"patch of {node}: {said}, {row}")
+        check(node == row["node"] and bool(flag) == row["misleads"], f"patch of {node}: {flag}, {row}")
+    hovered = page.evaluate("""(() => { const cell = document.querySelector("#patched .map rect.cell"), at = cell.getBoundingClientRect();
+      cell.dispatchEvent(new MouseEvent("mousemove", {bubbles: true, clientX: at.left + 1, clientY: at.top + 1}));
+      return document.querySelector(".hover").textContent; })()""")
+    check("alone" in hovered and "1st order" in hovered, f"a position patched alone: {hovered}")
+    link = page.evaluate("location.hash")
+    with chromium.Page(f"{folder}/inspect.html{link}", width, folder + "/patched", answers=answers) as other:
+        other.evaluate(READY)
+        check(other.evaluate("Glim.live.patches()") == shown and other.evaluate("location.hash") == link, f"{link}: {other.evaluate(SEEN)}")
+    for wrong, part in (("Glim.live.patch('nothing')", "no node"), ("set('live-patch-from', ' ')", "another sentence"),
+                        ("set('live-patch-from', 'a '.repeat(400))", "256"), ("Glim.live.patch('generator.weight')", "no positions")):
+        page.evaluate(wrong)
+        seen = page.evaluate(SEEN)
+        check(seen["bad"] and part in seen["status"] and page.evaluate("location.hash") == link, f"{wrong}: {seen['status']}")
+    # Whatever is offered can be patched.
+    offered = page.evaluate("[...document.querySelectorAll('#live-patch-nodes button')].map(b => b.dataset.node)")
+    page.evaluate(f"Glim.live.change({{'patch-node': {json.dumps(offered)}}})")
+    seen = page.evaluate(SEEN)
+    check(not seen["bad"] and len(offered) > 30 and len(page.evaluate(PATCHED)) > len(offered), f"{len(offered)} offered: {seen['status']}")
+    page.evaluate(f"Glim.live.change({{'patch-node': {json.dumps(['encoder.layers.0.self_attn.context', 'encoder.layers.0.relu', '*.probs'])}}})")
+    page.evaluate("document.querySelector('[aria-label=\"take back patch-node *.probs\"]').click()")
+    check(len(page.evaluate(PATCHED)) == 3, "a patch is not taken back")
 
 
 def turn_knobs(page, folder, times, compared):
@@ -194,7 +285,7 @@ with tempfile.TemporaryDirectory() as folder:
             page.evaluate(READY)
             page.evaluate(HELPERS + two_languages.HELPERS)
             turn_knobs(page, folder, times, compared)
-            check(page.evaluate(KEYBOARD) == [True, True, True], f"by keyboard: {page.evaluate(KEYBOARD)}")
+            check(page.evaluate(KEYBOARD) == 6 * [True], f"by keyboard: {page.evaluate(KEYBOARD)}")
             check(page.evaluate(OUTSIDE) == [], f"{width} px: beyond the frame: {page.evaluate(OUTSIDE)}")
             check(page.evaluate(NAMELESS) == [], f"controls without a name: {page.evaluate(NAMELESS)}")
             two_languages.try_switch(check, page, READY)
@@ -212,10 +303,10 @@ with tempfile.TemporaryDirectory() as folder:
                 check(seen["bad"] and part in seen["status"], f"{knob}: {seen['status']}")
                 check(seen["command"] == before, f"{knob}: {seen['command']}")
             # A link has the changes, and a cell.
-            page.evaluate(f"Glim.live.change({{scale: 0.5, 'remove-head': ['{CROSS}:1']}}); cell('{CROSS}', 3)")
+            page.evaluate(f"Glim.live.change({{scale: 0.5, 'remove-head': ['{CROSS}:1']}}); cell('{CROSS}', 3, true)")
             linked, link = page.evaluate(SEEN), page.evaluate("location.hash")
             masked = page.evaluate("[document.querySelectorAll('.why [data-part]').length, document.querySelector('.why:not(:empty)').textContent]")
-            check(masked[0] == 7 and masked[1].startswith("Masked now"), f"a click that masks: {masked}")
+            check(masked[0] == 0 and masked[1].startswith("masked: the softmax"), f"a click that masks: {masked}")
             for hash, wanted in ((link, ""), (link.replace("scale=", "scall="), "does not know"), (link + "%", "cut or wrong"),
                                  (link.replace("scale=", "mask="), "wrong value")):
                 with chromium.Page(f"{folder}/inspect.html{hash}", width, folder + "/other", answers=answers) as other:
@@ -225,7 +316,7 @@ with tempfile.TemporaryDirectory() as folder:
                     check(wanted or (opened["command"], opened["loss"]) == (linked["command"], linked["loss"]), f"{link}: {opened['command']}")
                     check(wanted or other.evaluate("location.hash") == link, f"{link} opens {other.evaluate('location.hash')}")
             # The parts of a score of the changed pass are those that the command prints.
-            page.evaluate(f"cell('{CROSS}', 3)")  # attended to again
+            page.evaluate(f"cell('{CROSS}', 3, true)")  # attended to again
             rows, command = page.evaluate("[[...document.querySelectorAll('.why [data-part]')].map(r => Number(r.dataset.part)), "
                                           "[...document.querySelectorAll('.why code')].pop()?.textContent]")
             printed = subprocess.run([glim, *shlex.split(command)[1:], "--json"], check=True, stdout=subprocess.PIPE).stdout
@@ -233,6 +324,8 @@ with tempfile.TemporaryDirectory() as folder:
             check(len(rows) == 7 and "--scale 0.5" in command, f"parts {rows}: {command}")
             for part, wanted in zip(rows[:6], parts):
                 check(abs(part - wanted) < 1e-4 * abs(wanted), f"part {part}, natively {wanted}")
+            try_split(page)
+            try_patches(page, width, folder, answers)
             page.evaluate("document.getElementById('live-reset').click()")
             check("?" not in page.evaluate("location.hash"), "as it was has changes in its address")
             page.evaluate("set('live-sentence', 'I have a quokka')")
@@ -293,6 +386,12 @@ with tempfile.TemporaryDirectory() as folder:
             check(len(page.requests) == 1, f"the page loads {page.requests[1:]}")
         by = "the module" if answers is None else "the same sources in its place"
         print(f"{width} px: {len(KNOBS)} knobs of {by} agree with the program; the last: {times[-1]}")
+    # On a phone a map is in sight, under the slider, when the page opens.
+    with chromium.Page(f"{folder}/inspect.html", 390, folder, height=800, answers=answers) as page:
+        check(not page.evaluate("document.getElementById('live-more').open"), "a phone's window is full of controls")
+        page.evaluate(READY)
+        left, slider, across = page.evaluate(PHONE)
+        check(left > 150 and slider and across <= 1, f"390 x 800: {left} px for the map, {slider}, {across}")
     # On a laptop and on a projector the slider is seen beside the maps of the head in front, wherever one scrolls to.
     for width, height in ((1280, 720), (1024, 768), (1920, 1080)):
         with chromium.Page(f"{folder}/inspect.html", width, folder, height=height, answers=answers) as page:

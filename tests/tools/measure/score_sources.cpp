@@ -1,7 +1,9 @@
 // The parts of a score add up to it, whatever the model, and name where query and key come from.
 #include "tools/measure/score_sources.hpp"
 
+#include <cctype>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -71,6 +73,78 @@ TEST_CASE("the parts of every cell of every head add up to its score") {
         }
   }
   CHECK(cells > 50);
+}
+
+TEST_CASE("the rows of every part that is split add up to it") {
+  const Json kind = GENERATE(
+      Json{{"kind", "gpt"}, {"bias", true}},
+      Json{{"kind", "gpt"}, {"positions", "rotary"}, {"kv-heads", 2}, {"feed-forward", "gated"}},
+      Json{{"kind", "gpt"}, {"positions", "alibi"}, {"norm-kind", "rms"}, {"qk-norm", true}},
+      Json{{"kind", "bert"}}, Json{{"kind", "vit"}}, Json{{"kind", "transformer"}},
+      Json{{"kind", "transformer"}, {"norm", "post"}});
+  INFO(kind.dump());
+  const Pass pass = pass_with(kind);
+  int parts = 0, heads = 0, networks = 0;
+  for (int probs : attention_nodes(pass)) {
+    const ScoreSources sources(pass, probs);
+    const Index query = sources.queries() - 1;
+    const ScoreParts cell = sources.cell(1, query, 0);
+    auto source = [](const std::string& name) {
+      return std::isdigit(name.back()) || name.ends_with("lu") || name.ends_with(".mul");
+    };
+    for (std::size_t a = 0; a < cell.query_sources.size(); ++a)
+      for (std::size_t b = 0; b < cell.key_sources.size(); ++b) {
+        const std::string &from = cell.query_sources[a], &to = cell.key_sources[b];
+        if (!source(from) && !source(to)) {
+          CHECK(contains(error_of<ValueError>([&] { sources.split(1, query, 0, from, to); }),
+                         from + " and " + to + " are not split"));
+          continue;
+        }
+        const SplitPart part = sources.split(1, query, 0, from, to);
+        CHECK(part.part == cell.parts[a][b]);
+        CHECK(part.splits.size() == std::size_t{source(from)} + std::size_t{source(to)});
+        for (const SourceSplit& s : part.splits) {
+          double sum = 0;
+          for (const SourceSplit::Row& r : s.rows) sum += r.part;
+          if (!(std::abs(sum - part.part) < 1e-12) || !(s.gap < 1e-12) || s.rows.size() < 2)
+            FAIL(from << ", " << to << ": " << s.source << ": " << sum << ", not " << part.part);
+          CHECK((s.rows[0].position >= 0) == std::isdigit(s.source.back()));
+          ++(s.rows[0].position >= 0 ? heads : networks);
+        }
+        ++parts;
+      }
+  }
+  CHECK(parts > 8);
+  CHECK(heads > 8);
+  CHECK(networks > 1);
+}
+
+TEST_CASE("a row of a split is what a head read at a position, and from where") {
+  // Values that have no positions are equal for equal tokens, and their rows as large as the head's attention to them.
+  const Json fresh{{"kind", "gpt"}, {"positions", "alibi"}};
+  const Pass pass = pass_with(fresh);  // "I have a cat", by letters
+  const SplitPart part =
+      split_part(pass, "layers.1.self_attn:0", 9, 1, "layers.0.self_attn:2", "wte");
+  CHECK(part.query_source == "transformer.layers.0.self_attn:2");
+  REQUIRE(part.splits.size() == 1);
+  const Tensor& probs = pass[attention_nodes(pass)[0]].value;
+  std::map<std::pair<Index, std::string>, double> rows;
+  for (const SourceSplit::Row& r : part.splits[0].rows) rows[{r.position, r.source}] = r.part;
+  CHECK(rows.size() == static_cast<std::size_t>(probs.size(-1)));
+  CHECK(rows.at({10, "wte"}) == 0);  // after the query
+  const double ratio = probs.at<double>({0, 2, 9, 1}) / probs.at<double>({0, 2, 9, 8});
+  CHECK(ratio != Approx(1));
+  CHECK(rows.at({1, "wte"}) / rows.at({8, "wte"}) == Approx(ratio));
+  CHECK(rows.at({1, "wte"}) != 0);
+  const std::string text = split_text(part, [](const std::string& head) {
+    return std::vector<std::string>(10, head.substr(head.size() - 1));
+  });
+  CHECK(contains(text, "self_attn:2 read, with its attention of this pass"));
+  CHECK(contains(text, "'2'"));
+  CHECK(contains(error_of<ValueError>([&] {
+                   split_part(pass, "layers.1.self_attn:0", 9, 1, "wte", "layers.0.gel");
+                 }),
+                 "the key has no source 'layers.0.gel' (nearest: transformer.layers.0.gelu"));
 }
 
 TEST_CASE("sources are embeddings, earlier heads and feed-forward networks, and biases") {

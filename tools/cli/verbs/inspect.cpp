@@ -39,7 +39,7 @@ struct InspectArguments {
   Index step = 0;
   double most_mb = 200;
   std::string why, other;
-  std::vector<std::string> patch;
+  std::vector<std::string> part, patch;
   bool json = false;
   bool prints() const { return pictures || !why.empty() || !patch.empty(); }
 };
@@ -175,9 +175,20 @@ void print_why(Example& example, const InspectArguments& a) {
   if (colon == text.npos || !query || !key)
     throw ValueError("--why",
                      "'" + a.why + "' is not of the form MODULE:HEAD:QUERY,KEY, numbers from 0 on");
-  const ScoreParts parts = score_parts(pass, a.why.substr(0, colon), *query, *key);
+  const std::string head = a.why.substr(0, colon);
+  const std::vector<AttentionView> views = attention_views(pass, example);
+  if (!a.part.empty()) {
+    const SplitPart part = split_part(pass, head, *query, *key, a.part[0], a.part[1]);
+    if (a.json) return print(in_json(in_json(part)) + "\n");
+    return print(split_text(part, [&](const std::string& source) {
+      for (const AttentionView& v : views)
+        if (source.starts_with(v.module + ":")) return v.keys;
+      return std::vector<std::string>();
+    }));
+  }
+  const ScoreParts parts = score_parts(pass, head, *query, *key);
   if (a.json) return print(in_json(in_json(parts)) + "\n");
-  for (const AttentionView& v : attention_views(pass, example))
+  for (const AttentionView& v : views)
     if (v.module == parts.module)
       return print(score_text(parts, v.queries[static_cast<std::size_t>(*query)],
                               v.keys[static_cast<std::size_t>(*key)]));
@@ -186,14 +197,10 @@ void print_why(Example& example, const InspectArguments& a) {
 
 // The loss with the values of --patch-node from the sentence or image of --patch-from.
 void print_patches(Example& example, const InspectArguments& a) {
-  ExampleOptions options = a.example;
-  (example.images.files.empty() ? options.source : options.image) = a.other;
-  const bool one_stack = example.source.empty() || example.target_in.empty();
-  if (!one_stack) options.target = example.target_text;
-  const auto other = make_example(options);
-  const PatchTable table = patched_from(pass_of(example), pass_of(*other), a.patch);
+  const PatchTable table =
+      patched_from(pass_of(example), pass_of_other(example, a.example, a.other), a.patch);
   print(a.json ? in_json(in_json(table)) + "\n"
-               : patch_text(table, !one_stack               ? std::vector<std::string>()
+               : patch_text(table, !example.is_one_stack()  ? std::vector<std::string>()
                                    : example.source.empty() ? example.target_in
                                                             : example.source));
 }
@@ -214,6 +221,10 @@ void run_inspect(const Command& command, InspectArguments& a) {
   const bool prints = a.prints();
   if (a.json && a.why.empty() && a.patch.empty())
     throw ValueError("--json", "prints what --why or --patch-node finds: give one of them, too");
+  if (!a.part.empty() && (a.why.empty() || a.part.size() != 2))
+    throw ValueError("--why-part",
+                     "names a part of the table of --why by two sources, of the query and of the "
+                     "key: --why HEAD:QUERY,KEY --why-part SOURCE SOURCE");
   if (a.patch.empty() != a.other.empty())
     throw ValueError(
         a.other.empty() ? "--patch-node" : "--patch-from",
@@ -293,6 +304,9 @@ Command inspect_command() {
   c.option("why", &a->why,
            "print why a query attends to a key, MODULE:HEAD:QUERY,KEY, and stop: the score by what "
            "query and key come from");
+  c.option("why-part", &a->part,
+           "split one part of --why again, by what its sources read: two names, the source of the "
+           "query and that of the key");
   c.option("patch-node", &a->patch,
            "print the loss with these nodes' values of the sentence or image of --patch-from, "
            "beside its "

@@ -220,6 +220,7 @@ const Glim = {
         const button = document.getElementById("tab-" + view.id);
         button.setAttribute("aria-selected", chosen);
         button.tabIndex = chosen ? 0 : -1;
+        if (chosen) bar.parentElement.scrollLeft = button.offsetLeft - 40;  // on a phone the tabs are one row
         if (chosen && !panel.dataset.drawn) {
           panel.dataset.drawn = "yes";
           view.draw(panel, Glim.places.get(id) ?? []);

@@ -58,7 +58,7 @@ class _Answer(dict):
 
 class Why(_Answer):
     """Why a query attends to a key: ["parts"][a][b] of ["query_sources"][a] and ["key_sources"][b], which add up to
-    ["score"] - ["mean"]. Printed, the largest ones."""
+    ["score"] - ["mean"]. Printed, the largest ones. Of a part: ["splits"], one or two, whose "rows" add up to ["part"]."""
 
 
 class Patch(_Answer):
@@ -115,9 +115,10 @@ class Inspection:
             raise _glim.ValueError(f"svg: {picture} names {len(found)} pictures; svg takes one")
         return Picture(found[0])
 
-    def why(self, head, query, key):
-        """Why query attends to key in a head, "MODULE:2": the score by what query and key come from."""
-        return Why(self._pass.why(head, query, key))
+    def why(self, head, query, key, part=None):
+        """Why query attends to key in a head, "MODULE:2": the score by what query and key come from. part: the names of two
+        sources of the table, of the query and of the key, whose part is split again by what they read."""
+        return Why(self._pass.why_part(head, query, key, *part) if part else self._pass.why(head, query, key))
 
     def patch(self, other, nodes):
         """The loss with the values that these nodes have in another pass, a list of names and patterns, beside its estimates.
@@ -168,6 +169,9 @@ class _Words:
     def why(self, head, query, key):
         return self._answer(["--why", f"{head}:{query},{key}"])
 
+    def why_part(self, head, query, key, query_source, key_source):
+        return self._answer(["--why", f"{head}:{query},{key}", "--why-part", query_source, key_source])
+
     def patch(self, other, nodes):
         return self._answer(["--patch-node", *nodes, "--patch-from", other])
 
@@ -181,12 +185,13 @@ def of_program(words):
     return Inspection(_Words(words))
 
 
-def why(source, head, query, key, **options):
-    """Why a query attends to a key. The source is an Inspection, or a model, whose `inspect` takes the options.
+def why(source, head, query, key, part=None, **options):
+    """Why a query attends to a key. The source is an Inspection, or a model, whose `inspect` takes the options. With a part,
+    a pair of names of sources, that part of the score by what its sources read.
 
         glim.why(model, "decoder.layers.0.self_attn:2", 5, 3, sentence="I have a cat")
     """
-    return (source if isinstance(source, Inspection) else source.inspect(**options)).why(head, query, key)
+    return (source if isinstance(source, Inspection) else source.inspect(**options)).why(head, query, key, part)
 
 
 def _read_safetensors(path):
