@@ -12,7 +12,7 @@
 namespace glim::python {
 
 template <class E>
-inline const ChoiceNames<E> kWords = kNames<E>;
+inline const ChoiceNames<E>& kWords = kNames<E>;  // a copy could be made before the names are there
 template <>
 inline const ChoiceNames<CellKind> kWords<CellKind>{{{"gru", CellKind::Gru},
                                                      {"lstm", CellKind::Lstm},
