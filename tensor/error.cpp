@@ -10,7 +10,8 @@ namespace glim {
 
 std::string to_string(const Where& where) {
   std::string_view file = where.file_name();
-  if (auto slash = file.rfind('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
+  if (auto slash = file.find_last_of("/\\"); slash != std::string_view::npos)
+    file.remove_prefix(slash + 1);
   return std::string(file) + ":" + std::to_string(where.line());
 }
 namespace {

@@ -14,6 +14,8 @@ namespace {
 
 template <class T, class... Format>
 std::string chars(T value, Format... format) {
+  if (value != value)
+    return "nan";    // its sign says nothing, and a C++ library writes it as it likes
   char buffer[400];  // the longest double in positional form has 309 digits and the precision
   auto end = std::to_chars(buffer, buffer + sizeof buffer, value, format...).ptr;
   return std::string(buffer, end);

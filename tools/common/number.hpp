@@ -20,6 +20,7 @@ std::optional<T> number_in(std::string_view text) {
 
 // Four digits, and whole from 1,000 to a million: 0.01235, 16384, 1.235e+07.
 inline std::string four_digits(double x) {
+  if (std::isnan(x)) return "nan";
   const bool whole = std::abs(x) >= 1000 && std::abs(x) < 999999.5;
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, x,

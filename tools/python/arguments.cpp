@@ -23,10 +23,10 @@ const char* interned(std::string text) {
 // that no other gets its address.
 const char* file_of(PyObject* code) {
   static auto* known = new std::unordered_map<PyObject*, const char*>;
-  static const std::string package =
-      nb::cast<std::string>(nb::module_::import_("os.path").attr("dirname")(
-          nb::module_::import_("glim").attr("__file__"))) +
-      "/";
+  static const std::string package = nb::cast<std::string>(nb::module_::import_("os.path").attr(
+      "join")(nb::module_::import_("os.path").attr("dirname")(
+                  nb::module_::import_("glim").attr("__file__")),
+              ""));
   if (auto entry = known->find(code); entry != known->end()) return entry->second;
   if (known->size() > 4096) {  // code that is made again and again
     for (auto& entry : *known) Py_DECREF(entry.first);
@@ -293,7 +293,7 @@ namespace nanobind::detail {
 
 bool type_caster<glim::python::DimsArg>::from_python(handle src, std::uint32_t flags,
                                                      cleanup_list* cleanup) noexcept {
-  value = {.list = {}, .is_bool = PyBool_Check(src.ptr()) != 0};
+  value = {.list = {}, .is_bool = glim::python::is_bool(src)};
   if (src.is_none() || value.is_bool) return true;  // None where an argument may be None: no axes
   // A Var as a sequence would record each of its elements.
   if (isinstance<glim::Var>(src)) return false;

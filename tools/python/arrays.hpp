@@ -50,6 +50,13 @@ void bind_gradcheck(nb::module_& m);
 void bind_pipeline(nb::module_& m);
 void bind_study(nb::module_& m);
 
+// True of a bool of Python and of NumPy, whose earlier versions take it for an index.
+inline bool is_bool(nb::handle x) {
+  if (PyBool_Check(x.ptr()) || PyLong_Check(x.ptr())) return PyBool_Check(x.ptr());
+  const std::string type = nb::cast<std::string>(nb::type_name(x.type()));
+  return type.ends_with("bool") || type.ends_with("bool_");
+}
+
 }  // namespace glim::python
 
 namespace nanobind::detail {
@@ -59,7 +66,7 @@ template <>
 struct type_caster<glim::Index> {
   NB_TYPE_CASTER(glim::Index, const_name("int"))
   bool from_python(handle src, std::uint32_t, cleanup_list*) noexcept {
-    if (PyBool_Check(src.ptr()) || !PyIndex_Check(src.ptr())) return false;
+    if (!PyIndex_Check(src.ptr()) || glim::python::is_bool(src)) return false;
     value = PyNumber_AsSsize_t(src.ptr(), PyExc_OverflowError);
     const bool fits = !PyErr_Occurred();
     PyErr_Clear();
