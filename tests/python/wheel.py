@@ -56,6 +56,8 @@ with glim.Tape() as tape:
     tape.hook("matmul", stops)
     check("Python's exception through a pass", "of the hook" in raised(KeyError, lambda: tape.backward(loss)))
 check("a missing file", "no such file" in raised(glim.FileError, lambda: glim.load("no model")))
+check("a word for a choice", glim.AttentionMask(np.eye(2, dtype=bool), form="softmax") is not None)
+check("an error names the file alone", "  at wheel.py:" in raised(glim.ShapeError, lambda: glim.Var(x) @ glim.Var(x)))
 check("a derived program", "def backward" in glim.derive(softmax, x).program)
 for folder in ("a b", "Öl", "训练"):
     os.makedirs(folder, exist_ok=True)

@@ -15,9 +15,7 @@ using namespace nb::literals;
 namespace {
 
 // An integer of Python or NumPy; a bool is none.
-bool is_integer(nb::handle x) {
-  return is_number(x) && PyIndex_Check(x.ptr()) && !is_bool(x);
-}
+bool is_integer(nb::handle x) { return is_number(x) && PyIndex_Check(x.ptr()) && !is_bool(x); }
 
 // The ids or the mask that an index is, if it is an array or a list; undefined if it is not.
 Tensor index_array(nb::handle part) {
