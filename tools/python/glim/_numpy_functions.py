@@ -14,7 +14,10 @@ from ._numpy_ufuncs import UFUNCS  # noqa: F401  from_torch takes them from here
 
 
 def whole(numbers):
-    return [operator.index(n) for n in np.atleast_1d(numbers)]
+    numbers = np.atleast_1d(numbers)
+    if numbers.dtype == bool:  # an index of earlier NumPys
+        raise TypeError("a bool is no integer here")
+    return [operator.index(n) for n in numbers]
 
 
 def reshaped(x, shape):
