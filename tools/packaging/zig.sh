@@ -67,7 +67,7 @@ done' >>"$tools/$1"
     echo "exec $2 \"\$@\"" >>"$tools/$1"
     chmod +x "$tools/$1"
   }
-  [ "$system" != darwin ] || linker='LLD ld64.lld' strip="'-Wl,-dead_strip', " hide=", '-fvisibility=hidden'"
+  [ "$system" != darwin ] || linker='LLD ld64.lld' strip="'-Wl,-dead_strip', '-Wl,-x', " hide=", '-fvisibility=hidden'"
   mkdir -p "$tools"
   # zig writes debugging information unless it is told not to: objects ten times as large, for a program that is stripped.
   for tool in cc c++; do script $tool "$zig -m ziglang $tool -target $target -g0" "$linker" '*-Wl,--version*|*-Wl,-v*'; done
