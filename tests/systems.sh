@@ -37,7 +37,7 @@ for i in "${!programs[@]}"; do
   rm -rf run
   hash=$(golden_run "${programs[i]}" 2>err)
   report "$name: golden hash" "$([ "$hash" = "$golden" ] || show err)"
-  "$tests/tools/train/kill_resume.sh" "${programs[i]}" 1 >log 2>&1
+  "$tests/tools/train/kill_resume.sh" "${programs[i]}" 3 >log 2>&1
   report "$name: goes on after a kill" "$([ $? = 0 ] || show log)"
   "${programs[i]}" inspect --fresh --overwrite --out page >log 2>&1
   mv page/inspect.html "page$i"
