@@ -31,7 +31,7 @@ struct Option : Row {
   bool in_config = true;                    // a configuration file may have it
   char delimiter = 0;                       // between the values of a list that are given as one
   bool usual = false;                       // `--help` shows it; all where none is
-  bool hidden = false;                      // taken but not shown: none of the verb's kinds has it
+  bool hidden = false;                      // taken but not shown
   std::vector<std::string> typed;           // on the command line
   bool is_set = false;                      // by the command line, or by a configuration file
   std::string origin;  // where the value is from: "run.toml:3"; empty: a default
