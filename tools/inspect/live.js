@@ -246,7 +246,7 @@ function patch(node) {
   if (change({"patch-node": [...without(state["patch-node"], node), node]}))
     document.getElementById("patched").scrollIntoView({block: "nearest"});
 }
-// What is dropped on the pass is patched.
+// A drop on the pass patches the node that was dragged.
 function take_drops(main) {
   const outside = e => main.classList.contains("dropping") && !e.target.closest("#live");
   main.addEventListener("dragover", e => { if (outside(e)) e.preventDefault(); });

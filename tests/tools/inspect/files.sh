@@ -85,5 +85,6 @@ report "live: no screen" "$(grep -q 'not opened here' out && [ ! -e opened ] || 
 DISPLAY= WAYLAND_DISPLAY= live --out named
 refuse "live: a folder that was named" 'named/inspect.html: exists already: --overwrite' \
   env GLIM_PACKAGE=$PWD/module "$glim" live --out named --layers 1
+refuse "live: what prints is no page" 'there is no option --why' "$glim" live --why encoder.layers.0.self_attn:0:1,0
 refuse "live: a model that is not there" '^glim: error: nothere: no such file' "$glim" live --model nothere
 summary

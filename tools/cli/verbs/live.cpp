@@ -1,5 +1,5 @@
 // glim live: what `glim inspect --live` writes, of a fresh model where none is named, opened in the browser. It shows the
-// options that choose the model and the example, and takes the others of inspect.
+// options that choose the model and the example, and takes those of inspect that change the pass or its files.
 #include <set>
 
 #include "tensor/system/process.hpp"
@@ -10,6 +10,9 @@ namespace {
 
 const std::set<std::string_view> kShown{"model", "sentence", "translation", "hide",
                                         "label", "image",    "out"};
+// Options of inspect that print something in place of the page.
+const std::set<std::string_view> kPrinting{"why",        "why-part",      "patch-node",
+                                           "patch-from", "list-pictures", "json"};
 
 template <class T>
 T& field(Command& command, std::string_view option) {
@@ -22,7 +25,8 @@ Command live_command() {
   Command c = inspect_command();
   c.name = "live";
   c.help = "a page in the browser in which a model is changed, and every gradient with it";
-  c.footer = "The other options of `glim inspect` are taken, too.";
+  c.footer = "Options of `glim inspect` that change the pass or its files are taken, too.";
+  std::erase_if(c.options, [](const Option& o) { return kPrinting.contains(o.name); });
   for (Option& o : c.options) o.hidden = !kShown.contains(o.name);
   c.find("model")->default_text = "a fresh one";
   field<bool>(c, "live") = true;
