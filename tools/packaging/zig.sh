@@ -73,7 +73,7 @@ done' >>"$tools/$1"
   for tool in cc c++; do script $tool "$zig -m ziglang $tool -target $target -g0" "$linker" '*-Wl,--version*|*-Wl,-v*'; done
   script rc "$zig -m ziglang rc" 'zig, as the Microsoft (R) Resource Compiler' '*/[?]*'
   script ar "$zig -m ziglang ar" ar '--no-such'
-  cat >"$tools/cross.ini" <<END
+  cat >"$tools/cross.new" <<END
 [binaries]
 c = '$tools/cc'
 cpp = '$tools/c++'
@@ -89,9 +89,12 @@ cpu_family = '${target%%-*}'
 cpu = '${target%%-*}'
 endian = 'little'
 END
+  # Meson reads the file once, for a folder that is new.
+  cmp -s "$tools/cross.new" "$tools/cross.ini" || rm -rf "${work:?}/$folder"
+  mv "$tools/cross.new" "$tools/cross.ini"
   # zig writes a file into the folder where it is asked for its version.
   [ -e "$work/$folder/build.ninja" ] || (cd "$tools" && meson setup "$work/$folder" "$work/glim" --cross-file="$tools/cross.ini" \
-      -Dbuildtype=release -Db_pch=false -Dwerror=false -Dpages=enabled -Dtests=disabled -Dbenchmarks=enabled >"$work/log" 2>&1) ||
+      -Dbuildtype=release -Db_pch=false -Dwerror=false -Dpages=enabled -Dtests="${tests:-disabled}" -Dbenchmarks=enabled >"$work/log" 2>&1) ||
     { tail -n 20 "$work/log" >&2; fail "Meson refuses the tree"; }
   ninja -C "$work/$folder" "${@:4}" 2>&1 | brief "$work/log" || status=$?
   [ "$status" = 0 ] || { grep -A 5 error: "$work/log" | head -n 20 >&2; fail "${4} was not built for $target"; }
