@@ -11,7 +11,10 @@
 #include "tools/render/svg.hpp"
 #include "tools/render/ticks.hpp"
 
-namespace glim {
+namespace test_drawing {
+
+using namespace glim;
+
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -215,4 +218,4 @@ TEST_CASE("a coordinate is short and never invalid", "[drawing]") {
 }
 
 }  // namespace
-}  // namespace glim
+}  // namespace test_drawing
