@@ -42,12 +42,12 @@ class BackwardPass {
       if (fill_leaves_ && node.leaf->trainable) add_to(*node.leaf, std::move(dy));
       return;
     }
-    if (i == pending_.first) return;  // the first x of grad()
-    Grads d = gradients(i, dy);
-    dy = {};
+    if (i == pending_.first) return;  // grad()'s first x; backward()'s first is node 0, a leaf
+    Grads d = gradients(i, dy);       // (∂y/∂x_k)ᵀ dy for each input k
+    dy = {};                          // d may hold it too: a sole owner is added to in place
     for (std::size_t k = 0; k < node.inputs.size(); ++k)
       if (node.inputs[k] >= pending_.first) send(i, k, d);
-    if (!options_.retain && !options_.create_graph) node.op.reset();
+    if (!options_.retain && !options_.create_graph) node.op.reset();  // and what it saved
   }
 
  protected:
@@ -56,7 +56,7 @@ class BackwardPass {
     const Op& op = *graph_.nodes_[i].op;
     return options_.create_graph ? op.gradient(dy) : op.fast_gradient(dy);
   }
-  // Adds the gradient of input k of node `sender` to the input's total.
+  // Adds the gradient of input k of node `sender` to the input's total. One of few elements is a part (AddTo).
   virtual void send(int sender, std::size_t k, Grads& d) {
     const int input = graph_.nodes_[sender].inputs[k];
     const Node& source = graph_.nodes_[input];

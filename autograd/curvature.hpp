@@ -39,10 +39,9 @@ struct Ritz {
 struct LanczosOptions {
   Index largest = 1;  // the largest eigenvalues by value, and as many by size, that are to converge
   Index lowest = 0;   // and the lowest
-  double tolerance =
-      1e-8;              // of their residuals, relative to the largest value by size; 0: all steps
-  Index steps = 300;     // at most
-  RandomKey start = {};  // of q₁
+  double tolerance = 1e-8;  // of residuals, relative to the largest value by size; 0: all steps
+  Index steps = 300;        // at most
+  RandomKey start = {};     // of q₁
 };
 // Ritz values of a symmetric n × n matrix. `product` multiplies it by a vector (n,) of float64.
 Ritz lanczos(Index n, const std::function<Tensor(const Tensor&)>& product,

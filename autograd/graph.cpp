@@ -9,8 +9,8 @@ Var Graph::record_or_compute(const Call& call) {
 }
 
 Var Graph::forward_and_record(const Call& call) {
-  std::uint64_t needs =
-      0;  // a bit for each input that needs a gradient, the last for all from 63 on
+  // A bit for each input that needs a gradient, the last for all from 63 on.
+  std::uint64_t needs = 0;
   for (std::size_t k = 0; k < call.inputs.size(); ++k)
     if (call.inputs[k]->requires_grad()) needs |= std::uint64_t{1} << std::min<std::size_t>(k, 63);
   call.op.start(call.type.formula, call.inputs, needs);

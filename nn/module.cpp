@@ -1,3 +1,8 @@
+// How a parameter gets its name
+//
+//   Param, Child         their constructors register them in the module, and mark the names below the root as stale
+//   Var::name            asks the leaf's module to refresh: the root walks its modules and writes each leaf's dotted path
+//   operator(), in_scope enter scope_name(), the same path: nodes of the tape have it, and so have errors
 #include "nn/module.hpp"
 
 #include <algorithm>
@@ -134,8 +139,7 @@ std::string Module::scope_name() const {
   return list.empty() ? name_ : list + "." + name_;
 }
 
-// A name is the path from the root; a leaf that several modules share has the first of its paths. Names are computed on
-// first use, not while the tree is built.
+// A leaf that several modules share has the first of its paths. While the tree is built, no name is computed.
 void Module::refresh() const {
   static std::mutex& mutex = new_mutex();  // several threads may ask
   const Module& top = root();

@@ -12,8 +12,12 @@
 //   Var y = layer(x);                       operator() enters the module's name and calls forward
 //   layer.named_parameters();               linear1.weight, linear1.bias, linear2.weight, linear2.bias
 //
-// A leaf of its own is a Param, a list of children a ModuleList; both are below Module. A plain member, `Linear gate;`,
-// compiles and is no child: it is not trained, checked or saved.
+// A plain member, `Linear gate;`, compiles and is no child: it is not trained, checked or saved. In this file:
+//
+//   Module              names, training, stored state
+//   Param, Buffer       a tensor of a module: trained, or saved alone
+//   Callable, Layer     operator() for a module that has forward
+//   Child, ModuleList   a member that is a module, and a list of them
 //
 // GLIM_NAMED(linear1, d, d_ff) is linear1{*this, "linear1", d, d_ff}: C++20 cannot turn a member's name into text.
 // A member may also be initialised where it is declared: Child<Dropout> GLIM_NAMED(dropout, 0.1). Members register in
@@ -22,8 +26,11 @@
 //
 // Registration keeps addresses: modules neither copy nor move.
 //
-// Errors: StateError for a name that is empty, has a dot or is taken, which names the module; for a child of another
-// module or of itself; for the use of an absent child, and for a value that is written to an absent parameter; ShapeError where a value of another shape is assigned to a parameter.
+// Errors:
+//   StateError   a name that is empty, has a dot or is taken; the message names the module
+//                a child of another module or of itself; the use of an absent child
+//                a value that is written to an absent parameter
+//   ShapeError   a value of another shape is assigned to a parameter
 #pragma once
 
 #include <atomic>
@@ -129,13 +136,6 @@ class Module : private LeafNames {
   std::string name_;  // in parent_
   bool training_ = true, is_list_ = false;
 };
-
-// The state_dict() as a safetensors file, and back. FileError naming the file, also where load_state_dict refuses it.
-void save(const Module& module, const std::string& file);
-void load(Module& module, const std::string& file);
-void load(Module& module, const StateDict& state, const std::string& file);  // read from it
-// Its type and size, then a line for each parameter and buffer: name, shape, dtype, elements, "frozen".
-std::ostream& operator<<(std::ostream& out, const Module& module);
 
 // A trained tensor of a module: a leaf. Undefined and not registered without an initial value, like the bias of a layer
 // that has none. A copy is a Var.
@@ -251,5 +251,12 @@ class ModuleList : public Module {
  private:
   std::deque<Child<M>> items_;
 };
+
+// The state_dict() as a safetensors file, and back. FileError naming the file, also where load_state_dict refuses it.
+void save(const Module& module, const std::string& file);
+void load(Module& module, const std::string& file);
+void load(Module& module, const StateDict& state, const std::string& file);  // read from it
+// Its type and size, then a line for each parameter and buffer: name, shape, dtype, elements, "frozen".
+std::ostream& operator<<(std::ostream& out, const Module& module);
 
 }  // namespace glim

@@ -6,19 +6,8 @@
 //   v ← β₂ v + (1 - β₂) g²              the state exp_avg_sq
 //   θ ← θ - η m̂ / (√v̂ + ε)              where m̂ = m/(1 - β₁ᵗ), v̂ = v/(1 - β₂ᵗ)
 //
-// Its transpose, from ∂q/∂ after the step to before it (dθ is ∂q/∂θ), with r = √v̂ + ε:
-//
-//   dm ← dm - η/(1 - β₁ᵗ) dθ/r
-//   dv ← dv + η/(1 - β₂ᵗ) m̂ dθ/(2 √v̂ r²)            0 where v is 0, as g is but for underflow
-//   dg = (1 - β₁) dm + 2 (1 - β₂) g dv
-//   dθ ← dθ + λ dg              AdamW   (1 - η λ) dθ
-//   dm ← β₁ dm    dv ← β₂ dv
-//
-// With ε = 0 an element whose gradients were all 0 becomes 0/0, NaN, as in torch.
-//
-// It is stable below η λ_max(P⁻¹H) = 2 (1 + β₁)/(1 - β₁), 38 for β₁ = 0.9, with P = √v̂ + ε.
-//
 // optim/kernels/adam.cpp is this step as code, line by line.
+// With ε = 0 an element whose gradients were all 0 becomes 0/0, NaN, as in torch.
 // The Transformer of 2017 takes β = (0.9, 0.98), ε = 1e-9 (section 5.3): Adam::transformer.
 // ValueError for β outside [0, 1) or a negative ε, in the dtype of the parameters too.
 #pragma once
@@ -41,11 +30,19 @@ class Adam : public Optimizer {
 
  protected:
   Adam(const NamedParameters& parameters, AdamOptions options, bool decoupled);
+  // The transpose of a step, from ∂q/∂ after it to before it (dθ is ∂q/∂θ), with r = √v̂ + ε:
+  //
+  //   dm ← dm - η/(1 - β₁ᵗ) dθ/r
+  //   dv ← dv + η/(1 - β₂ᵗ) m̂ dθ/(2 √v̂ r²)            0 where v is 0, as g is but for underflow
+  //   dg = (1 - β₁) dm + 2 (1 - β₂) g dv
+  //   dθ ← dθ + λ dg              AdamW   (1 - η λ) dθ
+  //   dm ← β₁ dm    dv ← β₂ dv
   Adjoint transposed(const Slot& slot, const Adjoint& after) const override;
 
  private:
   void update(const Slot& slot, Index begin, Index end) const override;
   Tensor divisor(const Slot& slot) const override;
+  // Steps are stable below η λ_max(P⁻¹H) = 2 (1 + β₁)/(1 - β₁), 38 for β₁ = 0.9, with P = √v̂ + ε.
   double threshold() const override { return 2 * (1 + options_.beta1) / (1 - options_.beta1); }
   AdamOptions options_;
   bool decoupled_;

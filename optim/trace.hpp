@@ -1,5 +1,5 @@
 // A training that can be differentiated: the gradient of a query, such as a held-out loss, with regard to the weight of
-// each example, through every update.
+// each example, through every update. (One pass as a list of values is tools/derive/trace.hpp.)
 //
 //   L_t(θ, w) = Σ_{i in batch t} w_i ℓ_i(θ)      g_t = ∂L_t/∂θ      s_{t+1} = U_t(s_t, g_t)      w = 1
 //

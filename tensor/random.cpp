@@ -85,8 +85,7 @@ Tensor normal(const Shape& shape, double mean, double deviation, RandomKey key, 
   if (!(deviation >= 0)) throw ValueError("normal", "the deviation is negative");
   return floating(shape, dtype, "normal", [=](std::uint64_t i) {
     auto w = philox(key, i / 2);
-    double radius =
-        std::sqrt(-2 * portable::log(1 - pair_to_unit(w[0], w[1])));  // 1 - u is in (0, 1]
+    double radius = std::sqrt(-2 * portable::log(1 - pair_to_unit(w[0], w[1])));  // 1 - u > 0
     double angle = 2 * std::numbers::pi * pair_to_unit(w[2], w[3]);
     return mean + deviation * radius * (i % 2 ? portable::sin(angle) : portable::cos(angle));
   });

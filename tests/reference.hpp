@@ -84,15 +84,4 @@ inline void in_every_form(const std::function<void(DType)>& f) {
     }
 }
 
-// The text of the error of type E that f throws; "" when it throws none, or another.
-template <class E>
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  } catch (const Error&) {
-  }
-  return "";
-}
 }  // namespace glim

@@ -5,19 +5,10 @@
 #include <cstring>
 
 #include "autograd/ops.hpp"
+#include "autograd/products.hpp"
 #include "tensor/error.hpp"
 
 namespace glim::detail {
-namespace {
-
-// 1 at element i, zeros elsewhere.
-Tensor unit(const Var& y, Index i) {
-  Tensor e = zeros(y.shape(), y.dtype());
-  narrow(reshape(e, {-1}), 0, i, 1).fill_(1);
-  return e;
-}
-
-}  // namespace
 
 std::vector<double> flatten(const std::vector<Var>& outputs) {
   std::vector<double> all;
@@ -123,22 +114,19 @@ Analytic analytic(const Subject& subject, std::uint64_t seed, bool rows, bool fo
   }
   for (std::size_t o = 0; o < ys.size(); ++o) {
     r.output_shapes.push_back(ys[o].shape());
-    auto gradients = [&](const Tensor& dy) {
-      return tape.grad(ys[o], leaves, dy, {.retain = true});
-    };
     const Tensor u = random_like(ys[o].value(), {seed, std::uint64_t{1} << 32 | o});
     for (double e : flatten({u})) r.u.push_back(e);
-    const std::vector<Var> along_u = gradients(u);
+    const std::vector<Var> along_u = tape.grad(ys[o], leaves, u, {.retain = true});
     for (std::size_t i = 0; i < differentiated.size(); ++i) {
       std::vector<double>& sum = r.along_u[differentiated[i]];
       const std::vector<double> d = flatten({along_u[i]});
       std::transform(d.begin(), d.end(), sum.begin(), sum.begin(), std::plus<>());
     }
-    for (Index row = 0; rows && row < ys[o].numel(); ++row) {
-      const std::vector<Var> d = gradients(unit(ys[o], row));
+    if (!rows) continue;
+    each_gradient(tape, ys[o], leaves, [&](Index, const std::vector<Var>& row) {
       for (std::size_t i = 0; i < differentiated.size(); ++i)
-        for (double e : flatten({d[i]})) r.rows[differentiated[i]].push_back(e);
-    }
+        for (double e : flatten({row[i]})) r.rows[differentiated[i]].push_back(e);
+    });
   }
   return r;
 }

@@ -1,3 +1,11 @@
+// Check::run
+//   find_problem                 two runs differ, f writes to its input ...
+//   for each input               Full: check_column for each element x_j, which is J_ij of each output i, then (Jᵀu)_j
+//                                Projection: check_direction, vᵀJᵀu; if wrong, `along` halves v, down to one element
+//   for each of these numbers
+//     verdict                    compare with differences; then judge_by_size what atol alone may make right
+//     jumps, excuse_by_kink      if wrong: does a kink of several elements explain it?
+//     count                      into the input's entry of the report
 #include "autograd/gradcheck/check.hpp"
 
 #include <algorithm>
@@ -51,11 +59,9 @@ class Check {
     found_.numeric = analytic_.rows;
     for (std::size_t k = 0; k < subject_.values.size(); ++k) {
       if (!subject_.checked(k)) continue;
-      GradcheckEntry& e = found_.report.inputs.emplace_back();
-      e.input = k;
-      e.name = subject_.names[k];
-      e.shape = subject_.values[k].shape();
-      e.dtype = subject_.values[k].dtype();
+      const Tensor& x = subject_.values[k];
+      found_.report.inputs.push_back({{}, k, subject_.names[k], x.shape(), x.dtype()});
+      GradcheckEntry& e = found_.report.inputs.back();
       const Index elements = numel_of(e.shape);
       if (options_.may_round && elements * outputs > 0) find_grainy(k);
       for (Index j = 0; full() && j < elements; ++j) check_column(e, j);
@@ -71,7 +77,7 @@ class Check {
     e.rounds = e.rounds || line.grain(row) > 0;
     Verdict v = compare(analytic, line, row, tolerance_, options_.precise);
     if (options_.may_round || !options_.second_order)
-      rejudge(analytic, line, row, tolerance_.rtol, atol_is_set_, v);
+      judge_by_size(analytic, line, row, tolerance_.rtol, atol_is_set_, v);
     return v;
   }
 
@@ -186,7 +192,7 @@ class Check {
         Verdict v = verdict(e, found.analytic, center, row);
         if (v.kind == Verdict::Wrong && !center.rounds(row)) {
           if (jump.empty()) jump = jumps(e.input, j, center, v.level);
-          v.explain_by(jump[row], found.analytic);
+          v.excuse_by_kink(jump[row], found.analytic);
         }
         count(e, found, v);
         within_atol = within_atol || v.within_atol;
@@ -245,7 +251,7 @@ class Check {
       const std::vector<double> by_output = jumps(e.input, begin, center, result.level);
       for (std::size_t row = 0; row < by_output.size(); ++row)
         jump += std::abs(origin_.u[row]) * by_output[row];
-      result.explain_by(jump, whole.analytic);
+      result.excuse_by_kink(jump, whole.analytic);
     }
     found = whole;
     if (alone || result.kind == Verdict::Right) return result;

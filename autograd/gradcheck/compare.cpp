@@ -25,7 +25,7 @@ bool far(double analytic, Line& line, Index row, const Estimate& e) {
          std::abs(analytic - finer.value) > finer.error();
 }
 
-// One comparison, by four questions in turn. The first that has an answer decides, but for what compare() and rejudge()
+// One comparison, by four questions in turn. The first that has an answer decides, but for what compare() and judge_by_size()
 // take back where f is rounded or tiny.
 struct Comparison {
   double analytic;
@@ -185,7 +185,8 @@ Verdict compare(double analytic, Line& line, Index row, const Tolerance& toleran
   return v.rounds ? by_error(analytic, line, row, v) : v;
 }
 
-void rejudge(double analytic, Line& line, Index row, double rtol, bool atol_is_set, Verdict& v) {
+void judge_by_size(double analytic, Line& line, Index row, double rtol, bool atol_is_set,
+                   Verdict& v) {
   if (v.kind != Verdict::Right || v.decisive) return;
   if (analytic == 0 && line.equal(line.ordinary(), row)) {
     v.within_atol =

@@ -45,7 +45,7 @@ struct Verdict {
     kink = true;
   }
   // A wrong derivative is undecidable if a kink may move it by `jump`.
-  void explain_by(double jump, double analytic) {
+  void excuse_by_kink(double jump, double analytic) {
     if (jump > 0 && std::abs(analytic - numeric) <= jump + tolerance.atol) at_kink();
   }
 };
@@ -57,6 +57,7 @@ Verdict decided_by(double analytic, double numeric, const Tolerance& tolerance);
 Verdict compare(double analytic, Line& line, Index row, const Tolerance& tolerance, bool precise);
 // Judges a right derivative that is not decisive again, as right, within atol alone, or wrong. Never as wrong if the caller
 // has set atol.
-void rejudge(double analytic, Line& line, Index row, double rtol, bool atol_is_set, Verdict& v);
+void judge_by_size(double analytic, Line& line, Index row, double rtol, bool atol_is_set,
+                   Verdict& v);
 
 }  // namespace glim::detail

@@ -71,10 +71,9 @@ Index check_ops(const Subject& f, GradcheckReport& report) {
     const Replay& replay = tape.replay(static_cast<int>(i));
     if (!replay.run) continue;
     const Subject op = op_of(node, replay);
-    GradcheckOptions options;
-    options.precise = report.options.precise;
-    options.second_order = report.options.second_order;
-    options.seed = report.options.seed;
+    GradcheckOptions options{.second_order = report.options.second_order,
+                             .precise = report.options.precise,
+                             .seed = report.options.seed};
     Index elements = 0;
     for (const Tensor& x : op.values) elements += x.numel();
     if (elements * numel_of(node.shape) > kWholeJacobian)

@@ -1,7 +1,6 @@
 // The gradient checker: are the derivatives that backward computes those of the function?
 //
-// For a function f from inputs x to outputs y, with Jacobian J = ∂y/∂x, three steps do the work. plain.hpp has them as
-// three functions, in 40 lines; analytic.cpp, numeric.cpp (Line::estimate) and compare.cpp do the same and judge errors:
+// For a function f from inputs x to outputs y, with Jacobian J = ∂y/∂x, three steps do the work:
 //
 //   analytic   Jᵀ dy, by backward
 //   numeric    J v, by differences: (f(x + h v) - f(x - h v)) / 2h
@@ -10,11 +9,14 @@
 //   REQUIRE(gradcheck(f, {x, w}));     a report is true if it passed, and prints itself in Catch2
 //   REQUIRE(gradcheck([&] { return sum(model(x)); }, model.named_parameters()));     of a module's parameters
 //
-// The two functions are at the end of this file. The fields of a report before them are for who prints or counts.
-//
 // Undecided is not passed: a report in which a missing gradient would look the same is undecided.
-// Where another input has a decisive derivative, one whose derivatives other than 0 are all at kinks does not make the
-// report undecided.
+//
+// The files, in the order of reading:
+//
+//   plain.hpp                    the three steps in 40 lines, for the number Σ u f and one element of x after another
+//   check.cpp                    which derivatives are compared. Its head is a map of a check
+//   analytic, numeric, compare   the steps, with an error for each estimate; grain.cpp where f is rounded
+//   explain, mistakes, factors   the op at fault, and the name of the mistake
 #pragma once
 
 #include <array>
@@ -32,9 +34,9 @@ namespace glim {
 
 struct GradcheckOptions {
   // Full compares all of J: row i of the analytic one is a backward from dy = e_i, column j of the numeric one takes two
-  // forwards, and more where a derivative is 0 or undecided. It compares Jᵀu for a random u too, since some backwards are right for each e_i and wrong for a general
-  // dy. (A plain sum, u = 1, hides most mistakes in a softmax.) Projection compares one number for each input, vᵀJᵀu with
-  // random u and v. When it differs, halving v finds the element.
+  // forwards, and more where a derivative is 0 or undecided. It compares Jᵀu for a random u too, since some backwards
+  // are right for each e_i and wrong for a general dy. (A plain sum, u = 1, hides most mistakes in a softmax.)
+  // Projection compares one number for each input, vᵀJᵀu with random u and v. When it differs, halving v finds the element.
   enum class Mode { Full, Projection };
   // How much of a failure is explained: the name of its mistake, by f's Jacobian (mistakes.hpp); the ops at fault, with
   // file and line. Each op that f recorded is checked against its own forward.
@@ -45,8 +47,8 @@ struct GradcheckOptions {
   Explain explain = Explain::Ops;
   int directions = 1;         // random directions in Projection mode
   bool second_order = false;  // check (x, dy) ↦ Jᵀdy instead of f: the gradient of the gradient
-  // Zero means by dtype. float64: atol 1e-7, rtol 1e-5. float32: atol 1e-5, rtol 1e-3 where the
-  // differences are computed in float64 and the analytic side alone in float32; atol 2e-3, rtol 1e-2 against its own, if f has constants of float32.
+  // Zero means by dtype. float64: atol 1e-7, rtol 1e-5. float32: atol 1e-5, rtol 1e-3 where the differences are computed
+  // in float64 and the analytic side alone in float32; atol 2e-3, rtol 1e-2 against its own, if f has constants of float32.
   double atol = 0, rtol = 0;
   // Differences of eighth order: atol 1e-11, rtol 1e-10. A derivative that no step decides so closely is held to the
   // ordinary tolerances, and counted as of low precision. ValueError in float32.
@@ -79,6 +81,20 @@ struct CheckedOutputs : std::vector<Var> {
 using CheckedFunction = std::function<CheckedOutputs(const std::vector<Var>& xs)>;
 // It reads leaves that it captured, as a module's parameters.
 using CheckedClosure = std::function<CheckedOutputs()>;
+
+struct GradcheckReport;
+// generator() is set back before every evaluation, so that a dropout within draws one mask.
+// ValueError when no input is of a floating dtype, when an option is out of range, or when a full
+// Jacobian would have more than 2^24 elements; whatever the function throws passes through.
+GradcheckReport gradcheck(const CheckedFunction& function,
+                          const std::vector<GradcheckInput>& inputs,
+                          const GradcheckOptions& options = {});
+// A check of leaves that the closure reads, errors as above. A leaf of two names is checked once.
+// Values are put back when done; grad() is not touched. Leaves that are not trainable are skipped.
+GradcheckReport gradcheck(const CheckedClosure& function, const NamedParameters& parameters,
+                          const GradcheckOptions& options = {});
+
+// ---- the report, for who prints or counts ----
 
 // One derivative by both ways.
 struct ComparedDerivative {
@@ -113,14 +129,14 @@ struct GradcheckEntry : ComparedDerivative {
   Index low_precision = 0;  // right to fewer digits: rtol 1e-5 of a precise check, 0.02 if f rounds
   Index left_open = 0;  // elements of which rounding leaves a derivative open, and none is decisive
   bool rounds = false;  // f rounds to few digits, or cancels, where the input moves
-  std::string why_undecidable;    // the last one's reason
-  std::string why_low_precision;  // the last one's reason
+  std::string why_undecidable{};    // the last one's reason
+  std::string why_low_precision{};  // the last one's reason
   // by_decade[k] counts right derivatives with an error of 10^-(k+1) to 10^-k, the last one smaller errors too. The
   // error is divided by atol/rtol + |numeric|.
   std::array<Index, 18> by_decade{};
   // Full mode: the largest excess of each element's derivatives; NaN where none was decided.
   std::vector<double> errors{};
-  Mistake mistake;  // the mistake that it looks like; in Projection mode for small Jacobians
+  Mistake mistake{};  // the mistake that it looks like; in Projection mode for small Jacobians
 };
 
 struct GradcheckReport {
@@ -154,16 +170,5 @@ struct GradcheckReport {
   Index total(Index GradcheckEntry::*count) const;
 };
 std::ostream& operator<<(std::ostream& out, const GradcheckReport& report);
-
-// generator() is set back before every evaluation, so that a dropout within draws one mask.
-// ValueError when no input is of a floating dtype, when an option is out of range, or when a full
-// Jacobian would have more than 2^24 elements; whatever the function throws passes through.
-GradcheckReport gradcheck(const CheckedFunction& function,
-                          const std::vector<GradcheckInput>& inputs,
-                          const GradcheckOptions& options = {});
-// A check of leaves that the closure reads, errors as above. A leaf of two names is checked once.
-// Values are put back when done; grad() is not touched. Leaves that are not trainable are skipped.
-GradcheckReport gradcheck(const CheckedClosure& function, const NamedParameters& parameters,
-                          const GradcheckOptions& options = {});
 
 }  // namespace glim

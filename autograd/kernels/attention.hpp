@@ -1,7 +1,7 @@
-// The kernel of the two attention ops (autograd/ops/attention.hpp has the equations): heads as strided matrices.
+// The kernel of the two attention ops (autograd/ops/attention.cpp has the equations): heads as strided matrices.
 //
 // Q (..., T, Dk), K (..., S, Dk), V and C (..., T or S, Dv) are views of any strides, so the heads can lie side by
-// side in the output of one projection. The heads are independent: each (batch, head) is one piece of work, in
+// side in the output of one projection. The heads of all batches are independent: a piece of work is a few of them, in
 // tiles of query rows whose scores stay in the cache. The mask is read through strides, never expanded. Backward
 // reads A where forward kept it. Where it did not, backward computes A again, tile by tile (Dao et al. 2022, arXiv
 // 2205.14135, section 3.1). The rule draws dropout's mask again; here the signs of A keep it.
@@ -140,7 +140,7 @@ void softmax_rows(const Attended& o, const Tile<T>& i) {
                               o.bias.at<T>(i.h, i.t), o.bias.row, o.bias.column,
                               o.keep.at<bool>(i.h, i.t), o.keep.row, o.keep.column});
 }
-// D = dropout(A). In d the dropped elements of A are marked, by their signs; without d, D takes A's place.
+// D = dropout(A), in d; the signs of A then mark what was dropped. Without d, D takes A's place, and nothing is marked.
 template <class T>
 Span<T> dropout_rows(const Attended& o, const Tile<T>& i) {
   if (!o.drops) return i.a;
@@ -204,8 +204,7 @@ inline void attention_grad(const Attended& o, const Tensor& probs, const Tensor&
     auto all = [&](const Matrices& m) { return m.span<T>(i.h, 0, o.s); };
     Span<T> a = i.a, dropped = o.drops ? i.d : a, q = rows(o.q), k = all(o.k), v = all(o.v);
     Span<T> dc = rows(dcs), dq = rows(dqs), dk = all(dks), dv = all(dvs);
-    const bool add =
-        i.t > 0;  // to the gradients of keys and values, which all tiles have a part in
+    const bool add = i.t > 0;  // to dK and dV, which are sums over the tiles
     if (!probs.defined()) {
       scores(o, i);
       softmax_rows(o, i);

@@ -1,14 +1,14 @@
-// Scaled dot-product attention: query (..., T, Dk)   key (..., S, Dk)   value (..., S, Dv)
+// Scaled dot-product attention: query Q (..., T, Dk)   key K (..., S, Dk)   value V (..., S, Dv)
 //
-// Its forms differ in the weights A of the scores S, which are 0 for keys that a query may not attend to:
+//   S = Q Kᵀ/√Dk (+ bias)      A = softmax(S) over kept keys      y = dropout(A) V
 //
-//   Softmax   A = softmax(S)
+// In formulas S is the scores, in shapes the number of keys. A is 0 for a key that a query may not attend to. Other forms:
+//
 //   Relu      A = relu(S)/n    n: the number of keys that the query may attend to, 1 at least
 //   Linear    A = S
 //
-// relu(S)/n is that of Wortsman et al. 2023 (arXiv 2309.08586, section 3), whose n is the length of the sequence. Counting
-// the keys of each query keeps cached decoding equal to the whole context. The kernel has softmax alone: other forms are
-// computed by the ops below, and their gradients are those of these ops.
+// relu(S)/n is that of Wortsman et al. 2023 (arXiv 2309.08586, section 3), whose n is the length of the sequence. With the
+// keys of each query cached decoding equals the whole context. The kernel has softmax alone: other forms run op by op.
 #include "autograd/ops/attention.hpp"
 
 #include <cmath>

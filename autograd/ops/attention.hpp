@@ -36,9 +36,9 @@ struct AttentionOp : Fused {
     Tensor query, key, value;
   };
   AttentionMask mask_with(const Var& bias) const { return {keep_mask, bias, scale}; }
-  // Forward keeps P where a head's is small (T S <= 8192, which the first cache holds) and no larger than the
-  // projections around it: reading it is then cheaper than a product and a softmax. For longer sequences P would
-  // dominate the memory of the model. Keeping P costs 7 % more memory and saves 1 to 2 % of a step (100
+  // Forward keeps A where a head's is small (T S <= 8192, which the first cache holds) and no larger than the
+  // projections around it: reading it is then cheaper than a product and a softmax. For longer sequences A would
+  // dominate the memory of the model. Keeping A costs 7 % more memory and saves 1 to 2 % of a step (100
   // positions, 8 heads of 64).
   void attend(const Heads& x, const Tensor& bias, const Tensor& context) {
     const kernels::Attended o = attended(x, bias);

@@ -25,18 +25,22 @@ struct OfElements : Unary<Self> {
   void save_y() { this->save_output(); }
 };
 
-#define GLIM_OP(name, equation, gradient, read, rule, low, high, slope, ...)  \
-  struct name##_op final : OfElements<name##_op> {                            \
-    static constexpr Formula formula{#name, equation, {gradient}};            \
-    Tensor forward(const Tensor& in) {                                        \
-      save_##read();                                                          \
-      return glim::name(in);                                                  \
-    }                                                                         \
-    Var dx(const Var& dy) const {                                             \
-      const Var& read = this->read();                                         \
-      return rule;                                                            \
-    }                                                                         \
-    __VA_OPT__(Tensor kernel(const Tensor& dy) const { return __VA_ARGS__; }) \
+// The op of a record. `read` is x or y: the value that forward saves, under the name that it has in the rule.
+#define GLIM_OP(name, equation, gradient, read, rule, low, high, slope, ...) \
+  struct name##_op final : OfElements<name##_op> {                           \
+    static constexpr Formula formula{#name, equation, {gradient}};           \
+    Tensor forward(const Tensor& in) {                                       \
+      save_##read();                                                         \
+      return glim::name(in);                                                 \
+    }                                                                        \
+    Var dx(const Var& dy) const {                                            \
+      const Var& read = this->read();                                        \
+      return rule;                                                           \
+    }                                                                        \
+    __VA_OPT__(Tensor kernel(const Tensor& dy) const {                       \
+      const Var& read = this->read();                                        \
+      return __VA_ARGS__;                                                    \
+    })                                                                       \
   };
 GLIM_FUNCTIONS(GLIM_OP)
 #undef GLIM_OP

@@ -19,6 +19,7 @@ struct LayerNorm final : Norm {
                                     "dγ = Σ_rows(dy ⊙ x̂)", "dβ = Σ_rows dy"},
                                    "Ba et al. 2016, eq. 4"};
   using Norm::Norm;
+  Var sigma_of(const Var& centered) const { return sqrt(row_mean(centered * centered) + eps); }
 
   Var explicit_form(const Var& x, const Var& gamma, const Var& beta) const {
     Var centered = named(x - row_mean(x), "centered");
@@ -36,11 +37,8 @@ struct LayerNorm final : Norm {
             {Gamma, sum_to(dy * x_hat, {x.size(-1)})},
             {Beta, sum_to(dy, {x.size(-1)})}};
   }
-  // Training runs Norm::fast_gradient in its place: norm_rows_grad of autograd/kernels/simd/norms.hpp, row by row.
 
-  Var sigma_of(const Var& centered) const { return sqrt(row_mean(centered * centered) + eps); }
-
-  // ---- the kernel ----
+  // ---- the kernel: this forward, and Norm::fast_gradient. Their rows are in autograd/kernels/simd/norms.hpp ----
   Tensor forward(const Tensor& x, const Tensor& gamma, const Tensor& beta) {
     save(X, Gamma, Beta);
     return normalized(x, gamma, beta, true);

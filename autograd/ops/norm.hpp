@@ -7,31 +7,6 @@
 
 namespace glim::ops {
 
-// gamma or beta of a norm over the last axis of x: (D,) of its dtype, or undefined.
-inline bool fits_columns(const Var& v, const Var& x) {
-  return !v.defined() || (v.rank() == 1 && v.size(0) == x.size(-1) && v.dtype() == x.dtype());
-}
-
-// norm(x, gamma, beta) of the last axes as one axis; gamma and beta of their shape, or undefined.
-template <class F>
-Var over_last_axes(std::string_view op, const Operand& x, const Shape& shape, const Var& gamma,
-                   const Var& beta, const F& norm) {
-  const int before = x->rank() - shape.rank();
-  Shape flat, last;
-  for (int i = 0; i < x->rank(); ++i) (i < before ? flat : last).push_back(x->shape()[i]);
-  auto fits = [&](const Var& v) { return !v.defined() || v.shape() == shape; };
-  if (shape.empty() || last != shape || !fits(gamma) || !fits(beta))
-    throw ShapeError(op, "x must end in " + to_string(shape) + ", the shape of gamma and beta",
-                     {{"x", x->value()}, {"gamma", gamma.value()}, {"beta", beta.value()}});
-  CallSite site(x.where());
-  if (shape.rank() == 1) return norm(x, gamma, beta);
-  const Index n = numel_of(shape);
-  auto vector = [&](const Var& v) { return v.defined() ? reshape(v, {n}) : v; };
-  flat.push_back(n);
-  Var shift = vector(beta), gain = vector(gamma);
-  return reshape(norm(reshape(x, flat), gain, shift), x->shape());
-}
-
 struct Norm : Fused {
   enum Input { X, Gamma, Beta };
   explicit Norm(double e) : eps(e) {}
@@ -80,5 +55,30 @@ struct Norm : Fused {
 
   double eps;
 };
+
+// gamma or beta of a norm over the last axis of x: (D,) of its dtype, or undefined.
+inline bool fits_columns(const Var& v, const Var& x) {
+  return !v.defined() || (v.rank() == 1 && v.size(0) == x.size(-1) && v.dtype() == x.dtype());
+}
+
+// norm(x, gamma, beta) of the last axes as one axis; gamma and beta of their shape, or undefined.
+template <class F>
+Var over_last_axes(std::string_view op, const Operand& x, const Shape& shape, const Var& gamma,
+                   const Var& beta, const F& norm) {
+  const int before = x->rank() - shape.rank();
+  Shape flat, last;
+  for (int i = 0; i < x->rank(); ++i) (i < before ? flat : last).push_back(x->shape()[i]);
+  auto fits = [&](const Var& v) { return !v.defined() || v.shape() == shape; };
+  if (shape.empty() || last != shape || !fits(gamma) || !fits(beta))
+    throw ShapeError(op, "x must end in " + to_string(shape) + ", the shape of gamma and beta",
+                     {{"x", x->value()}, {"gamma", gamma.value()}, {"beta", beta.value()}});
+  CallSite site(x.where());
+  if (shape.rank() == 1) return norm(x, gamma, beta);
+  const Index n = numel_of(shape);
+  auto vector = [&](const Var& v) { return v.defined() ? reshape(v, {n}) : v; };
+  flat.push_back(n);
+  Var shift = vector(beta), gain = vector(gamma);
+  return reshape(norm(reshape(x, flat), gain, shift), x->shape());
+}
 
 }  // namespace glim::ops

@@ -5,7 +5,7 @@
 //   Q = x, [K V] = memory      (B, T, D), (B, S, 2D)      to a memory
 //
 // It is between the projections W^Q, W^K, W^V and W^O. Head by head the gradients are those of
-// attention.hpp. Splitting and joining the heads is a matter of strides: nothing is copied, and the kernel
+// attention.cpp. Splitting and joining the heads is a matter of strides: nothing is copied, and the kernel
 // writes each gradient once, where the projection's backward reads it.
 #include "autograd/heads.hpp"
 #include "autograd/ops/attention.hpp"

@@ -75,140 +75,7 @@ class Search {
   }
 
  private:
-  void finish(Beam& beam, const Open& open, double log_prob, bool ended,
-              std::vector<double> last_attention) {
-    Hypothesis h;
-    h.tokens = open.tokens;
-    h.log_prob = log_prob;
-    h.finished = ended;
-    auto length = static_cast<Index>(h.tokens.size()) + (ended ? 1 : 0);
-    h.score = log_prob / length_penalty(length, o_.length_penalty);
-    h.attention = open.attention;
-    if (ended && !last_attention.empty()) h.attention.push_back(std::move(last_attention));
-    auto better = [this](const Hypothesis& a, const Hypothesis& b) {
-      return o_.ended_first && a.finished != b.finished ? a.finished : a.score > b.score;
-    };
-    auto position = std::upper_bound(beam.finished.begin(), beam.finished.end(), h, better);
-    beam.finished.insert(position, std::move(h));
-    if (std::ssize(beam.finished) > o_.n_best) beam.finished.pop_back();
-  }
-
-  // The best that an open prefix with this log-probability can still become.
-  double bound(double log_prob, Index length, Index limit) const {
-    return std::max(log_prob / length_penalty(length + 1, o_.length_penalty),
-                    log_prob / length_penalty(limit, o_.length_penalty));
-  }
-
-  // Tokens that no prefix is continued by: END is weighed on its own.
-  void mark_never(Index classes) {
-    never_.assign(classes, 0);
-    for (Index token : o_.never)
-      if (token >= 0 && token < classes) never_[token] = 1;
-    may_end_ = o_.eos >= 0 && o_.eos < classes && !std::exchange(never_[o_.eos], 1);
-  }
-
-  static bool before(const Candidate& a, const Candidate& b) {
-    if (a.log_prob != b.log_prob) return a.log_prob > b.log_prob;
-    if (a.open != b.open) return a.open < b.open;
-    return a.token < b.token;
-  }
-
-  // The tokens that may follow a prefix: END's log-probability (kNever where it may not), and the best others.
-  struct Continuations {
-    double end = kNever;
-    std::vector<Candidate> best;  // best first
-    bool broken = false;          // a logit is NaN or +∞
-  };
-
-  static constexpr std::size_t kStretch = 256;  // tokens passed over together
-
-  // ln Σ_v exp(row[v]), NaN where the row has a NaN or +∞; tops[i]: the largest of each stretch.
-  template <class T>
-  double log_total(const T* row, std::vector<T>& tops) const {
-    tops.clear();
-    for (std::size_t begin = 0; begin < never_.size(); begin += kStretch)
-      tops.push_back(
-          largest_of(row + begin, static_cast<Index>(std::min(kStretch, never_.size() - begin))));
-    T top = largest_of(tops.data(), static_cast<Index>(tops.size()));
-    if (top == static_cast<T>(kNever)) top = 0;  // for a row of -∞ alone
-    return log_total_of(row, static_cast<Index>(never_.size()), top);
-  }
-
-  // The best continuations of a prefix, token v having base + row[v]: tokens come in order, so of
-  // equal ones the first stays.
-  template <class T>
-  void best_of(const T* row, const std::vector<T>& tops, double base,
-               std::vector<Candidate>& best) const {
-    const std::size_t width = o_.beam;
-    best.clear();
-    double least = kNever;
-    for (std::size_t stretch = 0; stretch < tops.size(); ++stretch) {
-      if (!(base + static_cast<double>(tops[stretch]) > least)) continue;
-      std::size_t begin = stretch * kStretch, end = std::min(begin + kStretch, never_.size());
-      for (std::size_t v = begin; v < end; ++v) {
-        double total = base + static_cast<double>(row[v]);
-        if (!(total > least) || never_[v]) continue;
-        Candidate c{total, 0, static_cast<Index>(v)};
-        best.insert(std::upper_bound(best.begin(), best.end(), c, before), c);
-        if (best.size() > width) best.pop_back();
-        if (best.size() == width) least = best.back().log_prob;
-      }
-    }
-  }
-
-  // continuations_[row] for every open prefix of every sentence: of each, only END and its best
-  // `beam` other tokens can matter.
-  void weigh(const Tensor& logits) {
-    std::vector<double> log_probs;  // the prefixes', by row
-    for (const Beam& beam : beams_) {
-      if (beam.done) continue;
-      std::size_t first = log_probs.size();
-      log_probs.resize(first + beam.open.size());
-      for (const Open& o : beam.open) log_probs[first + o.row] = o.log_prob;
-    }
-    continuations_.resize(log_probs.size());
-    Index classes = logits.size(1);
-    visit_floating(logits.dtype(), [&]<class T>() {
-      const T* first = logits.data<T>();
-      parallel_for(static_cast<Index>(log_probs.size()),
-                   std::max<Index>(1, 8192 / std::max<Index>(1, classes)),
-                   [&](Index begin, Index end) {
-                     std::vector<T> tops;
-                     for (Index r = begin; r < end; ++r) {
-                       const T* row = first + r * classes;
-                       Continuations& c = continuations_[r];
-                       double base = log_probs[r] - log_total(row, tops);
-                       c.broken = std::isnan(base);
-                       best_of(row, tops, base, c.best);
-                       c.end = may_end_ ? base + static_cast<double>(row[o_.eos]) : kNever;
-                     }
-                   });
-    });
-  }
-
-  // Assigns a row of the decoder to each continuation. The best continuation of a prefix keeps the prefix's row, so
-  // that the decoder need not move its state. The others take the rows of prefixes that end. origin_[r] is the row
-  // that r is copied from.
-  void place(std::vector<Open>& next, std::size_t rows_before) {
-    origin_.assign(next.size(), -1);
-    std::vector<Open*> waiting;
-    for (Open& o : next) {
-      std::size_t row = o.row;
-      if (next.size() == rows_before && origin_[row] < 0)
-        origin_[row] = o.row;
-      else
-        waiting.push_back(&o);
-    }
-    Index row = 0;
-    for (Open* o : waiting) {
-      while (origin_[row] >= 0) ++row;
-      origin_[row] = o->row;
-      o->row = row;
-    }
-  }
-
-  // Continues every open prefix of a sentence by one token, as weighed from `row` on; origin_ says
-  // where the new ones came from.
+  // Continues every open prefix of a sentence by one token, as weighed from `row` on; place sets origin_.
   void advance(Beam& beam, Index limit, Index row, const Tensor& attention) {
     std::size_t width = o_.beam;
     std::vector<Candidate> all;
@@ -253,9 +120,142 @@ class Search {
     }
   }
 
+  // Assigns a row of the decoder to each continuation. While their number stays, the best continuation of a prefix keeps
+  // the prefix's row, so that the decoder need not move its state. The others take the rows of prefixes that end.
+  // origin_[r] is the row that r is copied from.
+  void place(std::vector<Open>& next, std::size_t rows_before) {
+    origin_.assign(next.size(), -1);
+    std::vector<Open*> waiting;
+    for (Open& o : next) {
+      std::size_t row = o.row;
+      if (next.size() == rows_before && origin_[row] < 0)
+        origin_[row] = o.row;
+      else
+        waiting.push_back(&o);
+    }
+    Index row = 0;
+    for (Open* o : waiting) {
+      while (origin_[row] >= 0) ++row;
+      origin_[row] = o->row;
+      o->row = row;
+    }
+  }
+
+  void finish(Beam& beam, const Open& open, double log_prob, bool ended,
+              std::vector<double> last_attention) {
+    const Index length = std::ssize(open.tokens) + (ended ? 1 : 0);
+    Hypothesis h{.tokens = open.tokens,
+                 .log_prob = log_prob,
+                 .score = log_prob / length_penalty(length, o_.length_penalty),
+                 .finished = ended,
+                 .attention = open.attention};
+    if (ended && !last_attention.empty()) h.attention.push_back(std::move(last_attention));
+    auto better = [this](const Hypothesis& a, const Hypothesis& b) {
+      return o_.ended_first && a.finished != b.finished ? a.finished : a.score > b.score;
+    };
+    auto position = std::upper_bound(beam.finished.begin(), beam.finished.end(), h, better);
+    beam.finished.insert(position, std::move(h));
+    if (std::ssize(beam.finished) > o_.n_best) beam.finished.pop_back();
+  }
+
+  // The best that an open prefix with this log-probability can still become.
+  double bound(double log_prob, Index length, Index limit) const {
+    return std::max(log_prob / length_penalty(length + 1, o_.length_penalty),
+                    log_prob / length_penalty(limit, o_.length_penalty));
+  }
+
   std::vector<double> attention_of(const Tensor& attention, Index row) const {
     if (!attention.defined()) return {};
     return select(attention, 0, row).to_vector<double>();
+  }
+
+  // ---- the tokens that may follow ----
+
+  // The tokens that may follow a prefix: END's log-probability (kNever where it may not), and the best others.
+  struct Continuations {
+    double end = kNever;
+    std::vector<Candidate> best;  // best first
+    bool broken = false;          // a logit is NaN or +∞
+  };
+
+  // continuations_[row] for every open prefix of every sentence: of each, only END and its best
+  // `beam` other tokens can matter.
+  void weigh(const Tensor& logits) {
+    std::vector<double> log_probs;  // the prefixes', by row
+    for (const Beam& beam : beams_) {
+      if (beam.done) continue;
+      std::size_t first = log_probs.size();
+      log_probs.resize(first + beam.open.size());
+      for (const Open& o : beam.open) log_probs[first + o.row] = o.log_prob;
+    }
+    continuations_.resize(log_probs.size());
+    Index classes = logits.size(1);
+    visit_floating(logits.dtype(), [&]<class T>() {
+      const T* first = logits.data<T>();
+      parallel_for(static_cast<Index>(log_probs.size()),
+                   std::max<Index>(1, 8192 / std::max<Index>(1, classes)),
+                   [&](Index begin, Index end) {
+                     std::vector<T> tops;
+                     for (Index r = begin; r < end; ++r) {
+                       const T* row = first + r * classes;
+                       Continuations& c = continuations_[r];
+                       double base = log_probs[r] - log_total(row, tops);
+                       c.broken = std::isnan(base);
+                       best_of(row, tops, base, c.best);
+                       c.end = may_end_ ? base + static_cast<double>(row[o_.eos]) : kNever;
+                     }
+                   });
+    });
+  }
+
+  // ln Σ_v exp(row[v]), NaN where the row has a NaN or +∞; tops[i]: the largest of each stretch.
+  template <class T>
+  double log_total(const T* row, std::vector<T>& tops) const {
+    tops.clear();
+    for (std::size_t begin = 0; begin < never_.size(); begin += kStretch)
+      tops.push_back(
+          largest_of(row + begin, static_cast<Index>(std::min(kStretch, never_.size() - begin))));
+    T top = largest_of(tops.data(), static_cast<Index>(tops.size()));
+    if (top == static_cast<T>(kNever)) top = 0;  // for a row of -∞ alone
+    return log_total_of(row, static_cast<Index>(never_.size()), top);
+  }
+
+  // The best continuations of a prefix, token v having base + row[v]: tokens come in order, so of
+  // equal ones the first stays.
+  template <class T>
+  void best_of(const T* row, const std::vector<T>& tops, double base,
+               std::vector<Candidate>& best) const {
+    const std::size_t width = o_.beam;
+    best.clear();
+    double least = kNever;
+    for (std::size_t stretch = 0; stretch < tops.size(); ++stretch) {
+      if (!(base + static_cast<double>(tops[stretch]) > least)) continue;
+      std::size_t begin = stretch * kStretch, end = std::min(begin + kStretch, never_.size());
+      for (std::size_t v = begin; v < end; ++v) {
+        double total = base + static_cast<double>(row[v]);
+        if (!(total > least) || never_[v]) continue;
+        Candidate c{total, 0, static_cast<Index>(v)};
+        best.insert(std::upper_bound(best.begin(), best.end(), c, before), c);
+        if (best.size() > width) best.pop_back();
+        if (best.size() == width) least = best.back().log_prob;
+      }
+    }
+  }
+
+  static bool before(const Candidate& a, const Candidate& b) {
+    if (a.log_prob != b.log_prob) return a.log_prob > b.log_prob;
+    if (a.open != b.open) return a.open < b.open;
+    return a.token < b.token;
+  }
+
+  static constexpr std::size_t kStretch = 256;  // tokens passed over together
+
+  // Tokens that no prefix is continued by: END is weighed on its own.
+  void mark_never(Index classes) {
+    never_.assign(classes, 0);
+    for (Index token : o_.never)
+      if (token >= 0 && token < classes) never_[token] = 1;
+    may_end_ = o_.eos >= 0 && o_.eos < classes && !std::exchange(never_[o_.eos], 1);
   }
 
   StepDecoder& decoder_;

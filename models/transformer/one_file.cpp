@@ -10,7 +10,7 @@
 //   1  an array with strides        shape, views, broadcasting, and one loop for all of them
 //   2  the tape                     what forward writes down, and how backward reads it
 //   3  ops                          each op's forward, and its gradient below it
-//   4  layers                       linear, layer norm, attention of many heads, dropout
+//   4  layers                       linear, layer norm, dropout, attention of many heads
 //   5  the model                    masks, positions, encoder, decoder, generator
 //   6  the loss                     label smoothing as KL divergence
 //   7  Adam                         with the warm-up schedule

@@ -1,64 +1,40 @@
-// Multi-head attention head by head, as the paper writes it (Vaswani et al. 2017, section 3.2.2). MultiheadAttention
-// computes all heads by one op, and equals it (tests/nn/attention/multihead.cpp).
+// Multi-head attention as the paper writes it (Vaswani et al. 2017, section 3.2), one head after another. MultiheadAttention
+// computes all heads at once, and equals it (tests/nn/attention/multihead.cpp).
 //
-//   attention(Q, K, V) = softmax(Q Kᵀ/√Dh) V           (autograd/ops/attention.cpp)
-//   head_i = attention(Q W_i^Q, K W_i^K, V W_i^V)      y = concat(head_1 ... head_H) W^O
+//   head_i = softmax(Q_i K_iᵀ/√Dh) V_i     Q_i = Q W_i^Q, K_i = K W_i^K, V_i = V W_i^V      equation 1
+//   y = concat(head_1 ... head_H) W^O
 //
 //   query (B, T, D)   key, value (B, S, D)   y (B, T, D)   D = H Dh
-//   (W_i^Q)ᵀ is rows i Dh to (i + 1) Dh of the stored (W^Q)ᵀ. With G heads of keys and values, H/G heads of
-//   queries share one.
+//   (W_i^Q)ᵀ is rows i Dh to (i + 1) Dh of the stored (W^Q)ᵀ.
 #pragma once
+
+#include <cmath>
 
 #include "nn/attention/multihead.hpp"
 
 namespace glim {
 
-// What `a`, made with these options, computes without dropout and cache. Without options, `positioned` is x itself, and
-// only the masks are left of what is before the loop.
-inline Var head_by_head(MultiheadAttention& a, const AttentionOptions& options, const Var& query,
-                        const Var& key, const Var& value, const AttentionRequest& request = {}) {
+// What `a` computes without options, dropout and cache. keep (B or 1, T or 1, S) is true where a query may attend to a key.
+inline Var head_by_head(MultiheadAttention& a, const Var& query, const Var& key, const Var& value,
+                        const Tensor& keep = {}) {
   using enum InProjection::Part;
   const InProjection& w = a.in_proj;
-  const Index h = w.heads(), dh = a.d_model() / h, g = (w.end(Key) - w.begin(Key)) / dh;
-  RotaryPositions rotary(dh % 2 == 0 ? dh : 2, options.rotary_base);
-  const Index t = query.size(1), s = key.size(1);
-  const Var alibi = options.positions == Positions::Alibi
-                        ? alibi_bias(h, t, s, 0, a.out_proj.weight.dtype())
-                        : Var();
-  const AttentionMask masks = combined(request, {query.size(0), h, t, s}, 0, alibi);
-
-  // x W_i + b_i: (B, ., Dh)
-  auto projected = [&](const Var& x, InProjection::Part part, Index i) {
-    const Index first = w.begin(part) + (part == Query ? i : i * g / h) * dh;
-    const Var bias = w.bias.defined() ? slice(w.bias, 0, first, first + dh) : Var();
-    return linear(x, slice(w.weight, 0, first, first + dh), bias);
-  };
-  // R x, then (x - mean)/σ ⊙ γ, where the options have them
-  auto positioned = [&](const Var& x, const char* norm) {
-    const Var y = options.positions == Positions::Rotary ? rotary(x) : x;
-    if (!options.qk_norm) return y;
-    const Var centred = y - mean(y, {-1}, true);
-    const Var gain(a.state_dict().at(std::string(norm) + ".weight"));
-    return centred / sqrt(mean(centred * centred, {-1}, true) + options.norm_eps) * gain;
-  };
-  // (B or 1, H or 1, T, S) -> (B or 1, T, S)
-  auto head_of = [](const auto& mask, Index i) {
-    return mask.defined() ? select(mask, 1, mask.size(1) == 1 ? 0 : i) : mask;
+  const Index h = w.heads(), dh = a.d_model() / h;
+  auto projected = [&](const Var& x, InProjection::Part part, Index i) {  // x W_i + b_i
+    const Index first = w.begin(part) + i * dh, last = first + dh;
+    const Var bias = w.bias.defined() ? slice(w.bias, 0, first, last) : Var();
+    return linear(x, slice(w.weight, 0, first, last), bias);
   };
 
-  std::vector<Var> contexts;
+  std::vector<Var> heads;
   for (Index i = 0; i < h; ++i) {
-    const Var q = positioned(projected(query, Query, i), "q_norm");
-    const Var k = positioned(projected(key, Key, i), "k_norm");
-    const Var v = projected(value, Value, i);
-    AttentionMask mask;
-    mask.scale = options.scale;
-    mask.form = options.form;
-    mask.keep = head_of(masks.keep, i);
-    mask.bias = head_of(masks.bias, i);
-    contexts.push_back(scaled_dot_product_attention(q, k, v, mask).context);  // softmax(q kᵀ/√Dh) v
+    const Var q = projected(query, Query, i);                                         // (B, T, Dh)
+    const Var k = projected(key, Key, i), v = projected(value, Value, i);             // (B, S, Dh)
+    const Var scores = matmul(q, transpose(k)) / std::sqrt(static_cast<double>(dh));  // (B, T, S)
+    const Var probs = keep.defined() ? masked_softmax(scores, keep) : softmax(scores);  // (B, T, S)
+    heads.push_back(matmul(probs, v));  // (B, T, Dh)
   }
-  return a.out_proj(concatenate(contexts, -1));
+  return a.out_proj(concatenate(heads, -1));
 }
 
 }  // namespace glim

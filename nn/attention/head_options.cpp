@@ -43,7 +43,7 @@ void HeadOptions::require_distances(const Var& query, const Var& key) const {
 void HeadOptions::add_to(Heads& heads, const AttentionRequest& request) const {
   const Index offset = request.cache ? request.cache->length : 0;
   if (request.cache || q_norm_) heads.unpack();
-  if (rotary_) {
+  if (rotary_) {  // rotary heads are never packed (InProjection::packs_)
     heads.query = rotary_(heads.query, offset);
     heads.key = rotary_(heads.key, offset);
   }

@@ -6,10 +6,15 @@
 //   out_proj.weight = (W^O)ᵀ (D, D)   out_proj.bias (D,)
 //   G ≤ H heads of keys and values, which queries share (kv_heads; H unless given)
 //
-// head_by_head.hpp beside it computes the same in a loop over heads, as the paper writes it. forward computes all heads at
-// once: by one op for projections that are columns of one product (autograd/ops/packed_attention.cpp), else, and where
-// probs are asked for, by autograd/ops/attention.cpp. The projections are in
-// in_projection.hpp; rotary angles, caches and masks in head_options.hpp; options of torch alone in torch_multihead.hpp.
+// In the order of reading:
+//
+//   head_by_head.hpp   the same as the paper writes it, in a loop over heads
+//   multihead.cpp      forward, in three lines
+//   in_projection.hpp  Q W^Q, K W^K, V W^V: one product for a sequence with itself, two with a memory
+//   head_options.hpp   what the paper does not have (rotary angles, norms, a cache), and the masks
+//   heads.hpp          all heads by one op (autograd/ops/packed_attention.cpp), or apart by equation 1
+//
+// Beside them: cached.cpp for decoding, torch_multihead.hpp for options of torch alone.
 //
 // Errors: ValueError for options that do not fit one another (require_options), for rotary heads of odd width, and for
 // relative positions with a memory; ShapeError for shapes, DTypeError for keep-masks that are not bool and other dtypes.
@@ -26,7 +31,7 @@ struct AttentionOutput {
 };
 
 class MultiheadAttention : public Module {
-  Index d_;
+  Index d_;  // before all others: its initialiser refuses options that do not fit one another
   double dropout_;
 
  public:

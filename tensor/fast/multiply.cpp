@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "tensor/fast/products.hpp"
+#include "tensor/matmul/blas.hpp"
 #include "tensor/matmul/matmul.hpp"
 
 namespace glim {

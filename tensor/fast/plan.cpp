@@ -18,15 +18,10 @@ Index even_piece(Index extent, Index pieces, Index unit) {
   return std::min(extent, rounded_up(ceil_div(extent, pieces), unit));
 }
 
-}  // namespace
-
 // ---- the algorithm ----
 
-namespace {
-
 constexpr Index kDotRows = 8;
-constexpr Index kLeastBfloat16 =
-    32;  // rows, columns and depth; a step of a small model takes longer with 16
+constexpr Index kLeastBfloat16 = 32;  // rows, columns and depth; small models are slower with 16
 
 // True if few_rows_product is faster than a packed one, as measured with each instruction set.
 bool few_rows_are_faster(Isa isa, Index m, Index n, Index k) {

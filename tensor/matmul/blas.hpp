@@ -4,27 +4,10 @@
 
 #include <string>
 
-#include "tensor/shape.hpp"
+#include "tensor/matmul/plan.hpp"
 
 namespace glim {
 
-// c = alpha op(a) op(b) + beta c      op(a) (m, k)   op(b) (k, n)   c (m, n)
-//
-// Row-major; op transposes where asked; ld* is the distance between rows as
-// stored.
-template <class T>
-struct Gemm {
-  bool transpose_a, transpose_b;
-  Index m, n, k;
-  T alpha;
-  const T* a;
-  Index lda;
-  const T* b;
-  Index ldb;
-  T beta;
-  T* c;
-  Index ldc;
-};
 // All extents at least 1.
 template <class T>
 void blas_gemm(const Gemm<T>& p);

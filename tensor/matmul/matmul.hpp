@@ -2,17 +2,17 @@
 //
 //   y = a b      a: (..., M, K)   b: (..., K, N)   y: (..., M, N)
 //
-// Leading axes broadcast. Operands may be transposed views: no copy is made when one of the last
-// two strides is 1. A vector (K,) counts as (1, K) on the left and (K, 1) on the right, and the
-// extra axis is dropped from the result.
+// Leading axes broadcast. Operands may be transposed views: no copy is made when one of the last two strides is 1 and
+// the other is no shorter than what it passes. A vector (K,) counts as (1, K) on the left and (K, 1) on the right, and
+// the extra axis is dropped from the result. The bits do not depend on the number of threads. The way of a product:
 //
-// tensor/matmul/plan.hpp chooses the algorithm of a product and its tiles, from its extents and the CPU. The
-// bits do not depend on the number of threads.
+//   Checked    shapes and dtypes, and a copy of what has other strides                  matmul.cpp
+//   run        the result in tiles, which threads share; algorithm and tiles by plan.hpp
+//   multiply   a tile: by definition, in ten lines, in tensor/plain/plain.cpp; fast in tensor/fast/multiply.cpp, packed.hpp
 //
 // Errors: ShapeError (inner dimensions, leading axes), DTypeError (other than equal floats).
 #pragma once
 
-#include "tensor/matmul/blas.hpp"
 #include "tensor/matmul/plan.hpp"
 #include "tensor/tensor.hpp"
 

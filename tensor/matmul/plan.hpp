@@ -1,7 +1,5 @@
 // How a product of matrices is computed: by which algorithm, in which blocks, and cut into which tiles.
 //
-//   c = alpha op(a) op(b) + beta c      op(a) (m, k)   op(b) (k, n)   c (m, n)
-//
 // There are two engines. The builtin one gives the same bits on any CPU (tensor/numerics.md): the extents alone
 // decide whether an element of c is a dot product in lanes or a sum along k in blocks. OpenBLAS computes large
 // products in its place if use_gemm_engine or the environment's GLIM_GEMM selects it; its bits depend on the CPU.
@@ -9,7 +7,7 @@
 
 #include <string_view>
 
-#include "tensor/matmul/blas.hpp"
+#include "tensor/shape.hpp"
 
 namespace glim {
 
@@ -51,6 +49,22 @@ template <class T>
 Algorithm algorithm_for(bool transpose_a, bool transpose_b, Index m, Index n, Index k,
                         GemmEngine large = gemm_engine());
 
+// c = alpha op(a) op(b) + beta c      op(a) (m, k)   op(b) (k, n)   c (m, n)
+//
+// Row-major; op transposes where asked; ld* is the distance between rows as stored.
+template <class T>
+struct Gemm {
+  bool transpose_a, transpose_b;
+  Index m, n, k;
+  T alpha;
+  const T* a;
+  Index lda;
+  const T* b;
+  Index ldb;
+  T beta;
+  T* c;
+  Index ldc;
+};
 // One product on this thread.
 template <class T>
 void multiply(Algorithm algorithm, const Gemm<T>& p);

@@ -6,7 +6,7 @@
 
 #include "tensor/block.hpp"
 #include "tensor/error.hpp"
-#include "tensor/matmul/plan.hpp"
+#include "tensor/matmul/blas.hpp"
 #include "tensor/parallel.hpp"
 #include "tensor/simd/isa.hpp"
 
@@ -26,7 +26,7 @@ std::string_view name_of(Isa) { return "baseline"; }
 
 template <class T>
 Algorithm algorithm_for(bool, bool, Index, Index, Index, GemmEngine) {
-  return Algorithm::EmptySum;
+  return Algorithm::EmptySum;  // whichever: multiply has one
 }
 template Algorithm algorithm_for<float>(bool, bool, Index, Index, Index, GemmEngine);
 template Algorithm algorithm_for<double>(bool, bool, Index, Index, Index, GemmEngine);

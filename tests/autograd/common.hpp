@@ -24,14 +24,4 @@ inline Var leaf_of(std::initializer_list<double> values, std::string name = "x")
 }
 inline std::vector<double> list(const Tensor& x) { return x.to_vector<double>(); }
 
-// The text of the error that f throws; "" when it throws none.
-template <class E = Error, class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "";
-}
 }  // namespace glim

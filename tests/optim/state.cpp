@@ -66,12 +66,7 @@ TEST_CASE("loading a state says what does not fit, and changes nothing then", "[
   auto refused = [&](const std::function<void(StateDict&)>& change) {
     StateDict state = good;
     change(state);
-    std::string text;
-    try {
-      adam.load_state_dict(state);
-    } catch (const Error& e) {
-      text = e.what();
-    }
+    const std::string text = error_of([&] { adam.load_state_dict(state); });
     CHECK(adam.steps() == 1);
     CHECK(adam.rate() == 1e-3);
     return text;

@@ -140,17 +140,6 @@ inline Tensor random_view(Dice& dice, DType dtype) {
   return x;
 }
 
-// The text of the error that f throws; "" when it throws none.
-template <class E = Error>
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "";
-}
-
 // Runs f with 1, 2, 3 and 4 threads: true when every result has the same bits.
 inline bool same_for_any_threads(const std::function<Tensor()>& f) {
   int before = num_threads();

@@ -61,8 +61,7 @@ double product_operations(const Node& n, const std::vector<Shape>& in) {
   double outputs = bytes_of(n.shape) / 4;
   if (n.name() == "linear_label_smoothing_loss")  // hidden (N, D), weight (V, D)
     return 2 * bytes_of(in[0]) / 4 * static_cast<double>(in[1][0]);
-  if (n.name().find("attention") !=
-      std::string_view::npos)  // scores and context; the keys are last
+  if (n.name().find("attention") != std::string_view::npos)  // scores and context; keys are last
     return 4 * outputs * static_cast<double>(in.back()[in.back().rank() - 2]);
   if (n.name().find("linear") != std::string_view::npos ||
       n.name().find("matmul") != std::string_view::npos)

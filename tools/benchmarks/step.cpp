@@ -36,10 +36,7 @@ struct Training {
     Tensor target = random_integers({s.batch, s.target + 1}, 3, s.vocab, {2, 1});
     input = narrow(target, 1, 0, s.target).contiguous();
     output = reshape(narrow(target, 1, 1, s.target).contiguous(), {-1});
-    AdamOptions options;
-    options.rate = 1e-4;
-    options.beta2 = 0.98;
-    options.eps = 1e-9;
+    const AdamOptions options{.rate = 1e-4, .beta2 = 0.98, .eps = 1e-9};
     optimizer = std::make_unique<Adam>(model().named_parameters(), options);
   }
 

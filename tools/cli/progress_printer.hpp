@@ -30,16 +30,15 @@ class ProgressPrinter final : public TrainObserver {
     auto n = static_cast<double>(std::max<Index>(window_.tokens, 1));
     Measures mean = window_.per_target();
     double speed = n / std::max(seconds_, 1e-9);
-    ProgressState p;
-    p.step = r.step;
-    p.steps = total;
-    p.epoch = r.epoch;
-    p.epochs = o_.epochs;
-    p.nll = mean.nll;
-    p.perplexity = mean.perplexity();
-    p.tokens_per_second = speed;
-    p.rate = r.rate;
-    p.seconds_left = static_cast<double>(total - r.step) * seconds_ / steps_;
+    const ProgressState p{.step = r.step,
+                          .steps = total,
+                          .epoch = r.epoch,
+                          .epochs = o_.epochs,
+                          .nll = mean.nll,
+                          .perplexity = mean.perplexity(),
+                          .tokens_per_second = speed,
+                          .rate = r.rate,
+                          .seconds_left = static_cast<double>(total - r.step) * seconds_ / steps_};
     progress_.show(p);
     bool due = r.step % log_interval(o_.log_every, total) == 0;
     bool last = o_.log_every == 0 && (r.batch == r.batches || r.step == total);

@@ -117,8 +117,7 @@ std::string in_cpp(std::string_view text) {
 
 std::string in_cpp_comment(std::string_view text) {
   std::string line = visible(text);
-  const std::size_t last =
-      line.find_last_not_of(' ');  // compilers join lines with blanks between, too
+  const std::size_t last = line.find_last_not_of(' ');  // compilers join lines over blanks, too
   if (last == line.npos) return line;
   const std::string_view kept = std::string_view(line).substr(0, last + 1);
   if (kept.ends_with('\\'))

@@ -1,4 +1,5 @@
-// One forward and backward pass as a list of values, each with the op that computed it: what can be written down.
+// One forward and backward pass as a list of values, each with the op that computed it: what can be written down. (Training
+// that can be differentiated is optim/trace.hpp.)
 //
 //   ConstantNames names;              // on_value names masks and the like
 //   Tape tape({.replay = true});

@@ -56,8 +56,7 @@ struct FunctionCheck {
   std::string name;
   CheckVerdict verdict = CheckVerdict::Undecided;
   std::string detail;  // one line: why
-  bool doubt =
-      false;  // undecided, because something is wrong that may be right: the report has not passed
+  bool doubt = false;  // undecided: what looks wrong may be right. The report has not passed
 };
 
 struct FunctionReport {

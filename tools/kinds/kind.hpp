@@ -33,10 +33,9 @@ struct Kind {
   // The options with which it trains well on two cores, as TOML: of every task, then tables of some tasks. Later
   // values override earlier ones; "4D" is four times the width.
   std::string settings = {};
-  std::vector<std::string> example;  // options of an example that it reads
-  std::vector<std::string> starts_of =
-      {};                     // kinds of model that a run may begin with, beside its own
-  bool one_pass = false;      // gives its whole output at once
+  std::vector<std::string> example;         // options of an example that it reads
+  std::vector<std::string> starts_of = {};  // kinds that a run may begin with, beside its own
+  bool one_pass = false;                    // gives its whole output at once
   std::string compared = {};  // what a comparison with other kinds shows of it, in Markdown
 
   // Checks the options that are this kind's, reads the data, builds the model: anew, or with the tokenizers and sizes of a

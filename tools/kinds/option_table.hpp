@@ -1,15 +1,20 @@
-// The options of the data and of the training, each stated once: type, member of TrainOptions, default, help, and the facts
-// of Row (models/row.hpp) that hold for it. A kind lists the options that only some kinds have (kind.hpp); the sizes of a
-// model are rows of its own. Command line, help, manual page, completions, configurations, checkpoints and --resume are
-// made from these rows.
+// The options of the data and of the training, each stated once. The row
 //
-//   .range, .choices   the values that it may have
+//   OPTION(Index, epochs, 10, "passes over the training data", .range = kCount, .resumes = true)
+//
+// is the member `Index epochs = 10` of TrainOptions (options.hpp) and the option --epochs, of the table that command line,
+// help, manual page, completions, configurations, checkpoints and --resume are made from (options.cpp). Facts of Row
+// (models/row.hpp) that hold for it come last:
+//
+//   .range, .choices   the values that it may have. models/range.hpp: kCount 0 or more, kPositive 1 or more, kShare 0 to
+//                      below 1, kNotNegative, kAboveZero, kBeam 1 to 1000
 //   .decides           defaults of other options depend on it, as those of --source on --kind
 //   .resumes           --resume may change it: the updates so far do not depend on it
 //   .from_start        what --init-from makes of it
 //   .fresh             an option of `inspect --fresh`, too
 //
-// No include guard: options.hpp makes the members of the rows, options.cpp the table.
+// A kind lists the options that only some kinds have (kind.hpp); the sizes of a model are rows of its own. Both files
+// include this one, so it has no guard.
 
 GROUP("Data")
 OPTION(std::string, kind, "transformer", "kind of model", .choices = kind_list, .decides = true,

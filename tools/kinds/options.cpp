@@ -87,8 +87,6 @@ Rows TrainOptions::table() {
   for (const Kind* k : kinds()) kind_list.push_back(k->name);
   const char* group = nullptr;
   Rows rows;
-#undef GROUP
-#undef OPTION
 #define GROUP(name) group = name;
 #define OPTION(type, member, value, what, ...)                                          \
   rows.push_back({.name = #member, .field = &this->member, .help = what, __VA_ARGS__}); \

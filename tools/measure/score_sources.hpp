@@ -39,8 +39,8 @@ struct ScoreParts {
   std::vector<std::string> query_sources, key_sources;
   std::vector<std::vector<double>> parts;  // by query source and key source
   double bias = 0;                         // β_ij - mean_j β_ij
-  double gap =
-      0;  // the largest difference between a score of the row, or S_ij - mean_j S_ij, and the sum of its parts
+  // The largest difference between a score of the row, or S_ij - mean_j S_ij, and the sum of its parts.
+  double gap = 0;
 };
 
 // One of the two sources of a part, by what it read.

@@ -110,7 +110,7 @@ def documentation(text, start, remark):
 
 def main():
     text, rows = (open(path, encoding="utf-8").read() for path in sys.argv[1:])
-    for name, equation in re.findall(r'^  F\((\w+), "y = ([^"]*)"', rows, re.M):
+    for name, equation in re.findall(r'^  F\((\w+), +"y = ([^"]*)"', rows, re.M):
         for line in Op(name, "const Operand& x", equation).bindings():
             print(line)
     found = list(re.finditer(r"^(?:Var|Tensor|std::vector<Var>|OrderedVar|AttentionResult|MeasuredLoss) (\w+)\(([^;]*?)\);(.*)$",

@@ -52,18 +52,25 @@ bool Trainer::run_epoch(const std::atomic<bool>& stop) {
 }
 
 StepReport Trainer::update(Index batches) {
+  // The batches.
   const double start = seconds_now();
   const Index first = state_.batch, end = std::min(batches, first + options_.accumulate);
   const BatchSize size = joined_size(first, end);
   notify(&TrainObserver::drawn, first * options_.shards, end * options_.shards);
+
+  // Their gradient, into the parameters' grad(): forward and backward in each slot, added up.
   const Measures sums =
       shards_.sum([&](Index slot) { return forward_and_backward(slot, first, end, size.targets); });
   if (!sums.finite()) end_not_finite(first, end, "the loss is not finite");
   notify(&TrainObserver::gradients_ready, state_.step + 1);
+
+  // The step (section 5.3).
   const double norm = clip_gradient(first, end);
   optimizer_->set_rate(schedule_.rate(state_.step + 1));
   optimizer_->step();
   optimizer_->zero_grad();
+
+  // What a resumed run has to know.
   ++state_.step;
   state_.batch = end;
   state_.stream = static_cast<Index>(generator().stream());
@@ -89,6 +96,7 @@ Measures Trainer::forward_and_backward(Index slot, Index first, Index end, Index
     if (learner_.size(Split::Train, shard).samples == 0) continue;
     ObservedTape tape(observers_);
     const MeasuredLoss measured = learner_.loss(Split::Train, shard, state_.step);
+    // The mean over the N targets of all batches: gradients of slots and batches add up to that of one batch.
     const Var loss = measured.loss / static_cast<double>(targets);
     sums += measured.sums;
     if (sums.finite()) tape.backward(loss);
@@ -161,19 +169,6 @@ bool Trainer::validate_and_save(bool epoch_end, double seconds) {
   return state_.finished;
 }
 
-StepReport Trainer::replay(Index step, TrainObservers observers) {
-  const Restored watched(observers_, std::move(observers));
-  learner_.model().train();
-  for (;; ++state_.epoch, state_.batch = 0) {
-    const Index batches = learner_.begin(Split::Train, state_.epoch);
-    if (step <= state_.step || batches == 0)
-      throw ValueError("replay", "there is no step " + std::to_string(step) + " after step " +
-                                     std::to_string(state_.step));
-    while (state_.batch < batches)
-      if (const StepReport report = update(batches); report.step == step) return report;
-  }
-}
-
 void draw_as(const TrainState& state, Index slot) {
   // Slots have the same streams under seeds of their own, 2^64 / golden ratio apart.
   generator().set_state(static_cast<std::uint64_t>(state.seed) +
@@ -193,18 +188,14 @@ namespace {
 
 std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Module& model) {
   auto parameters = model.named_parameters();
-  if (o.optimizer == "sgd") {
-    SgdOptions s;
-    s.momentum = o.momentum;
-    s.weight_decay = o.weight_decay;
-    return std::make_unique<Sgd>(parameters, s);
-  }
-  AdamOptions a;
-  a.beta1 = o.beta1;
-  a.beta2 = o.beta2;
-  a.eps = o.epsilon;
-  a.weight_decay = o.weight_decay;
-  a.decay_matrices_only = o.optimizer == "adamw";
+  if (o.optimizer == "sgd")
+    return std::make_unique<Sgd>(
+        parameters, SgdOptions{.momentum = o.momentum, .weight_decay = o.weight_decay});
+  const AdamOptions a{.beta1 = o.beta1,
+                      .beta2 = o.beta2,
+                      .eps = o.epsilon,
+                      .weight_decay = o.weight_decay,
+                      .decay_matrices_only = o.optimizer == "adamw"};
   if (o.optimizer == "muon") {
     NamedParameters hidden, others;
     for (const auto& [name, p] : parameters)
@@ -212,8 +203,9 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Module& m
     if (hidden.empty())
       throw ValueError("--optimizer", "muon updates matrices of numbered layers, and kind " +
                                           o.kind + " has none: take adamw");
-    MuonOptions m{.weight_decay = o.weight_decay, .momentum = o.momentum};
-    m.match_rms_adamw = true;  // one rate for all
+    const MuonOptions m{.weight_decay = o.weight_decay,
+                        .momentum = o.momentum,
+                        .match_rms_adamw = true};  // one rate for all
     return std::make_unique<Muon>(hidden, m, others, a);
   }
   if (o.optimizer == "adamw") return std::make_unique<AdamW>(parameters, a);
@@ -261,6 +253,19 @@ Trainer::Trainer(const TrainOptions& options, Learner& learner, Checkpoint check
     optimizer_->load_state_dict(checkpoint.optimizer);
   } catch (const ValueError& e) {
     throw FileError(checkpoint.file, "is no file to resume from: of its optimizer " + e.problem());
+  }
+}
+
+StepReport Trainer::replay(Index step, TrainObservers observers) {
+  const Restored watched(observers_, std::move(observers));
+  learner_.model().train();
+  for (;; ++state_.epoch, state_.batch = 0) {
+    const Index batches = learner_.begin(Split::Train, state_.epoch);
+    if (step <= state_.step || batches == 0)
+      throw ValueError("replay", "there is no step " + std::to_string(step) + " after step " +
+                                     std::to_string(state_.step));
+    while (state_.batch < batches)
+      if (const StepReport report = update(batches); report.step == step) return report;
   }
 }
 

@@ -28,6 +28,41 @@ Var random_leaf(const Shape& shape, std::uint64_t stream) {
   return Var::leaf(normal(shape, 0, 1, {99, stream}, DType::Float64));
 }
 
+// head_by_head, with the masks of a request and the options of `a`: positions, qk_norm, shared heads. float64
+Var head_by_head_with(const AttentionOptions& options, MultiheadAttention& a, const Var& x,
+                      const Var& memory, const AttentionRequest& request = {}) {
+  using enum InProjection::Part;
+  const InProjection& w = a.in_proj;
+  const Index h = w.heads(), dh = a.d_model() / h, g = (w.end(Key) - w.begin(Key)) / dh;
+  const Index t = x.size(1), s = memory.size(1);
+  const bool alibi = options.positions == Positions::Alibi;
+  const AttentionMask masks = combined(request, {x.size(0), h, t, s}, 0,
+                                       alibi ? alibi_bias(h, t, s, 0, DType::Float64) : Tensor());
+  auto projected = [&](const Var& from, InProjection::Part part, Index i) {
+    const Index first = w.begin(part) + (part == Query ? i : i * g / h) * dh;
+    return linear(from, slice(w.weight, 0, first, first + dh), slice(w.bias, 0, first, first + dh));
+  };
+  auto positioned = [&](const Var& v, const char* norm) {  // R v, then (v - mean)/σ ⊙ γ
+    const Var y = options.positions == Positions::Rotary ? RotaryPositions(dh)(v) : v;
+    if (!options.qk_norm) return y;
+    const Var centred = y - mean(y, {-1}, true);
+    const Var gain(a.state_dict().at(std::string(norm) + ".weight"));
+    return centred / sqrt(mean(centred * centred, {-1}, true) + options.norm_eps) * gain;
+  };
+  auto head_of = [](const auto& mask, Index i) {  // (B or 1, H or 1, T, S) -> (B or 1, T, S)
+    return mask.defined() ? select(mask, 1, mask.size(1) == 1 ? 0 : i) : mask;
+  };
+  std::vector<Var> contexts;
+  for (Index i = 0; i < h; ++i) {
+    const Var q = positioned(projected(x, Query, i), "q_norm");
+    const Var k = positioned(projected(memory, Key, i), "k_norm");
+    const AttentionMask mask{head_of(masks.keep, i), head_of(masks.bias, i)};
+    contexts.push_back(
+        scaled_dot_product_attention(q, k, projected(memory, Value, i), mask).context);
+  }
+  return a.out_proj(concatenate(contexts, -1));
+}
+
 }  // namespace
 
 TEST_CASE("attention equals torch.nn.MultiheadAttention", "[attention][reference]") {
@@ -111,17 +146,20 @@ TEST_CASE("separate heads, then concat, is the same attention", "[attention]") {
   r.key_keep =
       from_vector(std::vector<bool>{true, true, false, true, true, false, false, true}, {2, 4});
   Tensor dy = normal({2, 5, 12}, 0, 1, {1, 2}, DType::Float64);
-  // A bias of each head, and one for all of them.
-  for (const Shape& of_bias : {Shape{6, 5, 4}, Shape{2, 3, 5, 4}, Shape{2, 1, 5, 4}, Shape{5, 4}}) {
+  // No bias, which is the paper's; one of each head, and one for all of them.
+  for (const Shape& of_bias :
+       {Shape{}, Shape{6, 5, 4}, Shape{2, 3, 5, 4}, Shape{2, 1, 5, 4}, Shape{5, 4}}) {
     INFO(to_string(of_bias));
-    r.bias = Var(normal(of_bias, 0, 1, {1, 1}, DType::Float64));
+    if (!of_bias.empty()) r.bias = Var(normal(of_bias, 0, 1, {1, 1}, DType::Float64));
     std::map<std::string, Tensor> together;
     Tensor y;
     for (bool apart : {false, true}) {
       mha.zero_grad();
       x.zero_grad();
       Tape tape;
-      Var out = apart ? head_by_head(mha, {}, x, memory, memory, r) : mha(x, memory, memory, r).y;
+      Var out = !apart             ? mha(x, memory, memory, r).y
+                : r.bias.defined() ? head_by_head_with({}, mha, x, memory, r)
+                                   : head_by_head(mha, x, memory, memory, unsqueeze(r.key_keep, 1));
       tape.backward(out, dy);
       if (!apart) {
         y = out.value();
@@ -164,10 +202,7 @@ TEST_CASE("rows that share a memory attend to it as if each had its own", "[atte
   Tensor rows = from_vector<Index>({0, 0, 0, 1, 1, 1}, {6});
   own.select_rows(rows);
   for (bool average : {true, false}) {
-    AttentionRequest request;
-    request.need_weights = true;
-    request.average_weights = average;
-    request.keep = keep;
+    AttentionRequest request{.keep = keep, .need_weights = true, .average_weights = average};
     AttentionOutput together = mha.attend(x, shared, request);
     request.keep = index_select(keep, 0, rows);
     AttentionOutput apart = mha.attend(x, own, request);
@@ -249,9 +284,7 @@ TEST_CASE("keys of a memory join a cache as keys and values that are given apart
   mha.to(DType::Float64);
   const Var x = random_leaf({2, 3, 6}, 1), memory = random_leaf({2, 4, 6}, 2);
   KeyValueCache packed, apart;
-  AttentionRequest with_packed, with_apart;
-  with_packed.cache = &packed;
-  with_apart.cache = &apart;
+  const AttentionRequest with_packed{.cache = &packed}, with_apart{.cache = &apart};
   const Var same_values = memory * 1.0;  // another Var, so three products
   CHECK(norm_between(mha(x, memory, {}, with_packed).y.value(),
                      mha(x, memory, same_values, with_apart).y.value()) < 1e-12);
@@ -276,8 +309,7 @@ TEST_CASE("a cache is refused where a gradient would be lost in it", "[attention
   MultiheadAttention attention(8, 2);
   const Var x(normal({1, 3, 8}, 0, 1, {1, 5}));
   KeyValueCache cache;
-  AttentionRequest causal;
-  causal.causal = true;
+  const AttentionRequest causal{.causal = true};
   Tape tape;
   CHECK_THROWS_AS(attention(x, causal, &cache), StateError);
   CHECK_THROWS_AS(attention.project(x), StateError);
@@ -334,7 +366,7 @@ TEST_CASE("a shared query and key is one matrix used twice", "[attention]") {
       for (auto& [name, p] : a.named_parameters()) gradients[i][name] = p.grad();
     }
     CHECK(norm_between(y[0], y[1]) < 1e-13);
-    CHECK(norm_between(head_by_head(shared, sharing, x, x, x).value(), y[0]) < 1e-13);
+    CHECK(norm_between(head_by_head_with(sharing, shared, x, x).value(), y[0]) < 1e-13);
     CHECK(norm_between(shared(Var(x), Var(x)).y.value(), y[0]) < 1e-13);
     for (const char* name : {"in_proj_weight", "in_proj_bias"}) {
       const Tensor one = gradients[0].at(name), three = gradients[1].at(name);
@@ -377,14 +409,14 @@ TEST_CASE("norms of queries and keys come after rotary angles, and bound the sco
             p.value().copy_(
                 uniform({4}, 0.5, 2, {4, static_cast<std::uint64_t>(*name)}, DType::Float64));
       const Tensor y = a(Var(x), r).y.value();
-      CHECK(norm_between(y, head_by_head(a, options, x, x, x, r).value()) < 1e-12);
+      CHECK(norm_between(y, head_by_head_with(options, a, x, x, r).value()) < 1e-12);
       KeyValueCache cache;
       for (Index t = 0; t < 5; ++t)
         CHECK(norm_between(a(Var(narrow(x, 1, t, 1)), r, &cache).y.value(), narrow(y, 1, t, 1)) <
               1e-12);
       if (positions == Positions::Rotary) continue;
       const Tensor beside = a(Var(x), Var(memory)).y.value();
-      CHECK(norm_between(beside, head_by_head(a, options, x, memory, memory).value()) < 1e-12);
+      CHECK(norm_between(beside, head_by_head_with(options, a, x, memory).value()) < 1e-12);
       CHECK(norm_between(beside, a.attend(Var(x), a.project(Var(memory))).y.value()) < 1e-12);
     }
 }
@@ -407,8 +439,7 @@ TEST_CASE("heads that share a key and value are heads with equal weights", "[att
   };
   for (Positions positions : {Positions::None, Positions::Alibi}) {
     seed(2);
-    AttentionRequest r;
-    r.causal = true;
+    const AttentionRequest r{.causal = true};
     MultiheadAttention shared(12, 4, {.positions = positions, .kv_heads = 2}),
         apart(12, 4, {.positions = positions});
     shared.to(DType::Float64);
@@ -437,7 +468,7 @@ TEST_CASE("heads that share a key and value are heads with equal weights", "[att
     CHECK(norm_between(shared(Var(x), Var(x), Var(x), r).y.value(), y[0]) < 1e-13);
     CHECK(norm_between(shared(Var(x), Var(x), r).y.value(), y[0]) < 1e-13);
     const AttentionOptions options{.positions = positions, .kv_heads = 2};
-    CHECK(norm_between(head_by_head(shared, options, x, x, x, r).value(), y[0]) < 1e-13);
+    CHECK(norm_between(head_by_head_with(options, shared, x, x, r).value(), y[0]) < 1e-13);
     for (const char* name : {"in_proj_weight", "in_proj_bias"}) {
       const Tensor two = gradients[0].at(name), four = gradients[1].at(name);
       CHECK(norm_between(narrow(two, 0, 0, 12), narrow(four, 0, 0, 12)) < 1e-12);
@@ -460,41 +491,33 @@ TEST_CASE("heads that share a key and value are heads with equal weights", "[att
 }
 
 TEST_CASE("errors name the axes, the shapes and the module", "[attention]") {
-  auto text_of = [](auto&& f) {
-    try {
-      f();
-    } catch (const Error& e) {
-      return std::string(e.what());
-    }
-    return std::string();
-  };
-  auto has = [](const std::string& text, const char* part) {
+  auto has = [](const auto& f, const char* part) {
+    const std::string text = error_of(f);
     INFO(text);
-    CHECK(text.find(part) != std::string::npos);
+    CHECK(contains(text, part));
   };
-  has(text_of([] { MultiheadAttention(10, 3); }), "3 heads do not divide d_model 10");
+  has([] { MultiheadAttention(10, 3); }, "3 heads do not divide d_model 10");
   MultiheadAttention mha(8, 2);
   Var x(zeros({2, 3, 8})), wide(zeros({2, 3, 9})), other(zeros({1, 3, 8}));
-  has(text_of([&] { mha(x, wide, x); }), "query must be (B, T, D), key and value (B, S, D), D = 8");
-  has(text_of([&] { mha(x, other, x); }), "key and value (B, S, D), D = 8");
+  has([&] { mha(x, wide, x); }, "query must be (B, T, D), key and value (B, S, D), D = 8");
+  has([&] { mha(x, other, x); }, "key and value (B, S, D), D = 8");
   for (Index kv_heads : {2, 1})  // packed, and not
     for (const Shape& shape : {Shape{3, 8}, Shape{2, 3, 9}, Shape{8}})
-      has(text_of([&] { MultiheadAttention(8, 2, {.kv_heads = kv_heads})(Var(zeros(shape))); }),
+      has([&] { MultiheadAttention(8, 2, {.kv_heads = kv_heads})(Var(zeros(shape))); },
           "query must be (B, T, D)");
   TorchMultiheadAttention torch(8, 2, {}, {.kdim = 5, .vdim = 4});
-  has(text_of([&] { torch(x, x, x); }), "key (B, S, kdim = 5) and value (B, S, vdim = 4)");
-  has(text_of([&] { mha(x, other); }), "key and value (B, S, D), D = 8");
+  has([&] { torch(x, x, x); }, "key (B, S, kdim = 5) and value (B, S, vdim = 4)");
+  has([&] { mha(x, other); }, "key and value (B, S, D), D = 8");
   AttentionRequest r;
   r.keep = ones({3, 4}, DType::Bool);
-  has(text_of([&] { mha(x, r); }),
-      "keep fits neither (T, S), (B·H, T, S) nor (B, H, T, S) = (2, 2, 3, 3)");
+  has([&] { mha(x, r); }, "keep fits neither (T, S), (B·H, T, S) nor (B, H, T, S) = (2, 2, 3, 3)");
   for (const Shape& wrong :
        {Shape{3, 1, 3, 3}, Shape{1, 3, 3, 3}, Shape{2, 2, 2, 3}, Shape{2, 2, 3, 2}}) {
     r.keep = ones(wrong, DType::Bool);
-    has(text_of([&] { mha(x, r); }), "keep fits neither (T, S)");
+    has([&] { mha(x, r); }, "keep fits neither (T, S)");
   }
   r.keep = ones({3, 3});
-  has(text_of([&] { mha(x, r); }), "must be bool");
+  has([&] { mha(x, r); }, "must be bool");
 }
 
 TEST_CASE("the mean over kept positions") {

@@ -1,5 +1,5 @@
 // Rotary positions and ALiBi: torch's values, and facts.
-#include "nn/attention/head_by_head.hpp"
+#include "nn/attention/multihead.hpp"
 #include "nn/attention/positions.hpp"
 #include "tests/nn/vision/common.hpp"
 
@@ -28,8 +28,6 @@ TEST_CASE("rotary positions and ALiBi equal their equations", "[nn][reference][p
           5 * tolerance_of(dtype));
       Var x(vision().get(name + ".x", dtype));
       CHECK(distance(attention(x, x, x, r).y.value(), vision().get(name + ".y")) <=
-            5 * tolerance_of(dtype));
-      CHECK(distance(head_by_head(attention, o, x, x, x, r).value(), vision().get(name + ".y")) <=
             5 * tolerance_of(dtype));
     }
   });

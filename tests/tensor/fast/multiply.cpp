@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tensor/fast/products.hpp"
+#include "tensor/matmul/blas.hpp"
 #include "tensor/matmul/matmul.hpp"
 #include "tensor/matmul/plan.hpp"
 #include "tests/catch.hpp"

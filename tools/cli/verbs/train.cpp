@@ -253,8 +253,7 @@ bool train(const TrainArguments& a, Prepared& run) {
   std::optional<Profile> profile;
   TrainObservers observers;
   if (Processes::world().first()) {
-    recorder =
-        recorder_of(*run.trainer);  // first: what it refuses leaves an earlier run's metrics alone
+    recorder = recorder_of(*run.trainer);  // first: a refusal leaves an earlier run's metrics alone
     printer.emplace(*run.trainer, progress_mode(a.progress, 2));
     if (a.profile > 0)
       observers.push_back(

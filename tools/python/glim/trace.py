@@ -1,4 +1,4 @@
-"""A training that can be differentiated: which example moved a query, through every update."""
+"""A training that can be differentiated: which example moved a query, through every update. (A pass written out: tape.derive.)"""
 import numbers
 import warnings
 
