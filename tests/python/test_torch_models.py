@@ -222,12 +222,11 @@ def test_second_order_is_written(tmp_path):
     said = subprocess.run([sys.executable, tmp_path / "backward.py"], capture_output=True, text=True, check=True).stdout
     off = [float(x) for x in re.findall(r"off by (\S+)", said)]
     assert len(off) == len(leaves) == 3 and max(off) < 1e-12
-    with pytest.raises(glim.FileError, match="exists already"):
-        g.derive((IDS,), loss, out=tmp_path)
-    with pytest.raises(glim.ValueError, match="order is 0, expected 1 or 2"):
-        g.derive((IDS,), loss, order=0)
-    with pytest.raises(glim.ValueError, match="format 'tex' is none of text"):
-        g.derive((IDS,), loss, format="tex")
+    for error, words, options in [
+            (glim.FileError, "exists already", {"out": tmp_path}), (glim.ValueError, "format 'tex' is none of text", {"format": "tex"}),
+            (glim.ValueError, "order is 0, expected 1 or 2", {"order": 0}), (glim.ValueError, "order is True", {"order": True})]:
+        with pytest.raises(error, match=words):
+            g.derive((IDS,), loss, **options)
 
 
 def test_heads_are_removed_and_masks_set():
@@ -240,6 +239,8 @@ def test_heads_are_removed_and_masks_set():
             return float(y)
     whole = logits()
     assert abs(whole - float(model(IDS).sum())) < 1e-12 and abs(logits(scale=0.5) - whole) < 1e-12
+    with pytest.raises(TypeError, match="scale is True, expected a number"):
+        logits(scale=True)
     weight = model.block.qkv.weight.clone()
     with torch.no_grad():  # head 2 has no values
         model.block.qkv.weight[40:44] = 0

@@ -1,8 +1,8 @@
 """Is a backward the derivative of its function?"""
 import json
-import numbers
 
 from . import _glim
+from ._options import is_number, is_whole
 
 
 class Report:
@@ -136,14 +136,14 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
     if mode not in ("full", "projected"):
         raise _glim.ValueError(f"gradcheck: mode is {mode!r}; it is 'full' or 'projected'")
     for option, value in (("atol", atol), ("rtol", rtol)):
-        if not isinstance(value, (numbers.Real, type(None))):
+        if value is not None and not is_number(value):
             raise TypeError(f"gradcheck: {option} is {value!r}; it is a number")
         if value is not None and not 0 < value < (1 if option == "rtol" else float("inf")):
             raise _glim.ValueError(f"gradcheck: {option} is {value!r}; it is a number above 0" + " and below 1" * (option == "rtol"))
-    for option, value in (("precise", precise), ("second_order", second_order)):
+    for option, value in (("precise", precise), ("cache", cache), ("second_order", second_order)):
         if not isinstance(value, bool):
             raise TypeError(f"gradcheck: {option} is {value!r}; it is True or False")
-    if not isinstance(seed, numbers.Integral) or not 0 <= seed < 2 ** 64:
+    if not is_whole(seed) or not 0 <= seed < 2 ** 64:
         raise _glim.ValueError(f"gradcheck: seed is {seed!r}; it is a whole number from 0 on, below 2**64")
     if not callable(f):
         raise TypeError(f"gradcheck: the first argument is the function, not {type(f).__name__}")

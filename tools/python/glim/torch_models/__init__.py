@@ -27,6 +27,7 @@ import types
 import glim
 import numpy as np
 import torch
+from glim._options import is_whole
 from torch.utils import _pytree as pytree
 
 from . import functions, graph, hooks as hooks_of, ops, state, verify
@@ -96,7 +97,7 @@ class TorchModule(glim.Module):
         order=2: of dL, the derivative of the loss along a direction v of every parameter. Its gradient is the Hessian times v.
         out: a folder for a program in NumPy of the whole pass, which needs no autograd, and its data.
         """
-        if order not in (1, 2):
+        if not is_whole(order) or order not in (1, 2):
             raise glim.ValueError(f"derive: order is {order!r}, expected 1 or 2")
         if order == 2 and level == "paper":
             raise glim.ValueError("derive: level='paper' has the first order alone")
