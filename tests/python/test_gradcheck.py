@@ -123,7 +123,7 @@ def test_arguments_of_several_kinds():
     assert glim.gradcheck(lambda x: (x * 2, x ** 2), lambda dy, x: dy[0] * 2 + dy[1] * 2 * x, X)
     assert glim.gradcheck(lambda a, b: a @ b, lambda dy, a, b: (dy @ b.T, a.T @ dy), X, X.T)
     assert glim.gradcheck(lambda x: x * 2, lambda dy, x: dy * 2, 3.0)
-    assert glim.gradcheck(lambda x: (x * 2, x), lambda dy, kept: dy * 2, X, cache=True)
+    assert glim.gradcheck(lambda x, *, k: (k * x, k), lambda dy, kept: kept * dy, X, cache=True, k=2.0)
     assert glim.gradcheck(lambda x: x * 2, lambda dy, x: dy * 2, X, precise=True)
     assert glim.gradcheck(lambda x: x * 2, lambda dy, x: dy * 2, X.astype(np.float32))
     assert glim.gradcheck(softmax, softmax_backward, np.broadcast_to(X, X.shape))  # read-only

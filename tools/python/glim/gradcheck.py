@@ -78,7 +78,7 @@ class Report:
         return page(self._passed, self._text, self._data)
 
 
-def _in_order(f, backward, inputs, keywords):
+def _in_order(f, backward, inputs, keywords, cache):
     """(f, backward, inputs) with keyword arguments in the order of f's parameters."""
     import functools
     import inspect
@@ -89,11 +89,12 @@ def _in_order(f, backward, inputs, keywords):
     except (TypeError, ValueError) as error:
         raise TypeError(f"gradcheck: {', '.join(keywords)}: neither an option of gradcheck nor taken by the function: "
                         f"{error}") from None
-    if bound.kwargs:  # keywords alone: constants
+    constants = {name: x for name, x in bound.kwargs.items() if name in keywords}  # without f's defaults
+    if constants:
         if hasattr(f, "forward"):
-            raise TypeError(f"gradcheck: {', '.join(bound.kwargs)}: pass it within a function, lambda x: f(x, ...)")
-        f = functools.partial(f, **bound.kwargs)
-        backward = backward and functools.partial(backward, **bound.kwargs)
+            raise TypeError(f"gradcheck: {', '.join(constants)}: pass it within a function, lambda x: f(x, ...)")
+        f = functools.partial(f, **constants)
+        backward = functools.partial(backward, **constants) if backward and not cache else backward
     return f, backward, bound.args
 
 
@@ -113,7 +114,8 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
         f(*inputs)             an array, or a tuple of them
         backward(dy, *inputs)  ∂L/∂x for each input, of its shape, given dy = ∂L/∂y; None for an input without one
     With cache=True f returns (y, cache), and backward is called as backward(dy, cache).
-    Other keyword arguments are those of f, and take their place among the inputs.
+    Other keyword arguments are those of f, and take their place among the inputs. One that f takes by its name alone is a
+    constant of f, and of a backward without a cache.
 
     gradcheck(F, *inputs)
         F: a glim.Op or torch.autograd.Function, a glim.Module or torch.nn.Module with its parameters, a function of
@@ -153,7 +155,9 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
     of_arrays = bool(args) and callable(args[0])
     backward, inputs = (args[0], args[1:]) if of_arrays else (None, args)
     if keywords:
-        f, backward, inputs = _in_order(f, backward, inputs, keywords)
+        f, backward, inputs = _in_order(f, backward, inputs, keywords, cache)
+    if cache and not of_arrays:
+        raise TypeError("gradcheck: cache is for a backward in NumPy, gradcheck(f, backward, *inputs, cache=True)")
     if not of_arrays:
         adapted = adapt(f, *inputs, second_order=second_order)
     elif second_order:
