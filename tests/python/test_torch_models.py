@@ -235,7 +235,7 @@ def test_heads_are_removed_and_masks_set():
     g = glim.from_torch(model, (IDS,))
 
     def logits(**changes):
-        with g._recorded((IDS,), lambda out: out.sum(), changes.pop("scale", None), changes) as (tape, y):
+        with g._taped((IDS,), lambda out: out.sum(), changes.pop("scale", None), changes) as (tape, y):
             return float(y)
     whole = logits()
     assert abs(whole - float(model(IDS).sum())) < 1e-12 and abs(logits(scale=0.5) - whole) < 1e-12
@@ -248,7 +248,7 @@ def test_heads_are_removed_and_masks_set():
     assert abs(logits(remove_head=["block:2"]) - float(model(IDS).sum())) < 1e-12
     masked = logits(mask=["block:*,0"])
     with pytest.raises(glim.ValueError, match="no attention is named 'wrong'"):
-        with g._recorded((IDS,), lambda out: out.sum(), None, {"remove_head": ["wrong:0"]}) as (tape, y):
+        with g._taped((IDS,), lambda out: out.sum(), None, {"remove_head": ["wrong:0"]}) as (tape, y):
             tape.inspect(y, "never")
     with torch.no_grad():
         model.block.qkv.weight.copy_(weight)
@@ -265,7 +265,7 @@ def test_the_scale_of_an_attention(how, own):
     g = glim.from_torch(Model(how).double().eval(), (IDS,))
 
     def loss(scale):
-        with g._recorded((IDS,), lambda out: (out ** 2).sum(), scale, {}) as (tape, y):
+        with g._taped((IDS,), lambda out: (out ** 2).sum(), scale, {}) as (tape, y):
             return float(y)
     assert abs(loss(own) - loss(None)) < 1e-12 and abs(loss(0.7) - loss(None)) > 1e-6
 
@@ -296,7 +296,7 @@ def test_a_scale_before_the_product(how):
     g = glim.from_torch(Weighted(how).double(), (X,))
 
     def loss(scale):
-        with g._recorded((X,), lambda out: (out ** 2).sum(), scale, {}) as (tape, y):
+        with g._taped((X,), lambda out: (out ** 2).sum(), scale, {}) as (tape, y):
             return float(y)
     if how in ("a tensor", "before positions"):
         with pytest.raises(glim.ValueError, match="queries or keys are multiplied by what is no number, or before other ops"):
@@ -305,7 +305,7 @@ def test_a_scale_before_the_product(how):
     assert abs(loss(1 if how == "nothing" else 0.5) - loss(None)) < 1e-12 and abs(loss(0.7) - loss(None)) > 1e-6
     multihead = nn.MultiheadAttention(4, 2, batch_first=True).double().eval()  # torch scales queries where weights are asked for
     g = glim.from_torch(multihead, (X, X, X), dict(need_weights=True))
-    with g._recorded((X, X, X), lambda out: (out[0] ** 2).sum(), 2 ** -0.5, {}) as (tape, y):
+    with g._taped((X, X, X), lambda out: (out[0] ** 2).sum(), 2 ** -0.5, {}) as (tape, y):
         assert abs(float(y) - (multihead(X, X, X)[0] ** 2).sum().item()) < 1e-12
 
 
