@@ -234,6 +234,7 @@ def test_bad_input():
             (lambda: glim.curvature(square, [w, unread]), ValueError, "does not read unread"),
             (lambda: glim.curvature(square, [w], 4), ValueError, "k is 4"),
             (lambda: glim.curvature(square, [w], 0), ValueError, "k is 0"),
+            (lambda: glim.curvature(square, [w], 1, seed=True), ValueError, "seed is True"),
             (lambda: glim.curvature(square, [w], 1, probes=1), ValueError, "2 or more"),
             (lambda: glim.curvature(square, [w], 1, tolerance=0), ValueError, "tolerance"),
             (lambda: glim.curvature(square, [w], 1, preconditioner="adam"), TypeError, "glim.Adam"),

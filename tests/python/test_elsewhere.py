@@ -130,10 +130,13 @@ def test_keyword_arguments_and_options_that_are_none():
         return 2 * dy * by * x, (dy * x * x).sum()
 
     assert glim.gradcheck(scaled, backward, X, by=np.array(2.0), shift=1.0)
-    with pytest.raises(TypeError, match="modee: neither an option of gradcheck nor taken by the function"):
-        glim.gradcheck(scaled, backward, X, np.array(2.0), modee="full")
-    with pytest.raises(TypeError, match="second_order is for functions of a framework"):
-        glim.gradcheck(np.exp, lambda dy, x: dy * np.exp(x), X, second_order=True)
+    assert glim.gradcheck(scaled, lambda dy, x, by: backward(dy, x, by), X, by=np.array(2.0))  # f's default is none of backward's
+    for call, words in [
+            (lambda: glim.gradcheck(scaled, backward, X, np.array(2.0), modee="full"), "modee: neither an option of gradcheck nor taken by the function"),
+            (lambda: glim.gradcheck(np.exp, lambda dy, x: dy * np.exp(x), X, second_order=True), "second_order is for functions of a framework"),
+            (lambda: glim.gradcheck(lambda v: (v * 2.0, v * 3.0), glim.Var(X), cache=True), "cache is for a backward in NumPy")]:
+        with pytest.raises(TypeError, match=words):
+            call()
     assert "input 0 dy" in str(glim.gradcheck(glim.tanh, X, second_order=True))
 
 

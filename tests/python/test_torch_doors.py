@@ -580,7 +580,7 @@ class Named(nn.Module):
         return getattr(self, self.name)(x)
 
 
-@pytest.mark.parametrize("name", ["step", "inspect", "freeze", "torch_module", "to_torch", "parameters_", "load", "_recorded", "_add"])
+@pytest.mark.parametrize("name", ["step", "inspect", "freeze", "torch_module", "to_torch", "parameters_", "load", "_taped", "_add"])
 def test_modules_of_any_name(name):
     model = Named(name)
     model.get_submodule(name).bias.requires_grad_(False)

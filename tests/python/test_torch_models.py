@@ -222,12 +222,11 @@ def test_second_order_is_written(tmp_path):
     said = subprocess.run([sys.executable, tmp_path / "backward.py"], capture_output=True, text=True, check=True).stdout
     off = [float(x) for x in re.findall(r"off by (\S+)", said)]
     assert len(off) == len(leaves) == 3 and max(off) < 1e-12
-    with pytest.raises(glim.FileError, match="exists already"):
-        g.derive((IDS,), loss, out=tmp_path)
-    with pytest.raises(glim.ValueError, match="order is 0, expected 1 or 2"):
-        g.derive((IDS,), loss, order=0)
-    with pytest.raises(glim.ValueError, match="format 'tex' is none of text"):
-        g.derive((IDS,), loss, format="tex")
+    for error, words, options in [
+            (glim.FileError, "exists already", {"out": tmp_path}), (glim.ValueError, "format 'tex' is none of text", {"format": "tex"}),
+            (glim.ValueError, "order is 0, expected 1 or 2", {"order": 0}), (glim.ValueError, "order is True", {"order": True})]:
+        with pytest.raises(error, match=words):
+            g.derive((IDS,), loss, **options)
 
 
 def test_heads_are_removed_and_masks_set():
@@ -236,10 +235,12 @@ def test_heads_are_removed_and_masks_set():
     g = glim.from_torch(model, (IDS,))
 
     def logits(**changes):
-        with g._recorded((IDS,), lambda out: out.sum(), changes.pop("scale", None), changes) as (tape, y):
+        with g._taped((IDS,), lambda out: out.sum(), changes.pop("scale", None), changes) as (tape, y):
             return float(y)
     whole = logits()
     assert abs(whole - float(model(IDS).sum())) < 1e-12 and abs(logits(scale=0.5) - whole) < 1e-12
+    with pytest.raises(TypeError, match="scale is True, expected a number"):
+        logits(scale=True)
     weight = model.block.qkv.weight.clone()
     with torch.no_grad():  # head 2 has no values
         model.block.qkv.weight[40:44] = 0
@@ -247,7 +248,7 @@ def test_heads_are_removed_and_masks_set():
     assert abs(logits(remove_head=["block:2"]) - float(model(IDS).sum())) < 1e-12
     masked = logits(mask=["block:*,0"])
     with pytest.raises(glim.ValueError, match="no attention is named 'wrong'"):
-        with g._recorded((IDS,), lambda out: out.sum(), None, {"remove_head": ["wrong:0"]}) as (tape, y):
+        with g._taped((IDS,), lambda out: out.sum(), None, {"remove_head": ["wrong:0"]}) as (tape, y):
             tape.inspect(y, "never")
     with torch.no_grad():
         model.block.qkv.weight.copy_(weight)
@@ -264,7 +265,7 @@ def test_the_scale_of_an_attention(how, own):
     g = glim.from_torch(Model(how).double().eval(), (IDS,))
 
     def loss(scale):
-        with g._recorded((IDS,), lambda out: (out ** 2).sum(), scale, {}) as (tape, y):
+        with g._taped((IDS,), lambda out: (out ** 2).sum(), scale, {}) as (tape, y):
             return float(y)
     assert abs(loss(own) - loss(None)) < 1e-12 and abs(loss(0.7) - loss(None)) > 1e-6
 
@@ -295,7 +296,7 @@ def test_a_scale_before_the_product(how):
     g = glim.from_torch(Weighted(how).double(), (X,))
 
     def loss(scale):
-        with g._recorded((X,), lambda out: (out ** 2).sum(), scale, {}) as (tape, y):
+        with g._taped((X,), lambda out: (out ** 2).sum(), scale, {}) as (tape, y):
             return float(y)
     if how in ("a tensor", "before positions"):
         with pytest.raises(glim.ValueError, match="queries or keys are multiplied by what is no number, or before other ops"):
@@ -304,7 +305,7 @@ def test_a_scale_before_the_product(how):
     assert abs(loss(1 if how == "nothing" else 0.5) - loss(None)) < 1e-12 and abs(loss(0.7) - loss(None)) > 1e-6
     multihead = nn.MultiheadAttention(4, 2, batch_first=True).double().eval()  # torch scales queries where weights are asked for
     g = glim.from_torch(multihead, (X, X, X), dict(need_weights=True))
-    with g._recorded((X, X, X), lambda out: (out[0] ** 2).sum(), 2 ** -0.5, {}) as (tape, y):
+    with g._taped((X, X, X), lambda out: (out[0] ** 2).sum(), 2 ** -0.5, {}) as (tape, y):
         assert abs(float(y) - (multihead(X, X, X)[0] ** 2).sum().item()) < 1e-12
 
 

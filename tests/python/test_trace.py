@@ -189,15 +189,15 @@ def test_arguments_of_another_type_are_named():
             (lambda: of(optimizer=model), "optimizer is a Sequential, expected glim.SGD"),
             (lambda: of(rate=0.1), "rate is a float, expected a function"),
             (lambda: of(rate=lambda t: None), r"rate\(1\) returned a NoneType, expected a number"),
-            (lambda: of(max_norm="a"), "max_norm is a str, expected a number"),
+            (lambda: of(max_norm=True), "max_norm is a bool, expected a number"),
             (lambda: trained.influence(5), "the query is a int, expected a function"),
             (lambda: trained.retrained(None, query), "weights is a NoneType, expected a list"),
-            (lambda: trained.retrained("abc", query), "weights is a list of one number"),
+            (lambda: trained.retrained([True] * 12, query), "weights is a list of one number"),
             (lambda: trained.retrained([1] * 12, 3), "the query is a int"),
             (lambda: trained.remove(3, query), "the subset is a int, expected a list"),
             (lambda: trained.agreement(query, share="a"), "share is a str, expected a number"),
             (lambda: trained.agreement(query, times=2.5), "times is 2.5, expected a whole number"),
-            (lambda: trained.agreement(query, seed=-1), "seed is -1, expected a whole number"),
+            (lambda: trained.agreement(query, seed=True), "seed is True, expected a whole number"),
             (lambda: trained.agreement(query, words=3, query_words=4), "words is a int, expected a list"),
             (lambda: trained.trust(3), "the query is a int")]:
         with pytest.raises(TypeError, match=words):
@@ -206,7 +206,7 @@ def test_arguments_of_another_type_are_named():
             (lambda: of(losses=lambda m, e: None), "losses returned None. Is a return missing"),
             (lambda: trained.influence(lambda: None), "the query returned None. Is a return missing"),
             (lambda: trained.agreement(query, words=[[3]] * 12, query_words=[["a"]]), "words is 12 lists of words"),
-            (lambda: trained.trust(query, 2.5), "removed is 2.5, expected a whole number of examples")]:
+            (lambda: trained.trust(query, True), "removed is True, expected a whole number of examples")]:
         with pytest.raises(glim.ValueError, match=words):
             call()
 

@@ -12,7 +12,6 @@ Layouts: query (B, T, E), key (B, S, kdim), value (B, S, vdim), key_keep (B, S),
 plus one column for bias_kv, then one for zero_attn. The gradients are those of sum(dy * y).
 """
 
-import numpy as np
 import torch
 from torch import nn
 

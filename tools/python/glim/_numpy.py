@@ -4,8 +4,13 @@ import numpy as np
 from . import _glim
 
 
-def pair(f, backward, inputs, cache, names=None):
-    """(value, gradient, interrupted, inputs) for _glim.check_function. `names` are given with a framework's backward."""
+def callbacks(f, backward, inputs, cache, names=None):
+    """What _glim.check_function takes: three functions, and (name, array, whether it is checked) of each input.
+
+    value(x)                     the outputs, f(*x)
+    gradient(x, dy)              ∂L/∂x for each input, backward(dy, *x) or backward(dy, cache)
+    interrupted(x, dy, others)   the same with a run of f at other inputs before backward; None for NumPy without a cache
+    """
     adapted = names is not None
     names = names or [f"x{k}" for k in range(len(inputs))]
     arrays = [_array(x, name) for name, x in zip(names, inputs)]
@@ -30,27 +35,26 @@ def pair(f, backward, inputs, cache, names=None):
         y, _ = call(x)
         several = isinstance(y, (tuple, list))
         if y is None or (several and any(part is None for part in y)):
-            raise _glim.ValueError("gradcheck: f returned None; it returns an array, or a tuple of arrays. Is a return "
-                                   "missing?")
+            raise _glim.ValueError("gradcheck: f returned None; it returns an array, or a tuple of arrays. Is a return missing?")
         if not several:
             return [_array(y, "the output")]
         return [_array(part, f"output {k}") for k, part in enumerate(y)]
 
     def gradient(x, dy, others=None):
-        up = tuple(dy) if several else dy[0]
+        dy = tuple(dy) if several else dy[0]
         if cache:
             saved = call(x)[1]
             if others is not None:
                 call(others)
-            dx = backward(up, saved)
+            dx = backward(dy, saved)
         else:
-            dx = backward(up, *x, **({"others": others} if others is not None else {}))
+            dx = backward(dy, *x, **({"others": others} if others is not None else {}))
         if dx is None:
-            raise _glim.ValueError("gradcheck: backward returned None; it returns ∂L/∂x for each input. Is a return "
-                                   "missing?")
+            raise _glim.ValueError("gradcheck: backward returned None; it returns ∂L/∂x for each input. Is a return missing?")
         if not isinstance(dx, (tuple, list)):
             dx = (dx,)
-        return [None if part is None else _array(part, "the gradient of " + (names[k] if k < len(names) else f"x{k}")) for k, part in enumerate(dx)]
+        return [None if part is None else _array(part, "the gradient of " + (names[k] if k < len(names) else f"x{k}"))
+                for k, part in enumerate(dx)]
 
     return value, gradient, gradient if cache or adapted else None, named
 

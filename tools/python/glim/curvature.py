@@ -1,7 +1,6 @@
 """Curvature: the eigenvalues of the Hessian of a loss, of all parameters and of each, by Lanczos' method."""
-import numbers
-
 from . import _glim
+from ._options import is_number, is_whole
 
 
 class Curvature:
@@ -68,10 +67,10 @@ def curvature(loss, parameters, k=5, *, blocks=False, preconditioner=None, toler
     if preconditioner is not None and not isinstance(preconditioner, _glim.Optimizer):
         raise TypeError(f"curvature: preconditioner is a {type(preconditioner).__name__}, expected glim.Adam, glim.AdamW or glim.SGD")
     for name, value, least in (("k", k, 1), ("steps", steps, 1), ("probes", probes, 0), ("seed", seed, 0)):
-        if not isinstance(value, numbers.Integral) or value < least:
+        if not is_whole(value) or value < least:
             raise _glim.ValueError(f"curvature: {name} is {value!r}, expected a whole number from {least} on")
     if probes == 1:
         raise _glim.ValueError("curvature: probes is 1; the density's error needs 2 or more")
-    if not isinstance(tolerance, numbers.Real) or not 0 < tolerance < 1:
+    if not is_number(tolerance) or not 0 < tolerance < 1:
         raise _glim.ValueError(f"curvature: tolerance is {tolerance!r}, expected a number between 0 and 1")
     return Curvature(loss, parameters, int(k), bool(blocks), preconditioner, float(tolerance), int(steps), int(probes), int(seed))

@@ -4,6 +4,7 @@ import re
 import textwrap
 
 from . import _glim
+from ._options import is_whole
 from .gradcheck import gradcheck
 from .program import write_file
 
@@ -54,7 +55,7 @@ def derive(f, *arrays, order=1, out=None, overwrite=False):
     the Hessian-vector product, checked as backward is.
     """
     import numpy as np  # importing glim imports no NumPy
-    if order not in (1, 2):
+    if not is_whole(order) or order not in (1, 2):
         raise _glim.ValueError(f"derive: order is {order!r}, expected 1 or 2")
     names = _names(f, len(arrays))
     operands = [np.asarray(a, np.float64) if np.asarray(a).dtype.kind == "f" else a for a in arrays]

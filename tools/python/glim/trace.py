@@ -1,8 +1,8 @@
 """A training that can be differentiated: which example moved a query, through every update. (A pass written out: tape.derive.)"""
-import numbers
 import warnings
 
 from . import _glim
+from ._options import is_number, is_whole
 
 # Growths of ‖∂q/∂θ‖ from the end of a training to its beginning. The study `influence` has 1.2 at a rate of 3e-3, with ρ of
 # 0.94, and up to 6 at 1e-2, with ρ of 0.5. At 3e-2 it is 1e4 and more, and ρ is chance.
@@ -35,7 +35,7 @@ class Trace:
         _require_function("losses", losses, "losses(model, examples) gives a Var (n,)")
         if rate is not None:
             _require_function("rate", rate, "rate(update) gives a number; a constant rate is the optimizer's lr")
-        if max_norm is not None and not isinstance(max_norm, numbers.Real):
+        if max_norm is not None and not is_number(max_norm):
             raise TypeError(f"trace: max_norm is a {type(max_norm).__name__}, expected a number")
         self.data = _list("data", data)
         self.batches = [_numbers(f"batch {k}", batch) for k, batch in enumerate(_list("batches", batches))]
@@ -70,7 +70,7 @@ class Trace:
         """The query at the end of a training with these weights of the examples."""
         _require_function("the query", query, QUERY)
         weights = _list("weights", weights)
-        if not all(isinstance(w, numbers.Real) for w in weights):
+        if not all(map(is_number, weights)):
             raise TypeError("trace: weights is a list of one number for each example")
         return self._run.retrained([float(w) for w in weights], query)
 
@@ -89,10 +89,10 @@ class Trace:
         """
         import numpy as np
         _require_function("the query", query, QUERY)
-        if not isinstance(share, numbers.Real):
+        if not is_number(share):
             raise TypeError(f"agreement: share is a {type(share).__name__}, expected a number between 0 and 1")
         for name, value in (("times", times), ("seed", seed)):
-            if not isinstance(value, numbers.Integral) or value < 0:
+            if not is_whole(value) or value < 0:
                 raise TypeError(f"agreement: {name} is {value!r}, expected a whole number")
         if times < 2:
             raise _glim.ValueError("agreement: two trainings are the fewest that can be ranked")
@@ -117,7 +117,7 @@ class Trace:
         """
         import numpy as np
         _require_function("the query", query, QUERY)
-        if not isinstance(removed, numbers.Integral) or removed < 1:
+        if not is_whole(removed) or removed < 1:
             raise _glim.ValueError(f"trust: removed is {removed!r}, expected a whole number of examples, from 1 on")
         if self._run.value(query).size != 1:
             raise _glim.ValueError("trust: the query has several elements: give one of them")

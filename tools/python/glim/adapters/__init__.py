@@ -4,8 +4,6 @@
 One file a framework: glim_functions.py, torch_functions.py, jax_functions.py, autograd_functions.py, mlx_functions.py, tinygrad_functions.py.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import types

@@ -1,12 +1,10 @@
 """HIPS/autograd: a function written with autograd.numpy."""
 
-from __future__ import annotations
-
 import numpy as np
 from autograd import make_vjp
 from autograd.builtins import tuple as traced_tuple
 
-from . import Adapted, floating_arguments, leaves, name_of, upstreams_of, wanted_dtype, with_leaves
+from . import Adapted, floating_arguments, leaves, upstreams_of, wanted_dtype, with_leaves
 
 
 def adapt(function, args, second_order=False):

@@ -1,7 +1,5 @@
 """Glim itself: an Op, a Module with its parameters, or a function of Vars."""
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """JAX: a function of arrays and pytrees, with or without custom_vjp."""
 
-from __future__ import annotations
-
 import jax
 import numpy as np
 

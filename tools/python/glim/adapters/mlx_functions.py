@@ -1,7 +1,5 @@
 """MLX: a function of arrays, lists and dicts, with or without mx.custom_function. In float64, on the CPU."""
 
-from __future__ import annotations
-
 import mlx.core as mx
 import numpy as np
 

@@ -1,7 +1,5 @@
 """tinygrad: a function of Tensors, lists and dicts."""
 
-from __future__ import annotations
-
 import numpy as np
 from tinygrad import Tensor
 

@@ -8,8 +8,6 @@ someone else, may read or write beyond the end of an array. So a function that c
 tensor, has its integers and equal sizes left as they are.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import sys

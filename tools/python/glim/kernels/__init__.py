@@ -7,8 +7,6 @@ the kernel's contract says show what rounding costs each element (rounding.py). 
 of that (scores.py), at the inputs and at others made of them (probes.py); where they are wrong is a box (place.py).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

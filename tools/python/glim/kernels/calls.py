@@ -1,7 +1,5 @@
 """Kernels and references as functions of tensors."""
 
-from __future__ import annotations
-
 import torch
 
 from ..adapters import argument_names

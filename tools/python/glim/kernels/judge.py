@@ -1,7 +1,5 @@
 """The checks of compare_backward, at each probe."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

@@ -1,7 +1,5 @@
 """The name of a mistake, by gradcheck's classifier: the kernel in float32 on a small shape."""
 
-from __future__ import annotations
-
 import torch
 
 from .truth import floating

@@ -1,7 +1,5 @@
 """Where a gradient is wrong: the smallest box of indices outside which all is right, and what is in it."""
 
-from __future__ import annotations
-
 import math
 
 import torch

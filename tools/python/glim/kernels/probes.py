@@ -1,7 +1,5 @@
 """Inputs that show what Gaussian ones hide, made of the user's own and in their dtype."""
 
-from __future__ import annotations
-
 import torch
 
 from .truth import floating

@@ -1,7 +1,5 @@
 """The operands of a kernel where it is used."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 from typing import NamedTuple

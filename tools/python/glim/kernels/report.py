@@ -1,7 +1,5 @@
 """The findings of compare_backward."""
 
-from __future__ import annotations
-
 import json
 from html import escape
 

@@ -14,8 +14,6 @@ Rounding x to p digits goes up with probability (x - low) / unit, so its mean is
 Equal values round to dtype equally, and in every second pass to inside, too: what cancels in a kernel cancels here.
 """
 
-from __future__ import annotations
-
 import functools
 
 import torch

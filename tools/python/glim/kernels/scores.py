@@ -1,7 +1,5 @@
 """Numbers that are at most about 1 for a right gradient, each in units of what rounding costs."""
 
-from __future__ import annotations
-
 import torch
 
 from .rounding import BITS

@@ -1,7 +1,5 @@
 """A limit of seconds for a call that may not return."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import threading

@@ -1,7 +1,5 @@
 """The true gradients, in float64 on the kernel's low-precision values, and what rounding adds to them."""
 
-from __future__ import annotations
-
 import contextlib
 
 import torch

@@ -1,18 +1,19 @@
 """A model of PyTorch as a module of Glim: from_torch.
 
-torch.export writes the model as a graph of ATen ops with each call's module path and line (export.py). A value that depends on
-a parameter or on a Var that was handed in is computed by Glim (ops/, recorded.py), within the module's path. All other values
-(masks, positions, ids) are computed by PyTorch, and are constants. plan.py names the scores and probabilities of attention that is written out.
-The result is compared with PyTorch's own run (verify.py).
+torch.export writes the model as a graph of ATen ops with each call's module path and line (export.py). A value that depends
+on a parameter or on a Var that was handed in is computed by Glim (ops/, exported_graph.py), within the module's path. All
+other values (masks, positions, ids) are computed by PyTorch, and are constants. plan.py names the scores and probabilities
+of attention that is written out. The result is compared with PyTorch's own run (verify.py).
 
     from_torch                       refuses what a model cannot be
-      _Import.graph                    one graph for each set of shapes
-        _exported                        of a copy of the model:
-          _first_pass                      PyTorch's pass: what no graph shows is refused
-          Recorded                         exported: the graph; _require_ops: every op is known; plan: attention
-          verify.require_equal             values and gradients at two points
+      TorchModule                      its parameters, and a graph for each set of shapes:
+        _Import.graph                    the one of these arguments, or a new one
+          _checked_graph                   of a copy of the model:
+            _first_pass                      PyTorch's pass: what no graph shows is refused
+            ExportedGraph                    program_of: the graph; _require_ops: every op is known; plan: attention
+            require_equal                    values and gradients at two points
     g(x)
-      Recorded.run                     node by node, aten.add for example:
+      ExportedGraph.run                node by node, aten.add for example:
         ops.rule                         its function on Vars, `add` of ops/elementwise.py
 
 plan.py can be read last.
@@ -27,16 +28,37 @@ import types
 import glim
 import numpy as np
 import torch
+from glim._options import is_whole
 from torch.utils import _pytree as pytree
 
-from . import functions, graph, hooks as hooks_of, ops, state, verify
-from .recorded import Recorded, tensor_of
+from . import functions, graph, hooks as hooks_of, ops, state
+from .exported_graph import ExportedGraph, tensor_of
+from .verify import Pass, nodes_of, points, require_equal
 
 _IMPORT = "from_torch."  # PyTorch has no module of this name: a dot is in none
 
 
-class _Part(glim.Module):
-    """Parameters under PyTorch's names."""
+def from_torch(module, args=(), kwargs=None, *, hooks=False, verify=True):
+    """A PyTorch module, or a function of tensors, as a glim.Module: the same values, parameters and gradients, on Glim's
+    tape.
+
+        g = glim.from_torch(model.eval(), kwargs=dict(input_ids=ids))
+        with glim.Tape() as tape:
+            out = g(input_ids=ids)
+            tape.backward(out.last_hidden_state.sum())
+        g.named_parameters()                # with PyTorch's names
+        g.inspect(dict(input_ids=ids), loss=lambda out: out.last_hidden_state.sum(), tokens=words)
+
+    args, kwargs: an example of the arguments, (x, mask) or the only one, and a dict. hooks=True: the model may have hooks
+    that change gradients, and Glim leaves them out. verify=False: values and gradients are not compared with PyTorch's own
+    run. A ValueError, DTypeError or MemoryError says what stands against the model, before Glim hands anything out; g raises
+    one at its first call with other shapes.
+    """
+    if callable(module) and not isinstance(module, torch.nn.Module):
+        module = _Function(module)
+    args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
+    _require_importable(module, args, kwargs, hooks, verify)
+    return TorchModule(module, args, dict(kwargs or {}), hooks, verify)
 
 
 class TorchModule(glim.Module):
@@ -49,45 +71,50 @@ class TorchModule(glim.Module):
 
     def __init__(self, module, args, kwargs, hooks, verify):
         super().__init__()
-        _require_memory(module, verify)
         self.__dict__[_IMPORT] = _Import(module, hooks, verify)
         parts = {"": self}
         for name, p in module.named_parameters():
             _add(self, name, p, parts)
         for name in {*vars(self)} & {*dir(TorchModule), "torch_module"}:  # a module called `step`: the method keeps the attribute
             self.__dict__[_IMPORT].hidden.append(self.__dict__.pop(name))
-        TorchModule._recorded_graph(self, args, kwargs)
+        TorchModule._graph_of(self, args, kwargs)
 
     def __getattr__(self, name):
         return self.__dict__[_IMPORT].module if name == "torch_module" else super().__getattr__(name)
 
-    def _recorded_graph(self, args, kwargs):
+    def _graph_of(self, args, kwargs):
         return self.__dict__[_IMPORT].graph(dict(glim.Module.named_parameters(self)), args, kwargs)
 
     def forward(self, *args, **kwargs):
         if any(isinstance(x, torch.Tensor) and x.requires_grad for x in pytree.tree_leaves((args, kwargs))):
             raise TypeError("a tensor of PyTorch needs a gradient, and gets none here: pass glim.Var.leaf(x.detach().numpy()), or "
                             "x.detach() if it is a constant")
-        recorded, leaves = self._recorded_graph(args, kwargs)
-        return recorded(leaves, dict(glim.Module.named_parameters(self)))
+        exported, leaves = self._graph_of(args, kwargs)
+        return exported(leaves, dict(glim.Module.named_parameters(self)))
 
-    def inspect(self, inputs, loss=None, tokens=None, out=None, *, scale=None, data=False, overwrite=False,
-                **changes):
+    def to_torch(self):
+        """Writes the parameters into the PyTorch model, and returns it."""
+        _write(self.torch_module, dict(glim.Module.named_parameters(self)))
+        return self.torch_module
+
+    # ---- looking at a pass ----
+
+    def inspect(self, inputs, loss=None, tokens=None, out=None, *, scale=None, data=False, overwrite=False, **changes):
         """The pass of these inputs as a glim.Inspection, which in a notebook shows the page of `glim inspect`. With `out` the
         page is written into that folder, and with data=True its tensors, too; then its path is returned.
 
-        inputs: a dict or tuple of arguments, or the only one. loss(result) is a Var of one element; without it the module itself gives one.
-        tokens: the words of the positions, a list, or (source, target) of two stacks. changes: tape.change.
+        inputs: a dict or tuple of arguments, or the only one. loss(result) is a Var of one element; without it the module
+        itself gives one. tokens: the words of the positions, a list, or (source, target) of two stacks. changes: tape.change.
         """
         tokens = tokens or []
         tokens = tokens if isinstance(tokens, tuple) else (tokens, tokens)
-        with self._recorded(inputs, loss, scale, changes) as (tape, y):
+        with self._taped(inputs, loss, scale, changes) as (tape, y):
             return tape.inspect(y, out, tokens=tuple(map(list, tokens)), data=data,
                                 overwrite=overwrite, title=f"{type(self.torch_module).__name__} of PyTorch")
 
     def step(self, inputs, loss=None, commands="", **changes):
         """The debugger of `glim step` for this pass: its answers to commands, one a line."""
-        with self._recorded(inputs, loss, None, changes) as (tape, y):
+        with self._taped(inputs, loss, None, changes) as (tape, y):
             return tape.step(y, commands)
 
     def derive(self, inputs, loss=None, module="", order=1, level="rules", format="text", out=None, overwrite=False, **changes):
@@ -96,7 +123,7 @@ class TorchModule(glim.Module):
         order=2: of dL, the derivative of the loss along a direction v of every parameter. Its gradient is the Hessian times v.
         out: a folder for a program in NumPy of the whole pass, which needs no autograd, and its data.
         """
-        if order not in (1, 2):
+        if not is_whole(order) or order not in (1, 2):
             raise glim.ValueError(f"derive: order is {order!r}, expected 1 or 2")
         if order == 2 and level == "paper":
             raise glim.ValueError("derive: level='paper' has the first order alone")
@@ -104,18 +131,18 @@ class TorchModule(glim.Module):
         for file in files:
             if not overwrite and os.path.exists(file):
                 raise glim.FileError(f"{file}: exists already: overwrite=True replaces it")
-        with self._recorded(inputs, loss, None, changes) as (tape, y):
+        with self._taped(inputs, loss, None, changes) as (tape, y):
             if order == 2:
                 tape._along_leaves(y)
             text = tape.derive(module, level=level, format=format)
         if files:
-            with self._recorded(inputs, loss, None, changes) as (tape, y):
+            with self._taped(inputs, loss, None, changes) as (tape, y):
                 os.makedirs(out, exist_ok=True)
                 tape._write_program(y, order, type(self.torch_module).__name__, f"g.derive(inputs, loss, order={order})", *files)
         return text
 
     @contextlib.contextmanager
-    def _recorded(self, inputs, loss, scale, changes):
+    def _taped(self, inputs, loss, scale, changes):
         """A tape with replay, and the loss on it."""
         with glim.Tape(replay=True) as tape, glim.explicit(), ops.scaled(scale):
             if changes:
@@ -126,10 +153,9 @@ class TorchModule(glim.Module):
                 raise glim.ValueError("the pass has no loss: loss=lambda out: ... gives a Var of one element")
             yield tape, y
 
-    def to_torch(self):
-        """Writes the parameters into the PyTorch model, and returns it."""
-        _write(self.torch_module, dict(glim.Module.named_parameters(self)))
-        return self.torch_module
+
+class _Part(glim.Module):
+    """Parameters under PyTorch's names."""
 
 
 def _add(root, name, p, parts):
@@ -166,23 +192,24 @@ class _Import:
         key = (str(spec), tuple((tuple(x.shape), ops.name_of(x.dtype)) if hasattr(x, "shape") else repr(x) for x in leaves))
         if key not in self.graphs:
             with state.undisturbed():
-                self.graphs[key] = self._exported(parameters, *pytree.tree_map(tensor_of, (args, kwargs)))
+                self.graphs[key] = self._checked_graph(parameters, *pytree.tree_map(tensor_of, (args, kwargs)))
         return self.graphs[key], leaves
 
-    def _exported(self, parameters, args, kwargs):
-        args, kwargs = pytree.tree_map(lambda x: x.clone() if isinstance(x, torch.Tensor) else x, (args, kwargs))  # one given twice is two
+    def _checked_graph(self, parameters, args, kwargs):
+        # A tensor that was given twice becomes two.
+        args, kwargs = pytree.tree_map(lambda x: x.clone() if isinstance(x, torch.Tensor) else x, (args, kwargs))
         copy = self._copy(parameters)
         fingerprint = state.Fingerprint(copy)
         hooked = []
         with hooks_of.left_out(hooked):
             first, custom = _first_pass(copy, args, kwargs, [] if self.hooks else hooked)
             self.fingerprint.leave_out(set(fingerprint.changed()))
-            points = verify.points(first, copy, args, kwargs) if self.verify else []
-            recorded = Recorded(copy, args, kwargs, custom)
-            recorded(pytree.tree_leaves((args, kwargs)), parameters)  # rules refuse their arguments here
-            verify.require_equal(recorded, points, lambda: self._copy(parameters))
+            passes = points(first, copy, args, kwargs) if self.verify else []
+            exported = ExportedGraph(copy, args, kwargs, custom)
+            exported(pytree.tree_leaves((args, kwargs)), parameters)  # rules refuse their arguments here
+            require_equal(exported, passes, lambda: self._copy(parameters))
         self.fingerprint.leave_out(set(self.fingerprint.changed()))  # by hooks that refer to the user's own model
-        return recorded
+        return exported
 
     def _copy(self, parameters):
         copy = state.copied(self.module)
@@ -193,34 +220,36 @@ class _Import:
 
 
 def _first_pass(module, args, kwargs, hooked):
-    """PyTorch's pass of a copy of the model, and its custom Functions. Refused is what a graph would not show: effects and state of forward. hooked: names of tensors
-    within its forward that had a hook."""
+    """PyTorch's pass of a copy of the model, and its custom Functions. Refuses what a graph would not show: effects and state
+    of forward. hooked: names of tensors within its forward that had a hook."""
     before = state.tensors_of(module)
     try:
-        first = verify.Pass(module, args, kwargs)
+        first = Pass(module, args, kwargs)
     except Exception as error:  # of any type
         raise glim.ValueError("from_torch: the model refuses its arguments: "
                               f"{(str(error).splitlines() or [type(error).__name__])[0]}{graph.raised_in(error)}") from error
     hooks_of.require_none(hooked)
     for y in first.result:
         if not isinstance(y, (torch.Tensor, int, float, str, type(None))):
-            raise glim.ValueError(f"from_torch: the model returns a {type(y).__name__}: return tensors, numbers, and tuples, lists and dicts of them")
+            raise glim.ValueError(f"from_torch: the model returns a {type(y).__name__}: return tensors, numbers, and tuples, "
+                                  "lists and dicts of them")
     for name in state.written(module, before):
         owner = name.rpartition(".")[0]
         if name not in dict(module.named_parameters()) and module.get_submodule(owner).training:
-            raise glim.ValueError(f"from_torch: {owner or 'the model'} is in train() mode, in which it changes its statistics, {name}: "
-                                  "call model.eval()")
+            raise glim.ValueError(f"from_torch: {owner or 'the model'} is in train() mode, in which it changes its "
+                                  f"statistics, {name}: call model.eval()")
         raise glim.ValueError(f"from_torch: forward writes {name}, which would stand still in Glim: return the new value")
-    nodes = verify.nodes_of(first.roots.values())
+    nodes = nodes_of(first.roots.values())
     leaves = {id(x) for x in [*module.parameters(), *first.leaves.values()]}
-    second = verify.Pass(module, args, kwargs)
-    again = {id(node.variable) for node in verify.nodes_of(second.roots.values()) if hasattr(node, "variable")}
+    second = Pass(module, args, kwargs)
+    again = {id(node.variable) for node in nodes_of(second.roots.values()) if hasattr(node, "variable")}
     for node in nodes:  # a leaf that forward makes is another one in each pass, and a constant
         if hasattr(node, "variable") and id(node.variable) in again - leaves:
-            raise glim.ValueError(f"from_torch: the model uses a parameter of shape {tuple(node.variable.shape)} that is none of its own: "
-                                  "give a torch.nn.Module that has it")
+            raise glim.ValueError(f"from_torch: the model uses a parameter of shape {tuple(node.variable.shape)} that is "
+                                  "none of its own: give a torch.nn.Module that has it")
     if not first.same_result(second):
-        raise glim.ValueError("from_torch: forward gives another result when it is called again: it keeps something from the call before")
+        raise glim.ValueError("from_torch: forward gives another result when it is called again: it keeps something from the "
+                              "call before")
     return first, functions.functions_of(nodes)
 
 
@@ -238,37 +267,20 @@ def _write(module, parameters):
             p.copy_(torch.from_numpy(np.array(parameters[name].numpy())))
 
 
-def from_torch(module, args=(), kwargs=None, *, hooks=False, verify=True):
-    """A PyTorch module, or a function of tensors, as a glim.Module: the same values, parameters and gradients, on Glim's
-    tape.
-
-        g = glim.from_torch(model.eval(), kwargs=dict(input_ids=ids))
-        with glim.Tape() as tape:
-            out = g(input_ids=ids)
-            tape.backward(out.last_hidden_state.sum())
-        g.named_parameters()                # with PyTorch's names
-        g.inspect(dict(input_ids=ids), loss=lambda out: out.last_hidden_state.sum(), tokens=words)
-
-    args, kwargs: an example of the arguments, (x, mask) or the only one, and a dict. hooks=True: the model may have hooks that change gradients, and Glim leaves them
-    out. verify=False: values and gradients are not compared with PyTorch's own run. A ValueError, DTypeError or MemoryError
-    says what stands against the model, before Glim hands anything out; g raises one at its first call with other shapes.
-    """
+def _require_importable(module, args, kwargs, hooks, verify):
     if not isinstance(kwargs, (collections.abc.Mapping, type(None))):
         raise TypeError("from_torch: kwargs is a dict; several positional arguments are one tuple: from_torch(model, (x, mask))")
     for option, value in (("hooks", hooks), ("verify", verify)):
         if not isinstance(value, bool):
             raise TypeError(f"from_torch: {option} is {value!r}; it is True or False")
-    kwargs = dict(kwargs or {})
-    args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
     if not isinstance(module, torch.nn.Module):
-        if not callable(module):
-            raise TypeError(f"from_torch: a {type(module).__name__} is neither a torch.nn.Module nor a function of tensors")
-        module = _Function(module)
+        raise TypeError(f"from_torch: a {type(module).__name__} is neither a torch.nn.Module nor a function of tensors")
     for name, m in module.named_modules():
         if isinstance(m, torch.jit.ScriptModule):
-            raise glim.ValueError(f"from_torch: {name or 'the model'} is made by torch.jit, which torch.export does not read: give the "
-                                  "module that it was made of")
-    arguments = {f"argument {k}": x for k, x in enumerate(pytree.tree_leaves((args, kwargs))) if isinstance(x, torch.Tensor)}
+            raise glim.ValueError(f"from_torch: {name or 'the model'} is made by torch.jit, which torch.export does "
+                                  "not read: give the module that it was made of")
+    leaves = enumerate(pytree.tree_leaves((args, dict(kwargs or {}))))
+    arguments = {f"argument {k}": x for k, x in leaves if isinstance(x, torch.Tensor)}
     for name, x in [*module.named_parameters(), *module.named_buffers(), *arguments.items()]:
         if x.device.type != "cpu":
             raise glim.ValueError(f"from_torch: {name} is on {x.device}: Glim computes on the CPU, move it with .cpu()")
@@ -277,7 +289,7 @@ def from_torch(module, args=(), kwargs=None, *, hooks=False, verify=True):
                                   "model.float() or .double() converts")
     if not hooks:
         hooks_of.require_none(hooks_of.hooked(module, arguments))
-    return TorchModule(module, args, kwargs, hooks, verify)
+    _require_memory(module, verify)
 
 
 class _Function(torch.nn.Module):
@@ -295,7 +307,7 @@ class _Function(torch.nn.Module):
 
 
 def _require_memory(module, verify):
-    """The parameters and their gradients in Glim, and a copy of the parameters: 3 times; to verify, as much again for PyTorch's pass."""
+    """3 times the parameters: they and their gradients in Glim, and a copy. To verify, as much again for PyTorch's pass."""
     needed = (6 if verify else 3) * sum(p.numel() * p.element_size() for p in module.parameters())
     try:
         with open("/proc/meminfo", encoding="ascii") as file:

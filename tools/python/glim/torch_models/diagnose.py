@@ -49,13 +49,7 @@ class Diagnosis:
 
 
 def diagnose(model, inputs, loss=None):
-    """What is wrong with the gradients of a PyTorch model in one pass.
-
-        print(glim.diagnose(model, dict(input_ids=ids), loss=lambda out: out.logits.sum()))
-
-    inputs: a dict or tuple of arguments. loss(result) is a tensor of one element, made of PyTorch's ops; without it the
-    model itself gives one. The model keeps its gradients and weights.
-    """
+    """What is wrong with the gradients of a PyTorch model in one pass: see glim.diagnose."""
     args, kwargs = ((), dict(inputs)) if hasattr(inputs, "keys") else (tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,), {})
     module = _WithLoss(model, loss)
     findings = _shared(model)
@@ -353,8 +347,8 @@ def _parameters(g, model, gradients, backward, args, kwargs):
 
 def _lost(g, args, kwargs, full):
     """(why, where) a parameter gets no gradient: what reads it, and where the way to the loss is cut."""
-    recorded, _ = g._recorded_graph(args, kwargs)
-    fixed = {n: recorded.fixed.get(n.name) for n in recorded.nodes if n.op == "placeholder"}
+    exported, _ = g._graph_of(args, kwargs)
+    fixed = {n: exported.fixed.get(n.name) for n in exported.nodes if n.op == "placeholder"}
     todo = [n for n, name in fixed.items() if isinstance(name, str) and full in (name, None)]
     if not any(n.users for n in todo):
         return "this pass does not read it", ""

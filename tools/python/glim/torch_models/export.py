@@ -14,7 +14,7 @@ from . import functions, graph, ops
 TRAINING = {"_native_batch_norm_legit_functional": "changes its statistics"}
 
 
-def exported(module, args, kwargs, custom, calls):
+def program_of(module, args, kwargs, custom, calls):
     """The program of a copy of a model. custom: its autograd.Functions, whose calls are added to the list `calls`."""
     try:
         with functions.replaced(custom, functions.recorder(calls)), _silent():

@@ -89,13 +89,13 @@ def nodes_of(roots):
 class _Ours:
     """The pass of the imported graph at the same leaves, on a tape of its own."""
 
-    def __init__(self, recorded, reference):
+    def __init__(self, exported, reference):
         parameters = {name: _leaf(p) for name, p in reference.parameters.items()}
         inputs = [_leaf(x) if floating(x) else x for x in reference.inputs]
         named = {**parameters, **{f"argument {k}": x for k, x in enumerate(inputs)}}
         torch.manual_seed(0)  # a custom Function may draw
         with glim.Tape() as tape, ops.scaled(None):
-            self.result, self.env = recorded.run(inputs, parameters)
+            self.result, self.env = exported.run(inputs, parameters)
             self.extra = [k for k, y in enumerate(self.result) if k not in reference.roots and isinstance(y, glim.Var) and y.requires_grad]
             roots = {k: self.result[k] * 1.0 for k in reference.roots if isinstance(self.result[k], glim.Var)}  # one may be a leaf
             roots = {k: y for k, y in roots.items() if tape.node_of(y) >= 0}
@@ -115,7 +115,7 @@ def _leaf(x):
 
 def points(first, module, args, kwargs):
     """The passes of PyTorch at the two points. first: the pass at the first one. module: its copy, which stays as it is."""
-    draw, saved = torch.Generator().manual_seed(2), [p.detach().clone() for p in module.parameters()]
+    draw, saved = torch.Generator().manual_seed(2), {name: p.detach().clone() for name, p in module.named_parameters()}
 
     def shaken(x):
         return x * (1 + size * _normal(x, draw)) + 0.4 * size * _normal(x, draw) if floating(x) else x
@@ -124,9 +124,7 @@ def points(first, module, args, kwargs):
     except RuntimeError as error:
         raise glim.ValueError(f"from_torch: PyTorch does not differentiate the model: {str(error).splitlines()[0]}") from error
     for size in (0.05, 0.0005):
-        with torch.no_grad():
-            for p, x in zip(module.parameters(), saved):
-                p.copy_(shaken(x))
+        _set_parameters(module, {name: shaken(x) for name, x in saved.items()})
         try:
             found.append(Pass(module, *pytree.tree_map(shaken, (args, kwargs))).differentiate())
             break
@@ -134,29 +132,33 @@ def points(first, module, args, kwargs):
             refusal = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
     else:
         warnings.warn(f"from_torch: compared with PyTorch at one point alone, as the model refuses others ({refusal})", stacklevel=2)
-    with torch.no_grad():
-        for p, x in zip(module.parameters(), saved):
-            p.copy_(x)
+    _set_parameters(module, saved)
     return found
+
+
+def _set_parameters(module, values):
+    with torch.no_grad():
+        for name, p in module.named_parameters():
+            p.copy_(values[name])
 
 
 def _normal(x, draw):
     return torch.randn(x.shape, generator=draw, dtype=x.dtype)
 
 
-def require_equal(recorded, points, copy):
+def require_equal(exported, points, copy):
     """A ValueError if values or gradients part, naming op, module and line. copy: makes a copy of the model."""
-    dtype = "float32" if recorded.has_float32() else "float64"
+    dtype = "float32" if exported.has_float32() else "float64"
     for reference in points:
-        ours = _Ours(recorded, reference)
+        ours = _Ours(exported, reference)
         if ours.extra:
             raise glim.ValueError(f"from_torch: result {ours.extra[0]} has no gradient in PyTorch, and has one in torch.export's graph: "
                                   "return it detached")
         found, theirs = ours.items(), reference.items()
         parted = [key for key in theirs if not _difference(found[key], theirs[key]) <= TIGHT[dtype]]
-        parted = parted and _beyond_rounding(parted, found, reference, recorded, dtype, copy)
+        parted = parted and _beyond_rounding(parted, found, reference, exported, dtype, copy)
         if parted:
-            raise glim.ValueError("from_torch: " + _Parting(parted[0], recorded, reference, ours, 100 * TIGHT[dtype], copy).text)
+            raise glim.ValueError("from_torch: " + _Parting(parted[0], exported, reference, ours, 100 * TIGHT[dtype], copy).text)
 
 
 def _difference(ours, theirs, scale=0.0):
@@ -179,7 +181,7 @@ def _difference(ours, theirs, scale=0.0):
     return worst / size if worst <= np.inf else np.inf  # NaN is no number
 
 
-def _beyond_rounding(parted, ours, reference, recorded, dtype, copy):
+def _beyond_rounding(parted, ours, reference, exported, dtype, copy):
     """Keys of `parted` whose difference PyTorch's own rounding does not explain."""
     theirs = reference.items()
     largest = max((_largest(d) for d in reference.gradients.values()), default=0.0)
@@ -194,10 +196,8 @@ def _beyond_rounding(parted, ours, reference, recorded, dtype, copy):
     def rounded(x):
         return x.detach() * (1 + eps * _normal(x, draw)) if floating(x) else x
     for _ in range(3):
-        with torch.no_grad():
-            for name, p in module.named_parameters():
-                p.copy_(rounded(reference.parameters[name]))
-        again = Pass(module, *pytree.tree_unflatten(list(map(rounded, reference.inputs)), recorded.in_spec)).differentiate().items()
+        _set_parameters(module, {name: rounded(p) for name, p in reference.parameters.items()})
+        again = Pass(module, *pytree.tree_unflatten(list(map(rounded, reference.inputs)), exported.in_spec)).differentiate().items()
         moved = {key: max(moved[key], _difference(again[key], theirs[key])) for key in parted}
         parted = [key for key in parted if not _difference(ours[key], theirs[key]) <= NOISE * moved[key]]
         if not parted:
@@ -218,8 +218,8 @@ def _largest(x):
 class _Parting:
     """The sentence about the first difference, which is sought in the graph, computed by PyTorch node by node."""
 
-    def __init__(self, key, recorded, reference, ours, tolerance, copy):
-        self.recorded, self.reference, self.ours, self.tolerance = recorded, reference, ours, tolerance
+    def __init__(self, key, exported, reference, ours, tolerance, copy):
+        self.exported, self.reference, self.ours, self.tolerance = exported, reference, ours, tolerance
         kind, name = key
         self.values, self.gradients = self._in_torch()
         if kind == "gradient":
@@ -232,7 +232,7 @@ class _Parting:
         """PyTorch's values and gradients of the nodes of the graph."""
         reference = self.reference
         with torch.enable_grad():
-            result, env = self.recorded.run(reference.inputs, reference.parameters, _torch_value)
+            result, env = self.exported.run(reference.inputs, reference.parameters, _torch_value)
         nodes = {n: x for n, x in env.items() if floating(x) and x.requires_grad}
         roots = [k for k in reference.roots if floating(result[k]) and result[k].requires_grad]
         found = torch.autograd.grad([result[k] for k in roots], list(nodes.values()), [reference.dys[k] for k in roots],
@@ -244,17 +244,17 @@ class _Parting:
             not _difference(ours, theirs) <= self.tolerance
 
     def _of_value(self, copy):
-        for node in self.recorded.nodes:
+        for node in self.exported.nodes:
             if self._differs(self.ours.env.get(node), self.values.get(node)):
                 return f"They part at {node.target} in {graph.place(node)}"
         return f"torch.export gives another model: they part in {self._first_module(copy())}"
 
     def _of_gradient(self, name):
-        nodes = [n for n in self.recorded.nodes if self._differs(self.ours.node_gradients.get(n), self.gradients.get(n))]
+        nodes = [n for n in self.exported.nodes if self._differs(self.ours.node_gradients.get(n), self.gradients.get(n))]
         text = "They part at"
         if not nodes:  # PyTorch's gradient of the graph is Glim's
             text = "torch.export's graph has another backward (a hook, or a rule of PyTorch's own), after"
-            nodes = [n for n in self.recorded.nodes if name in (self.recorded.fixed.get(n.name), self.recorded.argument(n))]
+            nodes = [n for n in self.exported.nodes if name in (self.exported.fixed.get(n.name), self.exported.argument(n))]
         reader = next((n for node in nodes[-1:] for n in reversed(node.users)), None)
         return f"{text} {reader.target} in {graph.place(reader)}" if reader else text.replace(", after", "")
 
@@ -264,10 +264,8 @@ class _Parting:
         for name, m in module.named_modules():
             m.register_forward_hook(lambda _, args, y, name=name: results.append((name, pytree.tree_map(
                 lambda x: x.detach().clone() if isinstance(x, torch.Tensor) else x, y))))
-        with torch.no_grad():
-            for name, p in module.named_parameters():
-                p.copy_(reference.parameters[name])
-        Pass(module, *pytree.tree_unflatten(reference.inputs, self.recorded.in_spec))
+        _set_parameters(module, reference.parameters)
+        Pass(module, *pytree.tree_unflatten(reference.inputs, self.exported.in_spec))
         known = [x.detach() for x in self.values.values() if floating(x)]
         for name, result in results:
             for y in filter(floating, pytree.tree_leaves(result)):

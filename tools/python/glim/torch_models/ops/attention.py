@@ -6,6 +6,7 @@ import math
 import glim
 import numpy as np
 from glim import _numpy_functions
+from glim._options import is_number
 
 from .dtypes import array, vars_of
 from .rules import op
@@ -17,6 +18,8 @@ SCALE = contextvars.ContextVar("scale", default=None)
 @contextlib.contextmanager
 def scaled(scale):
     """Within it, every attention has this factor of Q Kᵀ; None: its own."""
+    if scale is not None and not is_number(scale):
+        raise TypeError(f"scale is {scale!r}, expected a number")
     before = SCALE.set(scale)
     try:
         yield

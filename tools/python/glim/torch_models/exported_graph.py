@@ -5,11 +5,11 @@ import torch
 from torch.utils import _pytree as pytree
 
 from . import functions, graph, ops
-from .export import TRAINING, exported
+from .export import TRAINING, program_of
 from .plan import plan
 
 
-class Recorded:
+class ExportedGraph:
     """module: a copy, whose buffers the graph keeps. custom: the autograd.Functions of the model.
 
     run() computes the nodes of the graph in turn: those that no parameter reaches by PyTorch, the others by Glim's ops
@@ -18,7 +18,7 @@ class Recorded:
 
     def __init__(self, module, args, kwargs, custom):
         self.calls = []
-        program = exported(module, args, kwargs, custom, self.calls)
+        program = program_of(module, args, kwargs, custom, self.calls)
         signature = program.graph_signature
         self.fixed = _fixed(module, program)
         self.inputs = [spec.arg.name for spec in signature.input_specs if spec.kind.name == "USER_INPUT"]
@@ -88,12 +88,12 @@ class Recorded:
         return list(result)[self.skipped:], env
 
     def _value(self, node, env):
+        """By PyTorch where no argument is a Var, or the result has no gradient. Else by the step of plan(), a custom
+        Function's own backward, or the op's rule."""
         step = self.plan.get(node)
         args, kwargs = ((), {}) if step else _arguments(node, env)
-        if step is None and not any(isinstance(x, glim.Var) for x in pytree.tree_leaves((args, kwargs))):
-            with torch.no_grad():
-                return node.target(*args, **kwargs)
-        if graph.values_alone(node):
+        constant = step is None and not any(isinstance(x, glim.Var) for x in pytree.tree_leaves((args, kwargs)))
+        if constant or graph.values_alone(node):
             args, kwargs = pytree.tree_map(tensor_of, (args, kwargs))
             with torch.no_grad():
                 return node.target(*args, **kwargs)
