@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,7 +10,6 @@
 #include <random>
 #include <sstream>
 #include <string>
-#include <sys/resource.h>
 #include <vector>
 
 #include "tensor/error.hpp"
@@ -176,27 +174,6 @@ class Scratch {
 
  private:
   std::filesystem::path folder_;
-};
-
-// While it lives, no file grows beyond `most` bytes: the system's limit takes the place of the disk's end.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t most) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    if (::getrlimit(RLIMIT_FSIZE, &before_)) throw FileError("limit", "cannot be read");
-    struct rlimit small = before_;
-    small.rlim_cur = most;
-    if (::setrlimit(RLIMIT_FSIZE, &small)) throw FileError("limit", "cannot be set");
-  }
-  FullDisk(const FullDisk&) = delete;
-  FullDisk& operator=(const FullDisk&) = delete;
-  ~FullDisk() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  struct rlimit before_ {};
-  void (*handler_)(int);
 };
 
 inline std::string contents(const std::string& path) {

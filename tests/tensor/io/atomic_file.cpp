@@ -6,6 +6,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/tensor/common.hpp"
+#include "tests/tensor/full_disk.hpp"
 
 namespace test_atomic_file {
 
