@@ -25,14 +25,6 @@ void generate(const Tensor& y, const F& f) {
   });
 }
 
-template <class F>
-Tensor floating(const Shape& shape, DType dtype, std::string_view op, const F& f) {
-  Tensor y = empty(shape, dtype);
-  require_floating(y, op);
-  visit_floating(dtype, [&]<class T>() { generate<T>(y, f); });
-  return y;
-}
-
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 double pair_to_unit(std::uint32_t low, std::uint32_t high) {
@@ -74,21 +66,36 @@ Tensor uniform(const Shape& shape, double low, double high, RandomKey key, DType
   // Rounding may reach the upper bound, in float32 once in 2^25 numbers: the number below is next.
   double below = narrow ? std::nextafter(static_cast<float>(high), -kInfinity)
                         : std::nextafter(high, -kInfinity);
-  return floating(shape, dtype, "uniform", [=](std::uint64_t i) {
+  auto drawn = [=](std::uint64_t i) {
     double v = low + (high - low) * uniform_at(key, i);
     if (narrow) v = static_cast<float>(v);
     return v >= high && low < high ? below : v;
-  });
+  };
+  Tensor y = empty(shape, dtype);
+  require_floating(y, "uniform");
+  visit_floating(dtype, [&]<class T>() { generate<T>(y, drawn); });
+  return y;
 }
 
 Tensor normal(const Shape& shape, double mean, double deviation, RandomKey key, DType dtype) {
   if (!(deviation >= 0)) throw ValueError("normal", "the deviation is negative");
-  return floating(shape, dtype, "normal", [=](std::uint64_t i) {
-    auto w = philox(key, i / 2);
-    double radius = std::sqrt(-2 * portable::log(1 - pair_to_unit(w[0], w[1])));  // 1 - u > 0
-    double angle = 2 * std::numbers::pi * pair_to_unit(w[2], w[3]);
-    return mean + deviation * radius * (i % 2 ? portable::sin(angle) : portable::cos(angle));
+  Tensor y = empty(shape, dtype);
+  require_floating(y, "normal");
+  const Index n = y.numel();
+  visit_floating(dtype, [&]<class T>() {
+    T* p = y.data<T>();
+    parallel_for((n + 1) / 2, 4096, [&](Index begin, Index end) {
+      for (Index i = begin; i < end; ++i) {  // elements 2i and 2i + 1
+        auto w = philox(key, static_cast<std::uint64_t>(i));
+        double radius = std::sqrt(-2 * portable::log(1 - pair_to_unit(w[0], w[1])));  // 1 - u > 0
+        double angle = 2 * std::numbers::pi * pair_to_unit(w[2], w[3]);
+        p[2 * i] = static_cast<T>(mean + deviation * radius * portable::cos(angle));
+        if (2 * i + 1 == n) return;
+        p[2 * i + 1] = static_cast<T>(mean + deviation * radius * portable::sin(angle));
+      }
+    });
   });
+  return y;
 }
 
 Tensor bernoulli(const Shape& shape, double probability, RandomKey key) {
