@@ -3,7 +3,7 @@
 //   dx_k = Σ over the ops that read x_k of  (∂y/∂x_k)ᵀ dy        (chain rule, parts added up)
 //
 // so a node's gradient is complete when its turn comes (Griewank & Walther 2008, Evaluating Derivatives, section 3.2).
-// Tapes run it as a TapePass (tape_pass.cpp), which overrides step, gradients and send: it adds observers, checks and paths.
+// On a tape: Tape::backward → TapePass::begin → run → step, with observers → gradients → send, with checks (tape_pass.cpp).
 #pragma once
 
 #include "autograd/accumulate.hpp"

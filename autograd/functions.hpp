@@ -21,6 +21,7 @@
 
 // clang-format off
 #define GLIM_FUNCTIONS(F)                                                                          \
+ /* function  equation            gradient                 x or y and the rule    samples of tests */\
   F(exp,      "y = e^x",          "dx = dy ⊙ y",           y, dy * y,             -2, 2, smooth)   \
   F(expm1,    "y = e^x - 1",      "dx = dy ⊙ e^x",         x, dy * exp(x),        -2, 2, smooth)   \
   F(log,      "y = ln x",         "dx = dy / x",           x, dy / x,             0.3, 3, smooth)  \

@@ -1,8 +1,3 @@
-// How a parameter gets its name
-//
-//   Param, Child         their constructors register them in the module, and mark the names below the root as stale
-//   Var::name            asks the leaf's module to refresh: the root walks its modules and writes each leaf's dotted path
-//   operator(), in_scope enter scope_name(), the same path: nodes of the tape have it, and so have errors
 #include "nn/module.hpp"
 
 #include <algorithm>

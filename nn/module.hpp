@@ -24,6 +24,12 @@
 // the order of their declarations. Paths on the tape, state_dict() and messages have the dotted names
 // ("decoder.layers.1.linear1.weight").
 //
+// How a parameter gets its name:
+//
+//   Param, Child         their constructors register them in the module, and mark the names below the root as stale
+//   Var::name            asks the leaf's module to refresh: the root walks its modules and writes each leaf's dotted path
+//   operator(), in_scope enter scope_name(), the same path: nodes of the tape have it, and so have errors
+//
 // Registration keeps addresses: modules neither copy nor move.
 //
 // Errors:
@@ -58,6 +64,7 @@ class Module : private LeafNames {
   virtual ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
+
   // ---- parameters, buffers and children ----
   // A module's own leaves in order of registration, then its children's. A leaf shared by several
   // modules (tied weights) comes once, under its first name, unless `aliases`.
@@ -72,6 +79,7 @@ class Module : private LeafNames {
   Tensor parameter_vector() const;
   // Copies a vector into them. ShapeError for another length, DTypeError unless it has their dtype.
   void set_parameter_vector(const Tensor& values) const;
+
   // ---- training ----
   void train(bool on = true);  // this module and all below
   void eval() { train(false); }
@@ -89,6 +97,7 @@ class Module : private LeafNames {
   std::vector<std::string> unfreeze(std::string_view pattern = "*") const {
     return set_trainable(pattern, true);
   }
+
   // ---- stored state ----
   // Parameters under every one of their names, and buffers. The tensors are the module's own, not
   // copies.
@@ -97,6 +106,7 @@ class Module : private LeafNames {
   // parameter where shapes differ; DTypeError if one side has integers and the other floating
   // values. Values of another floating dtype are converted. Nothing is written if anything is refused.
   void load_state_dict(const StateDict& state, bool strict = true);
+
   // ---- within a parent ----
   // Registers a child that the caller owns. Module and child may be destroyed in either order.
   void register_child(std::string_view name, Module& child);

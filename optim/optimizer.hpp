@@ -7,8 +7,8 @@
 //   optimizer.zero_grad();
 //
 // A parameter that has no gradient or is not trainable stays as it is, and so does its state, as in
-// torch. Every update is one pass over parameter, gradient and state; elements are independent, so
-// the bits are the same for any number of threads. After the first step, step() allocates nothing.
+// torch. An update is one pass over parameter, gradient and state, whose elements are independent (Muon's
+// needs the whole matrix), so the bits are the same for any number of threads. After the first step, step() allocates nothing.
 //
 // State is kept per parameter under "STATE.NAME" ("exp_avg.encoder.layers.0.linear1.weight"), with
 // "step.NAME", the number of updates of that parameter, and "rate" and "steps" of the optimizer. A

@@ -5,7 +5,7 @@ namespace glim {
 AttentionOutput MultiheadAttention::forward(const Var& query, const Var& key, const Var& value,
                                             const AttentionRequest& request) {
   Heads heads = in_proj(query, key, value);  // Q_i, K_i, V_i = Q W_i^Q, K W_i^K, V W_i^V
-  head_options_.add_to(heads, request);      // angles of positions, cached keys, masks
+  head_options_.add_to(heads, request);      // masks; by options angles, cached keys
   return attend_and_join(heads, request);    // concat_i(softmax(Q_i K_iᵀ / √Dh) V_i) W^O
 }
 

@@ -12,7 +12,9 @@
 //   multihead.cpp      forward, in three lines
 //   in_projection.hpp  Q W^Q, K W^K, V W^V: one product for a sequence with itself, two with a memory
 //   head_options.hpp   what the paper does not have (rotary angles, norms, a cache), and the masks
-//   heads.hpp          all heads by one op (autograd/ops/packed_attention.cpp), or apart by equation 1
+//   mask.hpp           AttentionRequest: the masks of a call, its cache, and whether weights are asked for
+//   heads.hpp          all heads by one op (autograd/ops/packed_attention.cpp), or apart by equation 1, which is
+//                      attention_of_heads (autograd/ops/attention.cpp): (B, H, T, Dh) in batched products
 //
 // Beside them: cached.cpp for decoding, torch_multihead.hpp for options of torch alone.
 //

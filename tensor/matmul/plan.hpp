@@ -1,7 +1,7 @@
 // How a product of matrices is computed: by which algorithm, in which blocks, and cut into which tiles.
 //
-// There are two engines. The builtin one gives the same bits on any CPU (tensor/numerics.md): the extents alone
-// decide whether an element of c is a dot product in lanes or a sum along k in blocks. OpenBLAS computes large
+// There are two engines. The builtin one gives the same bits on any CPU (tensor/numerics.md): the extents
+// and the layout decide whether an element of c is a dot product in lanes or a sum along k in blocks. OpenBLAS computes large
 // products in its place if use_gemm_engine or the environment's GLIM_GEMM selects it; its bits depend on the CPU.
 #pragma once
 
@@ -32,7 +32,7 @@ void set_float32_matmul_precision(MatmulPrecision precision);
 // StateError of a check of float32 numbers with Medium, whose rounding it would judge.
 void require_highest_precision(std::string_view op);
 
-// The first five read their operands in place (tensor/fast/skinny.hpp).
+// The first five read the larger matrix in place (tensor/fast/skinny.hpp).
 enum class Algorithm {
   EmptySum,   // k = 0: c = beta c
   Vector,     // a or b is a vector

@@ -100,7 +100,8 @@ void check_short_rows(Isa isa) {
 
 }  // namespace
 
-TEST_CASE("a product is the sums of its definition, whichever algorithm computes it", "[matmul]") {
+TEST_CASE("a product is the sums of its definition, whichever algorithm computes it",
+          "[matmul][openblas]") {
   check_gemm<float>();
   check_gemm<double>();
 }

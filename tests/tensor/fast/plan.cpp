@@ -20,7 +20,7 @@ TEST_CASE("GLIM_GEMM chooses the engine or is refused", "[products]") {
                       "GLIM_GEMM: '" + std::string(wrong) + "' is not one of builtin, openblas");
 }
 
-TEST_CASE("what is chosen last computes", "[products]") {
+TEST_CASE("what is chosen last computes", "[products][openblas]") {
   const GemmEngine before = gemm_engine();
   for (GemmEngine p : {GemmEngine::OpenBlas, GemmEngine::Builtin}) {
     use_gemm_engine(p);
@@ -31,7 +31,7 @@ TEST_CASE("what is chosen last computes", "[products]") {
   use_gemm_engine(before);
 }
 
-TEST_CASE("medium precision rounds large float32 products alone", "[products]") {
+TEST_CASE("medium precision rounds large float32 products alone", "[products][openblas]") {
   CHECK(matmul_precision_of("medium") == MatmulPrecision::Medium);
   CHECK(matmul_precision_of(name_of(float32_matmul_precision())) == MatmulPrecision::Highest);
   CHECK_THROWS_WITH(matmul_precision_of("high"),

@@ -291,7 +291,7 @@ TEST_CASE("a product of many tiles agrees with its parts", "[matmul]") {
   }
 }
 
-TEST_CASE("the BLAS library describes itself", "[matmul]") {
+TEST_CASE("the BLAS library describes itself", "[matmul][openblas]") {
   BlasInfo info = blas_info();
   CHECK(contains(info.config, "OpenBLAS"));
   CHECK_FALSE(info.core.empty());

@@ -15,6 +15,7 @@
 #include "tools/data/bleu/bleu.hpp"
 #include "tools/kinds/kind.hpp"
 #include "tools/kinds/pairs.hpp"
+#include "tools/train/checkpoint.hpp"
 
 namespace glim {
 namespace {

@@ -41,8 +41,7 @@ const std::vector<Debugger::Command>& Debugger::commands() {
        "go back to the last breakpoint before, or the loss", &Debugger::back_to_break, 0},
       {"break", "b", "break [NAME] [if CONDITION]",
        "stop before a node of this name, or any; CONDITION of its gradient: norm > X, norm < X, "
-       "max > X "
-       "(largest size), nan (or infinite), zero",
+       "max > X, max < X (largest size), nan (or infinite), zero",
        &Debugger::set_break},
       {"delete", "", "delete [N]", "remove breakpoint N, or all", &Debugger::remove_break, 1},
       {"print", "p", "print [d] [NAME][PART]", "a value, or with d its gradient, or a part of it",
