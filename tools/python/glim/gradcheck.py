@@ -151,13 +151,13 @@ class Report:
     def __init__(self, report, notes=(), mistake=None, low=()):
         self._passed, self._json, self._data = report.passed, report.json, json.loads(report.json)
         head, *lines = "\n  ".join([report.text, *notes]).split("\n")
+        if mistake:
+            head = f"gradcheck of {self._data['function']}: FAILED: {mistake}"
+            self._data["mistake"] = mistake
         if low:
             head += f" in float64; {' and '.join(low)} was not checked"
             lines.append("  The arithmetic of kernels in low precision is judged by glim.compare_backward(kernel, reference, *inputs).")
             self._data["not_checked"] += [f"{dtype} arithmetic" for dtype in low]
-        if mistake:
-            head = f"{head.split(': ')[0]}: FAILED: {mistake}"
-            self._data["mistake"] = mistake
         if low or mistake:
             self._json = json.dumps(self._data, ensure_ascii=False)
         self._text = "\n".join([head, *lines])
