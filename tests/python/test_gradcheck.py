@@ -56,6 +56,15 @@ def test_swapped_arguments_are_named():
     assert head.startswith("gradcheck of sin: of x: FAILED: the arguments") and head.endswith(" in float64; float16 was not checked")
 
 
+def test_the_check_in_the_docstring():
+    block = next(b for b in sys.modules["glim.gradcheck"].__doc__.split("\n\n") if "def check" in b)
+    exec(textwrap.dedent(block), names := {})
+    check = names["check"]
+    check(np.matmul, lambda dy, a, b: (dy @ b.T, a.T @ dy), X, X.T)
+    with pytest.raises(AssertionError, match=r"input 1 at \(0, 0\): .*, not "):
+        check(np.matmul, lambda dy, a, b: (dy @ b.T, -a.T @ dy), X, X.T)
+
+
 def test_what_atol_alone_decides_is_counted():
     report = glim.gradcheck(np.expm1, lambda dy, x: dy * np.exp(x), np.array([0.5, -40.0]))
     assert report and report.within_atol == {"x0": 2} and "but for 2 of its derivatives" in str(report)
