@@ -50,6 +50,19 @@ def test_swapped_arguments_are_named():
         glim.gradcheck(np.matmul, lambda a, b, dy: (dy @ b.T, a.T @ dy), X, X.T)
     assert "swapped" not in glim.gradcheck(lambda x: (x * x, x), lambda x, dy: 2 * x * dy * dy, X, cache=True).mistake
     assert "swapped" in glim.gradcheck(lambda x: (np.sin(x), x), lambda x, dy: np.cos(x) * dy, X, cache=True).mistake
+    sin = lambda x: np.sin(x)
+    sin.parameters = lambda: [np.zeros(2, np.float16)]
+    head = str(glim.gradcheck(sin, lambda x, dy: np.cos(x) * dy, X, name="sin: of x")).splitlines()[0]
+    assert head.startswith("gradcheck of sin: of x: FAILED: the arguments") and head.endswith(" in float64; float16 was not checked")
+
+
+def test_the_check_in_the_docstring():
+    block = next(b for b in sys.modules["glim.gradcheck"].__doc__.split("\n\n") if "def check" in b)
+    exec(textwrap.dedent(block), names := {})
+    check = names["check"]
+    check(np.matmul, lambda dy, a, b: (dy @ b.T, a.T @ dy), X, X.T)
+    with pytest.raises(AssertionError, match=r"input 1 at \(0, 0\): .*, not "):
+        check(np.matmul, lambda dy, a, b: (dy @ b.T, -a.T @ dy), X, X.T)
 
 
 def test_what_atol_alone_decides_is_counted():

@@ -4,7 +4,24 @@
     numeric  = (Σ u f(x + h e) - Σ u f(x - h e)) / 2h         e: each unit vector of x's shape; in projected mode a random one
     right    : |analytic - numeric| ≤ atol + rtol |numeric|
 
-autograd/gradcheck/plain.hpp is this in 40 lines of C++. What runs is C++, too:
+In NumPy, with u of y's shape alone; autograd/gradcheck/plain.hpp is the same in C++:
+
+    import numpy as np
+    def check(f, backward, *inputs, h=5e-6, rtol=1e-5, atol=1e-7):
+        u = np.random.default_rng(0).uniform(-1, 1, np.shape(f(*inputs)))
+        dx = backward(u, *inputs)
+        dx = dx if isinstance(dx, tuple) else (dx,)
+        for k in range(len(inputs)):
+            for i in np.ndindex(inputs[k].shape):
+                def loss(step):
+                    x = inputs[k].copy()
+                    x[i] += step
+                    return np.sum(u * f(*inputs[:k], x, *inputs[k + 1:]))
+                numeric = (loss(h) - loss(-h)) / (2 * h)
+                assert abs(dx[k][i] - numeric) <= atol + rtol * abs(numeric), f"input {k} at {i}: {dx[k][i]}, not {numeric}"
+
+gradcheck also adapts h (autograd/gradcheck/numeric.hpp), excuses kinks (check.cpp there), names the mistake (mistakes.cpp), and
+checks backward at other inputs and what it does to its arguments (tools/foreign/function.cpp). All of that is C++:
 
     gradcheck
       adapters.adapt           the function of a framework, and its gradient, as f and backward of NumPy arrays
@@ -87,56 +104,6 @@ def gradcheck(f, *args, mode="full", precise=False, atol=None, rtol=None, seed=0
     return Report(report, adapted.notes, None if right_here else swapped_arguments(), _low_dtypes(f, inputs))
 
 
-def _require_options(f, has_backward, mode, atol, rtol, seed, **switches):
-    if mode not in ("full", "projected"):
-        raise _glim.ValueError(f"gradcheck: mode is {mode!r}; it is 'full' or 'projected'")
-    for option, value, limit in (("atol", atol, float("inf")), ("rtol", rtol, 1)):
-        if value is not None and not is_number(value):
-            raise TypeError(f"gradcheck: {option} is {value!r}; it is a number")
-        if value is not None and not 0 < value < limit:
-            raise _glim.ValueError(f"gradcheck: {option} is {value!r}; it is a number above 0" + " and below 1" * (limit == 1))
-    for option, value in switches.items():
-        if not isinstance(value, bool):
-            raise TypeError(f"gradcheck: {option} is {value!r}; it is True or False")
-    if not is_whole(seed) or not 0 <= seed < 2 ** 64:
-        raise _glim.ValueError(f"gradcheck: seed is {seed!r}; it is a whole number from 0 on, below 2**64")
-    if not callable(f):
-        raise TypeError(f"gradcheck: the first argument is the function, not {type(f).__name__}")
-    if switches["cache"] and not has_backward:
-        raise TypeError("gradcheck: cache is for a backward in NumPy, gradcheck(f, backward, *inputs, cache=True)")
-    if switches["second_order"] and has_backward:
-        raise TypeError("gradcheck: second_order is for functions of a framework; the gradient of a backward in NumPy is "
-                        "checked by gradcheck(backward, backward_of_backward, dy, *inputs)")
-
-
-def _in_order(f, backward, inputs, keywords, cache):
-    """(f, backward, inputs) with keyword arguments in the order of f's parameters."""
-    import functools
-    import inspect
-    call = f.forward if hasattr(f, "forward") else f
-    try:
-        bound = inspect.signature(call).bind(*inputs, **keywords)
-        bound.apply_defaults()
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"gradcheck: {', '.join(keywords)}: neither an option of gradcheck nor taken by the function: "
-                        f"{error}") from None
-    constants = {name: x for name, x in bound.kwargs.items() if name in keywords}  # without f's defaults
-    if constants:
-        if hasattr(f, "forward"):
-            raise TypeError(f"gradcheck: {', '.join(constants)}: pass it within a function, lambda x: f(x, ...)")
-        f = functools.partial(f, **constants)
-        backward = functools.partial(backward, **constants) if backward and not cache else backward
-    return f, backward, bound.args
-
-
-def _low_dtypes(f, inputs):
-    """The names of the dtypes of f's inputs and parameters that the check does not run in."""
-    from .adapters import leaves
-    operands = [*leaves(list(inputs)), *(f.parameters() if hasattr(f, "parameters") else ())]
-    found = {str(getattr(x, "dtype", "")).rsplit(".", 1)[-1] for x in operands}
-    return sorted(found & {"bfloat16", "float16", "half"})
-
-
 class Report:
     """The findings of `gradcheck`: true if the gradients are right.
 
@@ -151,13 +118,13 @@ class Report:
     def __init__(self, report, notes=(), mistake=None, low=()):
         self._passed, self._json, self._data = report.passed, report.json, json.loads(report.json)
         head, *lines = "\n  ".join([report.text, *notes]).split("\n")
+        if mistake:
+            head = f"gradcheck of {self._data['function']}: FAILED: {mistake}"
+            self._data["mistake"] = mistake
         if low:
             head += f" in float64; {' and '.join(low)} was not checked"
             lines.append("  The arithmetic of kernels in low precision is judged by glim.compare_backward(kernel, reference, *inputs).")
             self._data["not_checked"] += [f"{dtype} arithmetic" for dtype in low]
-        if mistake:
-            head = f"{head.split(': ')[0]}: FAILED: {mistake}"
-            self._data["mistake"] = mistake
         if low or mistake:
             self._json = json.dumps(self._data, ensure_ascii=False)
         self._text = "\n".join([head, *lines])
@@ -206,3 +173,53 @@ class Report:
     def _repr_html_(self):
         from ._html import page
         return page(self._passed, self._text, self._data)
+
+
+def _require_options(f, has_backward, mode, atol, rtol, seed, **switches):
+    if mode not in ("full", "projected"):
+        raise _glim.ValueError(f"gradcheck: mode is {mode!r}; it is 'full' or 'projected'")
+    for option, value, limit in (("atol", atol, float("inf")), ("rtol", rtol, 1)):
+        if value is not None and not is_number(value):
+            raise TypeError(f"gradcheck: {option} is {value!r}; it is a number")
+        if value is not None and not 0 < value < limit:
+            raise _glim.ValueError(f"gradcheck: {option} is {value!r}; it is a number above 0" + " and below 1" * (limit == 1))
+    for option, value in switches.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"gradcheck: {option} is {value!r}; it is True or False")
+    if not is_whole(seed) or not 0 <= seed < 2 ** 64:
+        raise _glim.ValueError(f"gradcheck: seed is {seed!r}; it is a whole number from 0 on, below 2**64")
+    if not callable(f):
+        raise TypeError(f"gradcheck: the first argument is the function, not {type(f).__name__}")
+    if switches["cache"] and not has_backward:
+        raise TypeError("gradcheck: cache is for a backward in NumPy, gradcheck(f, backward, *inputs, cache=True)")
+    if switches["second_order"] and has_backward:
+        raise TypeError("gradcheck: second_order is for functions of a framework; the gradient of a backward in NumPy is "
+                        "checked by gradcheck(backward, backward_of_backward, dy, *inputs)")
+
+
+def _in_order(f, backward, inputs, keywords, cache):
+    """(f, backward, inputs) with keyword arguments in the order of f's parameters."""
+    import functools
+    import inspect
+    call = f.forward if hasattr(f, "forward") else f
+    try:
+        bound = inspect.signature(call).bind(*inputs, **keywords)
+        bound.apply_defaults()
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"gradcheck: {', '.join(keywords)}: neither an option of gradcheck nor taken by the function: "
+                        f"{error}") from None
+    constants = {name: x for name, x in bound.kwargs.items() if name in keywords}  # without f's defaults
+    if constants:
+        if hasattr(f, "forward"):
+            raise TypeError(f"gradcheck: {', '.join(constants)}: pass it within a function, lambda x: f(x, ...)")
+        f = functools.partial(f, **constants)
+        backward = functools.partial(backward, **constants) if backward and not cache else backward
+    return f, backward, bound.args
+
+
+def _low_dtypes(f, inputs):
+    """The names of the dtypes of f's inputs and parameters that the check does not run in."""
+    from .adapters import leaves
+    operands = [*leaves(list(inputs)), *(f.parameters() if hasattr(f, "parameters") else ())]
+    found = {str(getattr(x, "dtype", "")).rsplit(".", 1)[-1] for x in operands}
+    return sorted(found & {"bfloat16", "float16", "half"})

@@ -6,7 +6,7 @@ other values (masks, positions, ids) are computed by PyTorch, and are constants.
 of attention that is written out. The result is compared with PyTorch's own run (verify.py).
 
     from_torch                       refuses what a model cannot be
-      TorchModule                      its parameters, and a graph for each set of shapes:
+      TorchModule                      parameters, inspect, step and derive (inspectable.py), and a graph for each set of shapes:
         _Import.graph                    the one of these arguments, or a new one
           _checked_graph                   of a copy of the model:
             _first_pass                      PyTorch's pass: what no graph shows is refused
@@ -19,20 +19,18 @@ of attention that is written out. The result is compared with PyTorch's own run 
 plan.py can be read last.
 """
 import collections.abc
-import contextlib
 import inspect
-import os
 import re
 import types
 
 import glim
 import numpy as np
 import torch
-from glim._options import is_whole
 from torch.utils import _pytree as pytree
 
 from . import functions, graph, hooks as hooks_of, ops, state
 from .exported_graph import ExportedGraph, tensor_of
+from .inspectable import Inspectable
 from .verify import Pass, nodes_of, points, require_equal
 
 _IMPORT = "from_torch."  # PyTorch has no module of this name: a dot is in none
@@ -61,7 +59,7 @@ def from_torch(module, args=(), kwargs=None, *, hooks=False, verify=True):
     return TorchModule(module, args, dict(kwargs or {}), hooks, verify)
 
 
-class TorchModule(glim.Module):
+class TorchModule(Inspectable):
     """What from_torch returns: called with the arguments of the PyTorch model it gives the same values, recorded on the
     open tape. Its parameters have PyTorch's names; they are copies, and to_torch() writes them back.
 
@@ -96,62 +94,6 @@ class TorchModule(glim.Module):
         """Writes the parameters into the PyTorch model, and returns it."""
         _write(self.torch_module, dict(glim.Module.named_parameters(self)))
         return self.torch_module
-
-    # ---- looking at a pass ----
-
-    def inspect(self, inputs, loss=None, tokens=None, out=None, *, scale=None, data=False, overwrite=False, **changes):
-        """The pass of these inputs as a glim.Inspection, which in a notebook shows the page of `glim inspect`. With `out` the
-        page is written into that folder, and with data=True its tensors, too; then its path is returned.
-
-        inputs: a dict or tuple of arguments, or the only one. loss(result) is a Var of one element; without it the module
-        itself gives one. tokens: the words of the positions, a list, or (source, target) of two stacks. changes: tape.change.
-        """
-        tokens = tokens or []
-        tokens = tokens if isinstance(tokens, tuple) else (tokens, tokens)
-        with self._taped(inputs, loss, scale, changes) as (tape, y):
-            return tape.inspect(y, out, tokens=tuple(map(list, tokens)), data=data,
-                                overwrite=overwrite, title=f"{type(self.torch_module).__name__} of PyTorch")
-
-    def step(self, inputs, loss=None, commands="", **changes):
-        """The debugger of `glim step` for this pass: its answers to commands, one a line."""
-        with self._taped(inputs, loss, None, changes) as (tape, y):
-            return tape.step(y, commands)
-
-    def derive(self, inputs, loss=None, module="", order=1, level="rules", format="text", out=None, overwrite=False, **changes):
-        """The pass written out, forward and backward, or that of one module; level and format as in Tape.derive.
-
-        order=2: of dL, the derivative of the loss along a direction v of every parameter. Its gradient is the Hessian times v.
-        out: a folder for a program in NumPy of the whole pass, which needs no autograd, and its data.
-        """
-        if not is_whole(order) or order not in (1, 2):
-            raise glim.ValueError(f"derive: order is {order!r}, expected 1 or 2")
-        if order == 2 and level == "paper":
-            raise glim.ValueError("derive: level='paper' has the first order alone")
-        files = [] if out is None else [os.path.join(out, "backward." + end) for end in ("py", "safetensors")]
-        for file in files:
-            if not overwrite and os.path.exists(file):
-                raise glim.FileError(f"{file}: exists already: overwrite=True replaces it")
-        with self._taped(inputs, loss, None, changes) as (tape, y):
-            if order == 2:
-                tape._along_leaves(y)
-            text = tape.derive(module, level=level, format=format)
-        if files:
-            with self._taped(inputs, loss, None, changes) as (tape, y):
-                os.makedirs(out, exist_ok=True)
-                tape._write_program(y, order, type(self.torch_module).__name__, f"g.derive(inputs, loss, order={order})", *files)
-        return text
-
-    @contextlib.contextmanager
-    def _taped(self, inputs, loss, scale, changes):
-        """A tape with replay, and the loss on it."""
-        with glim.Tape(replay=True) as tape, glim.explicit(), ops.scaled(scale):
-            if changes:
-                tape.change(**changes)
-            y = self(**inputs) if hasattr(inputs, "keys") else self(*inputs) if isinstance(inputs, (tuple, list)) else self(inputs)
-            y = loss(y) if loss else y
-            if not isinstance(y, glim.Var) or y.size != 1:
-                raise glim.ValueError("the pass has no loss: loss=lambda out: ... gives a Var of one element")
-            yield tape, y
 
 
 class _Part(glim.Module):
@@ -189,7 +131,7 @@ class _Import:
         if _has_cache(self.module):  # a cache of keys has no gradient to show
             kwargs = {"use_cache": False, **kwargs}
         leaves, spec = pytree.tree_flatten((args, kwargs))
-        key = (str(spec), tuple((tuple(x.shape), ops.name_of(x.dtype)) if hasattr(x, "shape") else repr(x) for x in leaves))
+        key = _key(leaves, spec)
         if key not in self.graphs:
             with state.undisturbed():
                 self.graphs[key] = self._checked_graph(parameters, *pytree.tree_map(tensor_of, (args, kwargs)))
@@ -217,6 +159,11 @@ class _Import:
         if self.hooks:
             hooks_of.remove(copy)
         return copy
+
+
+def _key(leaves, spec):
+    """Arguments of one key have one graph: of one structure, with tensors of the same shapes and dtypes and the same other values."""
+    return str(spec), tuple((tuple(x.shape), ops.name_of(x.dtype)) if hasattr(x, "shape") else repr(x) for x in leaves)
 
 
 def _first_pass(module, args, kwargs, hooked):

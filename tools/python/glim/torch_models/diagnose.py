@@ -348,8 +348,8 @@ def _parameters(g, model, gradients, backward, args, kwargs):
 def _lost(g, args, kwargs, full):
     """(why, where) a parameter gets no gradient: what reads it, and where the way to the loss is cut."""
     exported, _ = g._graph_of(args, kwargs)
-    fixed = {n: exported.fixed.get(n.name) for n in exported.nodes if n.op == "placeholder"}
-    todo = [n for n, name in fixed.items() if isinstance(name, str) and full in (name, None)]
+    names = exported.parameter_names
+    todo = [n for n in exported.nodes if n.name in names and full in (names[n.name], None)]
     if not any(n.users for n in todo):
         return "this pass does not read it", ""
     visited, last = set(), None

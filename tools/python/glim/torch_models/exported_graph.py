@@ -20,7 +20,7 @@ class ExportedGraph:
         self.calls = []
         program = program_of(module, args, kwargs, custom, self.calls)
         signature = program.graph_signature
-        self.fixed = _fixed(module, program)
+        self.parameter_names, self.tensors = _parameters_and_tensors(module, program)
         self.inputs = [spec.arg.name for spec in signature.input_specs if spec.kind.name == "USER_INPUT"]
         outputs = [spec for spec in signature.output_specs if spec.kind.name in ("USER_OUTPUT", "LOSS_OUTPUT")]
         self.skipped = len(signature.output_specs) - len(outputs)  # written buffers and arguments come first
@@ -37,8 +37,7 @@ class ExportedGraph:
         depends, missing = set(), []
         for node in self.nodes:
             if node.op == "placeholder":
-                fixed = self.fixed.get(node.name)
-                if isinstance(fixed, str) or fixed is None and graph.is_floating(node):
+                if node.name in self.parameter_names or node.name not in self.tensors and graph.is_floating(node):
                     depends.add(node)
             elif node.op == "call_function" and depends & set(node.all_input_nodes):
                 if graph.values_alone(node):
@@ -71,11 +70,10 @@ class ExportedGraph:
         values, env = iter(leaves), {}
         for node in self.nodes:
             if node.op == "placeholder":
-                fixed = self.fixed.get(node.name)
-                if isinstance(fixed, str):
-                    env[node] = parameters[fixed]
-                elif fixed is not None:
-                    env[node] = fixed
+                if node.name in self.parameter_names:
+                    env[node] = parameters[self.parameter_names[node.name]]
+                elif node.name in self.tensors:
+                    env[node] = self.tensors[node.name]
                 elif node.name in self.inputs:
                     x = next(values)
                     env[node] = x if evaluate or isinstance(x, glim.Var) and x.requires_grad else tensor_of(x)
@@ -110,20 +108,15 @@ class ExportedGraph:
                 raise kind(f"from_torch: {node.target} in {graph.place(node)}: {text}") from error
 
 
-def _fixed(module, program):
-    """For each placeholder that is no argument: the name of a parameter, or a tensor."""
+def _parameters_and_tensors(module, program):
+    """Two dicts from placeholders that are no arguments: to the name of a parameter, and to a tensor (a buffer or a constant)."""
     first_names = {id(p): name for name, p in module.named_parameters()}  # a shared one has its first name
-    tensors = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
-    buffers = {**program.constants, **program.state_dict, **tensors}
-    fixed = {}
-    for spec in program.graph_signature.input_specs:
-        if spec.kind.name == "PARAMETER":
-            fixed[spec.arg.name] = first_names[id(tensors[spec.target])]
-        elif spec.kind.name == "BUFFER":
-            fixed[spec.arg.name] = buffers.get(spec.target)
-        elif spec.kind.name == "CONSTANT_TENSOR":
-            fixed[spec.arg.name] = program.constants[spec.target]
-    return fixed
+    parameters = dict(module.named_parameters(remove_duplicate=False))
+    buffers = {**program.constants, **program.state_dict, **parameters, **dict(module.named_buffers(remove_duplicate=False))}
+    specs = program.graph_signature.input_specs
+    return ({spec.arg.name: first_names[id(parameters[spec.target])] for spec in specs if spec.kind.name == "PARAMETER"},
+            {spec.arg.name: buffers[spec.target] for spec in specs
+             if spec.kind.name in ("BUFFER", "CONSTANT_TENSOR") and spec.target in buffers})
 
 
 def _require_eval(node):

@@ -254,7 +254,7 @@ class _Parting:
         text = "They part at"
         if not nodes:  # PyTorch's gradient of the graph is Glim's
             text = "torch.export's graph has another backward (a hook, or a rule of PyTorch's own), after"
-            nodes = [n for n in self.exported.nodes if name in (self.exported.fixed.get(n.name), self.exported.argument(n))]
+            nodes = [n for n in self.exported.nodes if name in (self.exported.parameter_names.get(n.name), self.exported.argument(n))]
         reader = next((n for node in nodes[-1:] for n in reversed(node.users)), None)
         return f"{text} {reader.target} in {graph.place(reader)}" if reader else text.replace(", after", "")
 
