@@ -73,6 +73,7 @@ Paths ways_to(Pass& pass, int node) {
   const Tensor whole = pass.gradient(node);
   Paths ways;
   ways.norm = norm(whole);
+  if (ways.norm == 0) throw ValueError("why", pass[node].path + ": its gradient is zero");
   std::vector<bool> cut(static_cast<std::size_t>(pass.size()), false);
   std::vector<int> begins;
   for (int i = pass.loss(); i > node; --i)

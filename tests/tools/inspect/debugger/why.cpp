@@ -100,4 +100,11 @@ TEST_CASE("and in models of a class") {
   }
 }
 
+TEST_CASE("a gradient of zero came no way") {
+  Var x = Var::leaf(tensor({-1, -2}), "x");
+  Pass pass([&] { return sum(relu(x)); });
+  while (pass.current() >= 0) pass.step();
+  CHECK_THROWS_WITH(ways_to(pass, 0), "why: x: its gradient is zero");
+}
+
 }  // namespace test_why
