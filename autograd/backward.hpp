@@ -18,7 +18,8 @@ struct Backward {
   bool create_graph = false;  // record backward itself (implies retain)
 };
 
-// One pass, until the end of the block: ops that rules call are recorded only with create_graph.
+// One pass, until the end of the block: ops that rules call are recorded only with create_graph. backward() fills the
+// leaves' grad; grad() does not, and reads gradients by an observer (tape_pass.cpp).
 class BackwardPass {
  public:
   BackwardPass(Graph& graph, PendingGradients& pending, const Backward& options, bool fill_leaves)
@@ -42,9 +43,9 @@ class BackwardPass {
       if (fill_leaves_ && node.leaf->trainable) add_to(*node.leaf, std::move(dy));
       return;
     }
-    if (i == pending_.first) return;  // grad()'s first x; backward()'s first is node 0, a leaf
+    if (i == pending_.first) return;  // grad() asks for none before; backward()'s is node 0, a leaf
     Grads d = gradients(i, dy);       // (∂y/∂x_k)ᵀ dy for each input k
-    dy = {};                          // d may hold it too: a sole owner is added to in place
+    dy = {};                          // d may share its memory: a sole owner is added to in place
     for (std::size_t k = 0; k < node.inputs.size(); ++k)
       if (node.inputs[k] >= pending_.first) send(i, k, d);
     if (!options_.retain && !options_.create_graph) node.op.reset();  // and what it saved

@@ -24,7 +24,8 @@
 // the order of their declarations. Paths on the tape, state_dict() and messages have the dotted names
 // ("decoder.layers.1.linear1.weight").
 //
-// How a parameter gets its name:
+// How a parameter gets its name. Members are built before their owner: no constructor knows the path above it. So a
+// path is written when somebody asks for it:
 //
 //   Param, Child         their constructors register them in the module, and mark the names below the root as stale
 //   Var::name            asks the leaf's module to refresh: the root walks its modules and writes each leaf's dotted path

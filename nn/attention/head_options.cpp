@@ -42,8 +42,9 @@ void HeadOptions::require_distances(const Var& query, const Var& key) const {
 
 void HeadOptions::add_to(Heads& heads, const AttentionRequest& request) const {
   const Index offset = request.cache ? request.cache->length : 0;
-  if (request.cache || q_norm_) heads.unpack();
-  if (rotary_) {  // rotary heads are never packed (InProjection::packs_)
+  // Rotary and normed heads are never packed (InProjection::packs_).
+  if (request.cache) heads.unpack();
+  if (rotary_) {
     heads.query = rotary_(heads.query, offset);
     heads.key = rotary_(heads.key, offset);
   }

@@ -28,8 +28,8 @@ inline Var repeated(const Var& heads, Index h) {
   return reshape(broadcast_to(unsqueeze(heads, 2), {b, g, h / g, s, dh}), {b, h, s, dh});
 }
 
-// Heads are columns of packed projections until something needs them apart: splitting and merging is then a matter of
-// strides, and one op attends.
+// Heads are columns of packed projections, where splitting and merging is a matter of strides and one op attends, or
+// apart: from the start for options that change queries or keys (in_projection.cpp), later for a cache.
 class Heads {
  public:
   // Columns of [Q K V] (B, T, 3D), or of Q (B, T, D) and [K V] (B, S, 2D).

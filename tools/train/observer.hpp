@@ -28,7 +28,7 @@ struct ValidationReport {
   Measures train, valid;  // means of the epoch so far; valid without targets if there are none
   bool improved = false;
   Index step = 0, epoch = 0;
-  double seconds = 0;  // of the epoch
+  double seconds = 0;  // of the epoch, or since the run was resumed in it
   std::optional<Trial> trial;
 };
 
@@ -37,10 +37,10 @@ class TrainObserver {
   virtual ~TrainObserver() = default;
   // The next update is of the shards first … end - 1 (Learner::begin).
   virtual void drawn(Index /*first*/, Index /*end*/) {}
-  // Around forward and backward of a part, whose tape this is.
+  // Around forward and backward of a shard, whose tape this is.
   virtual void tape_begins(Tape&) {}
   virtual void tape_ends(Tape&) {}
-  // Update `step` has its gradients, of all parts and before clipping. The weights are still the old ones.
+  // Update `step` has its gradients, of all shards and before clipping. The weights are still the old ones.
   virtual void gradients_ready(Index /*step*/) {}
   virtual void stepped(const StepReport&) {}
   // Update `step` cannot be made.

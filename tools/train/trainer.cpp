@@ -12,7 +12,8 @@ namespace glim {
 
 bool Trainer::run(TrainObservers observers, const std::atomic<bool>& stop) {
   const Restored watched(observers_, std::move(observers));
-  // Several processes stop after the same update.
+  // One process stops at once: stop_ throws Interrupted in an update or a validation, and the state is the one before.
+  // Several stop after the same update: all ask processes.any(stop).
   const Restored stopped_by(stop_, shards_.processes.size() == 1 ? &stop : nullptr);
   learner_.model().train();
   try {

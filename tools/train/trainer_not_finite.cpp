@@ -38,8 +38,8 @@ std::string Trainer::diagnosis(Index first, Index end, const std::string& what) 
     const Restored others(observers_, TrainObservers{&checks});  // Ctrl-C may end this block
     try {
       UseForm use(OpForm::Explicit);
-      for (Index shard = 0; shard < options_.shards; ++shard)
-        forward_and_backward(shard, first, end, targets);
+      for (Index slot = 0; slot < options_.shards; ++slot)
+        forward_and_backward(slot, first, end, targets);
     } catch (const NonFiniteError& e) {
       found = "first in " + e.one_line();
     }

@@ -16,7 +16,9 @@ of attention that is written out. The result is compared with PyTorch's own run 
       ExportedGraph.run                node by node, aten.add for example:
         ops.rule                         its function on Vars, `add` of ops/elementwise.py
 
-plan.py can be read last.
+exported_graph.py (run, _value), ops/rules.py and ops/elementwise.py are the importer, and export.py makes the graph. The rest
+can wait: state.py, hooks.py and _first_pass refuse what no graph shows, functions.py keeps a custom backward, verify.py compares,
+plan.py names. self.__dict__[_IMPORT] is the _Import, under a name that no submodule can have.
 """
 import collections.abc
 import inspect

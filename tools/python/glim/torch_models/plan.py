@@ -5,7 +5,7 @@
 
     pow(x, 2)  →  mean over the last axis  →  + eps  →  rsqrt  →  * x  [→ * weight]
 
-plan(graph) gives, for nodes of the graph, the function that takes the node's place. The ops of attention stay what they are,
+plan(graph, constants) gives, for nodes of the graph, the function that takes the node's place. The ops of attention stay what they are,
 whatever makes the scores: their results get the names and the axes (batch, heads, queries, keys) that pages look for, and
 constants that hide scores become a mask. RMS norm and GELU become Glim's op where they end.
 """

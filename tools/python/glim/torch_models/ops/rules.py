@@ -1,7 +1,7 @@
 """Which function computes an op of PyTorch, and with which of its arguments.
 
-    @op("sum", "sum.dim_IntList")
-    def sum_(x, /, dim=None, keepdim=False, *, dtype=None): ...
+    @op("logcumsumexp")
+    def logcumsumexp(x, /, dim): ...
 
 A rule names overloads: max.dim and max.other are two ops. Its parameters before / are the first arguments of the op's
 schema; the others have the schema's names. An argument that the rule does not take must have its default (or its NEUTRAL
