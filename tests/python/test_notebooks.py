@@ -45,7 +45,7 @@ def outputs_of(cell, names, count):
 
 def run(path):
     """The notebook with the outputs of this run."""
-    notebook, names = json.loads(path.read_text()), {"__name__": "__main__"}
+    notebook, names = json.loads(path.read_text(encoding="utf-8")), {"__name__": "__main__"}
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     here = os.getcwd()
     with tempfile.TemporaryDirectory() as folder:  # what they train stays there
@@ -69,9 +69,9 @@ def text(notebook):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook(path):
-    for module in json.loads(path.read_text())["metadata"].get("needs", []):
+    for module in json.loads(path.read_text(encoding="utf-8"))["metadata"].get("needs", []):
         pytest.importorskip(module)
-    assert rounded(text(run(path))) == rounded(path.read_text())
+    assert rounded(text(run(path))) == rounded(path.read_text(encoding="utf-8"))
 
 
 def test_every_notebook_has_a_picture():
@@ -89,6 +89,6 @@ def rounded(page):
 
 if __name__ == "__main__" and sys.argv[1:] == ["--mend"]:
     for path in NOTEBOOKS:
-        if not all(map(importlib.util.find_spec, json.loads(path.read_text())["metadata"].get("needs", []))):
+        if not all(map(importlib.util.find_spec, json.loads(path.read_text(encoding="utf-8"))["metadata"].get("needs", []))):
             continue
         path.write_text(text(run(path)))
