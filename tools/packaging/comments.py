@@ -57,7 +57,7 @@ def declarations(path, lines):
             headers = headers or [header.read_text(encoding="utf-8") for header in root.rglob("*.hpp")]
             start = re.compile(rf"#define {match[1]}\(F\)((?:.*\\\n)*.*)")
             rows = next(found[1] for text in headers if (found := start.search(text)))
-            for name, texts in re.findall(r'\bF\((\w+)((?:, "[^"]*")*)', rows):
+            for name, texts in re.findall(r'\bF\((\w+)((?:, +"[^"]*")*)', rows):
                 yield from ("//   " + text for text in re.findall(r'"([^"]*)"', texts))
                 yield re.sub(r"\bname\b", name, pattern)
         else:
