@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # suites.sh FOLDER [SYSTEM...]: the core's tests for other systems, compiled in FOLDER by zig, whose clang and libc++ are
 # those of the programs that tools/package makes. They run here, in qemu and in Wine; the last line says "N passed, N failed".
-# SYSTEM is linux-x86_64, linux-aarch64 or windows-x86_64 (all of them unless given). Each compiles for ten minutes.
-# Catch2 is Debian 12's, a header that needs no library.
+# SYSTEM is linux-x86_64, linux-aarch64 or windows-x86_64 (all of them unless given). Each compiles for ten minutes; in qemu
+# tensor, autograd and op_specs run for hours. Catch2 is Debian 12's, a header that needs no library.
 set -euo pipefail
 [ $# -gt 0 ] && [[ "$1" != -* ]] || { echo "usage: tests/suites.sh FOLDER [SYSTEM...]" >&2; exit 2; }
 mkdir -p "$1"
@@ -18,7 +18,7 @@ for name in sources zig; do source "tools/packaging/$name.sh"; done
 
 zig_environment
 mkdir -p "$work/glim/subprojects/bundled/catch2"
-cp -r /usr/include/catch2 "$work/glim/subprojects/bundled/catch2"
+cp -a /usr/include/catch2 "$work/glim/subprojects/bundled/catch2"
 goals=(tests/{tensor/test_tensor,autograd/test_autograd,autograd/test_op_specs,nn/test_nn,optim/test_optim,models/test_models})
 passed=0 failed=0
 for system in "${systems[@]}"; do

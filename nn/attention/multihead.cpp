@@ -2,8 +2,6 @@
 
 namespace glim {
 
-// Without options, heads are columns of [Q K V] (B, T, 3D), or of Q (B, T, D) and [K V] (B, S, 2D), and one op gives the
-// context (B, T, D). With options or a cache: Q (B, H, T, Dh), K and V (B, G, S, Dh), and scores (B, H, T, S) by equation 1.
 AttentionOutput MultiheadAttention::forward(const Var& query, const Var& key, const Var& value,
                                             const AttentionRequest& request) {
   Heads heads = in_proj(query, key, value);  // Q_i, K_i, V_i = Q W_i^Q, K W_i^K, V W_i^V

@@ -16,6 +16,8 @@
 //   heads.hpp          all heads by one op (autograd/ops/packed_attention.cpp), or apart by equation 1, which is
 //                      attention_of_heads (autograd/ops/attention.cpp): (B, H, T, Dh) in batched products
 //
+// Without options, heads are columns of [Q K V] (B, T, 3D), or of Q (B, T, D) and [K V] (B, S, 2D), and one op gives the
+// context (B, T, D). With options or a cache: Q (B, H, T, Dh), K and V (B, G, S, Dh), and scores (B, H, T, S) by equation 1.
 // Beside them: cached.cpp for decoding, torch_multihead.hpp for options of torch alone.
 //
 // Errors: ValueError for options that do not fit one another (require_options), for rotary heads of odd width, and for

@@ -166,6 +166,13 @@ bool Trainer::validate_and_save(bool epoch_end, double seconds) {
   return state_.finished;
 }
 
+void draw_as(const TrainState& state, Index slot) {
+  // Slots have the same streams under seeds of their own, 2^64 / golden ratio apart.
+  generator().set_state(static_cast<std::uint64_t>(state.seed) +
+                            static_cast<std::uint64_t>(slot) * 0x9e3779b97f4a7c15u,
+                        static_cast<std::uint64_t>(state.stream));
+}
+
 StepReport Trainer::replay(Index step, TrainObservers observers) {
   const Restored watched(observers_, std::move(observers));
   learner_.model().train();

@@ -8,13 +8,6 @@
 
 namespace glim {
 
-void draw_as(const TrainState& state, Index slot) {
-  // Slots have the same streams under seeds of their own, 2^64 / golden ratio apart.
-  generator().set_state(static_cast<std::uint64_t>(state.seed) +
-                            static_cast<std::uint64_t>(slot) * 0x9e3779b97f4a7c15u,
-                        static_cast<std::uint64_t>(state.stream));
-}
-
 Index planned_updates(const TrainOptions& o, Learner& learner) {
   // Batches differ in number a little from epoch to epoch; the first epoch's number is used for all.
   Index per_epoch = learner.begin(Split::Train, 0);
