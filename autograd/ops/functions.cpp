@@ -29,9 +29,9 @@ struct OfElements : Unary<Self> {
 #define GLIM_OP(name, equation, gradient, read, rule, low, high, slope, ...) \
   struct name##_op final : OfElements<name##_op> {                           \
     static constexpr Formula formula{#name, equation, {gradient}};           \
-    Tensor forward(const Tensor& in) {                                       \
+    Tensor forward(const Tensor& input) {                                    \
       save_##read();                                                         \
-      return glim::name(in);                                                 \
+      return glim::name(input);                                              \
     }                                                                        \
     Var dx(const Var& dy) const {                                            \
       const Var& read = this->read();                                        \

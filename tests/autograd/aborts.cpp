@@ -1,4 +1,4 @@
-// What ends the program: nothing could catch it.
+// A tape that ends on another thread, or within its own backward, ends the program: a destructor cannot throw.
 #include <algorithm>
 #include <csignal>
 #include <memory>

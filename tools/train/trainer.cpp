@@ -67,7 +67,7 @@ StepReport Trainer::update(Index batches) {
   optimizer_->step();
   optimizer_->zero_grad();
 
-  // What a resumed run has to know.
+  // A checkpoint has these for a run that is resumed.
   ++state_.step;
   state_.batch = end;
   state_.stream = static_cast<Index>(generator().stream());

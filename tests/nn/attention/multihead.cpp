@@ -38,9 +38,10 @@ Var head_by_head_with(const AttentionOptions& options, MultiheadAttention& a, co
   const bool alibi = options.positions == Positions::Alibi;
   const AttentionMask masks = combined(request, {x.size(0), h, t, s}, 0,
                                        alibi ? alibi_bias(h, t, s, 0, DType::Float64) : Tensor());
-  auto projected = [&](const Var& from, InProjection::Part part, Index i) {
+  auto projected = [&](const Var& sequence, InProjection::Part part, Index i) {
     const Index first = w.begin(part) + (part == Query ? i : i * g / h) * dh;
-    return linear(from, slice(w.weight, 0, first, first + dh), slice(w.bias, 0, first, first + dh));
+    return linear(sequence, slice(w.weight, 0, first, first + dh),
+                  slice(w.bias, 0, first, first + dh));
   };
   auto positioned = [&](const Var& v, const char* norm) {  // R v, then (v - mean)/σ ⊙ γ
     const Var y = options.positions == Positions::Rotary ? RotaryPositions(dh)(v) : v;

@@ -71,16 +71,6 @@ std::string program(const F& loss) {
                        {"own", "glim derive", "data.npz"});
 }
 
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
-
 }  // namespace
 
 TEST_CASE("An op outside the tree is written by its formula, with names for its letters") {
